@@ -1,0 +1,1 @@
+"""What things are: resources, requirements, taints, pods, nodes, pools, claims, offerings, snapshot, plans, reasons."""

@@ -1,0 +1,1 @@
+"""Asks. Protocols of at most five methods each, small enough to fake in ten lines."""
