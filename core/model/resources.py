@@ -53,8 +53,8 @@ def parse_quantity(text: str, scale: int = 1) -> int:
         raise QuantityError(f"not a quantity: {text!r}") from None
     value = digits * multiplier * scale
     if power >= 0:
-        return int(value * 10**power)
-    return -(-value // 10**-power)
+        return value * int(10**power)
+    return -(-value // int(10**-power))
 
 
 def parse_amount(resource: str, text: str | int | float) -> int:
