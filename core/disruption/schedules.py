@@ -93,6 +93,8 @@ def _parse_every(text: str) -> Every:
 
 def _parse_field(text: str, bounds: _Bounds) -> Field:
     ranges = [_parse_range(part, bounds) for part in text.split(",") if part]
+    if not ranges:
+        raise ScheduleError(f"nothing but commas: {text}")
     return Field(frozenset().union(*(r.values for r in ranges)), any(r.any for r in ranges))
 
 

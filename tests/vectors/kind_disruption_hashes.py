@@ -3,14 +3,12 @@
 from typing import Any
 
 from adapters.kube.parsing.hashes import template_hash
-from adapters.kube.parsing.pools import parse_template
 
 
 def nodepool_hash(case: dict[str, Any]) -> str | None:
     """One template (D-177, N-1)."""
     template, expected = case["input"]["template"], case["expected"]
     try:
-        parse_template(template)
         ours = template_hash(template)
     except ValueError as error:
         return None if "parseError" in expected else f"ours does not read it: {error}"

@@ -28,7 +28,7 @@ def template_hash(raw: Json) -> str:
             ("StartupTaints", _taints(spec.get("startupTaints"))),
             ("NodeClassRef", _reference(spec.get("nodeClassRef"))),
             ("TerminationGracePeriod", _grace(spec.get("terminationGracePeriod"))),
-            ("ExpireAfter", _expiry(spec.get("expireAfter"))),
+            ("ExpireAfter", _expiry(spec)),
         ),
     )
     # Requirements are left out of the hash, but a present list keeps the spec from being a zero value.
@@ -79,10 +79,11 @@ def _grace(text: str | None) -> Value:
     return Struct("Duration", (("Duration", Int(value) if value else None),))
 
 
-def _expiry(text: str | None) -> Value:
+def _expiry(spec: Json) -> Value:
+    if "expireAfter" not in spec or spec["expireAfter"] == "Never":
+        return None
+    text = spec["expireAfter"]
+    if text is None:
+        raise ValueError('time: invalid duration ""')  # as upstream decodes a null, which the API server would drop
     # Upstream keeps a pointer to this number, and a pointer to 0 is no zero value.
-    return (
-        None
-        if text is None or text == "Never"
-        else Struct("NillableDuration", (("Duration", Int(parse_nanoseconds(text))),))
-    )
+    return Struct("NillableDuration", (("Duration", Int(parse_nanoseconds(text))),))

@@ -4,17 +4,10 @@ Asked by the cache for each event of the two watches. Raises UnreadableObject an
 `expireAfter: Never` is no duration but the absence of one.
 """
 
-from adapters.kube.parsing.fields import (
-    Json,
-    conditions,
-    expressions,
-    moment,
-    moment_or_none,
-    node_class,
-    owners,
-    taints,
-)
+from adapters.kube.parsing.fields import Json, conditions, node_class
 from adapters.kube.parsing.reading import name_of, reading
+from adapters.kube.parsing.selectors import parse_expressions, parse_owners, parse_taints
+from adapters.kube.parsing.times import optional_time
 from core.model.durations import parse_seconds
 from core.model.nodes import Node, NodeClaim
 from core.model.resources import parse_resources
@@ -29,8 +22,8 @@ def parse_node(raw: Json) -> Node:
     """One Node."""
     with reading("Node", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
-        name, created = name_of(meta), moment_or_none(meta.get("creationTimestamp"))
-        deleting = moment_or_none(meta.get("deletionTimestamp"))
+        name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))
+        deleting = optional_time(meta.get("deletionTimestamp"))
         place.field = "status.capacity"
         capacity = parse_resources(status.get("capacity"))
         place.field = "status.allocatable"
@@ -45,9 +38,9 @@ def parse_node(raw: Json) -> Node:
             deleting_since=deleting,
             labels=meta.get("labels") or {},
             annotations=meta.get("annotations") or {},
-            taints=taints(spec.get("taints")),
+            taints=parse_taints(spec.get("taints")),
             finalizers=tuple(meta.get("finalizers") or ()),
-            owners=owners(meta.get("ownerReferences")),
+            owners=parse_owners(meta),
             unschedulable=bool(spec.get("unschedulable")),
             capacity=capacity,
             allocatable=allocatable,
@@ -59,8 +52,8 @@ def parse_node_claim(raw: Json) -> NodeClaim:
     """One NodeClaim."""
     with reading("NodeClaim", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
-        name, created = name_of(meta), moment_or_none(meta.get("creationTimestamp"))
-        deleting = moment_or_none(meta.get("deletionTimestamp"))
+        name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))
+        deleting = optional_time(meta.get("deletionTimestamp"))
         place.field = "spec.expireAfter"
         expire_after = lasting(spec.get("expireAfter"))
         place.field = "spec.terminationGracePeriod"
@@ -77,12 +70,12 @@ def parse_node_claim(raw: Json) -> NodeClaim:
             labels=meta.get("labels") or {},
             annotations=meta.get("annotations") or {},
             finalizers=tuple(meta.get("finalizers") or ()),
-            owners=owners(meta.get("ownerReferences")),
+            owners=parse_owners(meta),
             node_class=node_class(spec.get("nodeClassRef")),
-            requirements=expressions(spec.get("requirements")),
+            requirements=parse_expressions(spec.get("requirements")),
             requests=parse_resources((spec.get("resources") or {}).get("requests")),
-            taints=taints(spec.get("taints")),
-            startup_taints=taints(spec.get("startupTaints")),
+            taints=parse_taints(spec.get("taints")),
+            startup_taints=parse_taints(spec.get("startupTaints")),
             expire_after=expire_after,
             termination_grace=termination_grace,
             node_name=status.get("nodeName") or "",
@@ -91,5 +84,5 @@ def parse_node_claim(raw: Json) -> NodeClaim:
             capacity=parse_resources(status.get("capacity")),
             allocatable=parse_resources(status.get("allocatable")),
             conditions=conditions(status.get("conditions")),
-            last_pod_event=moment(status["lastPodEventTime"]) if status.get("lastPodEventTime") else None,
+            last_pod_event=optional_time(status.get("lastPodEventTime")),
         )

@@ -4,10 +4,12 @@ Asked by the cache for each event of the watch. The hash is taken from the JSON,
 labels at all are one thing to the model and two to the hash. Raises UnreadableObject and nothing else.
 """
 
-from adapters.kube.parsing.fields import Json, conditions, expressions, moment_or_none, node_class, taints
+from adapters.kube.parsing.fields import Json, conditions, node_class
 from adapters.kube.parsing.hashes import template_hash
 from adapters.kube.parsing.nodes import lasting
 from adapters.kube.parsing.reading import name_of, reading
+from adapters.kube.parsing.selectors import parse_expressions, parse_taints
+from adapters.kube.parsing.times import optional_time
 from core.model.durations import parse_seconds
 from core.model.pools import Budget, ClaimTemplate, DisruptionPolicy, NodePool
 from core.model.resources import parse_resources
@@ -18,7 +20,7 @@ def parse_node_pool(raw: Json) -> NodePool:
     with reading("NodePool", raw) as place:
         meta, spec, status = raw["metadata"], raw["spec"] or {}, raw.get("status") or {}
         name = name_of(meta)
-        deleting = moment_or_none(meta.get("deletionTimestamp"))
+        deleting = optional_time(meta.get("deletionTimestamp"))
         place.field = "spec.template"
         template = parse_template(spec.get("template") or {})
         hashed = template_hash(spec.get("template") or {})
@@ -50,15 +52,13 @@ def parse_template(raw: Json) -> ClaimTemplate:
     """spec.template; an absent expireAfter is what the API would default it to only where the API has done so."""
     meta, spec = raw.get("metadata") or {}, raw.get("spec") or {}
     grace = spec.get("terminationGracePeriod")
-    if "expireAfter" in spec and spec["expireAfter"] is None:
-        raise ValueError('time: invalid duration ""')  # as upstream's own decoding has it; the API server drops nulls
     return ClaimTemplate(
         labels=meta.get("labels") or {},
         annotations=meta.get("annotations") or {},
         node_class=node_class(spec.get("nodeClassRef")),
-        requirements=expressions(spec.get("requirements")),
-        taints=taints(spec.get("taints")),
-        startup_taints=taints(spec.get("startupTaints")),
+        requirements=parse_expressions(spec.get("requirements")),
+        taints=parse_taints(spec.get("taints")),
+        startup_taints=parse_taints(spec.get("startupTaints")),
         expire_after=lasting(spec.get("expireAfter")),
         termination_grace=None if grace is None else parse_seconds(grace),
     )
