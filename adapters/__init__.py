@@ -1,1 +1,1 @@
-"""Answers: what the ports ask, given by Kubernetes, by a cloud or by an embedded world."""
+"""Answers: the outside world, translated into the words of core and ports."""

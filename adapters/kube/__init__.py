@@ -1,1 +1,1 @@
-"""The Kubernetes API: a watch-fed cache, writes, and how its failures are classified."""
+"""The Kubernetes API: a watch-fed cache, parsing, writes, failures."""

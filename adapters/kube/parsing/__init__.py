@@ -1,1 +1,1 @@
-"""From the JSON of the Kubernetes API to the types of core.model, once, at the edge."""
+"""Raw Kubernetes JSON becomes core.model objects here and nowhere else."""
