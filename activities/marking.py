@@ -19,7 +19,7 @@ from core.model.nodes import Node, NodeClaim
 from core.model.plans import Target
 from core.model.steps import StepOutcome
 from core.model.taints import Taint
-from core.model.writes import Write
+from core.model.writes import Write, claim_write, node_write
 from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
@@ -79,7 +79,7 @@ class Marking:
         claim = await self._explain(claim, request.command.reason)
         if claim is None:
             return "the NodeClaim is gone"
-        writes += [_claim_write(claim), _node_write(node)]
+        writes += [claim_write(claim), node_write(node)]
         return why_not_now(claim, node, await self.pods.list_on(node.name), target, self.now())
 
     async def _taint(self, node: Node) -> Node | None:
@@ -108,7 +108,7 @@ class Marking:
         for node in await self.nodes.list_by_provider_id(claim.provider_id):
             untainted = await self._untaint(node)
             if untainted is not None:
-                writes.append(_node_write(untainted))
+                writes.append(node_write(untainted))
         conditions = clear_condition(claim.conditions, names.DISRUPTION_REASON)
         if conditions != claim.conditions:
             claim = await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
@@ -116,7 +116,7 @@ class Marking:
                 return
         done = await self.claims.patch(claim, MetadataChange(annotations={names.OWNER: None}))
         if done is not None:
-            writes.append(_claim_write(done))
+            writes.append(claim_write(done))
 
     async def _untaint(self, node: Node) -> Node | None:
         """The node without our taint, where it carried it and is not leaving."""
@@ -124,11 +124,3 @@ class Marking:
         if rest == node.taints or node.deleting_since is not None:
             return None
         return await self.nodes.patch(node, MetadataChange(), taints=rest)
-
-
-def _claim_write(claim: NodeClaim) -> Write:
-    return Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=int(claim.resource_version))
-
-
-def _node_write(node: Node) -> Write:
-    return Write(kind="Node", name=node.name, uid=node.uid, version=int(node.resource_version))

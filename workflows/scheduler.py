@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
         SchedulerState,
     )
     from core.model.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
-    from core.model.steps import ClaimRef
+    from core.model.steps import ClaimRef, StepOutcome
     from core.model.workflow_ids import disruption_id, task_queue
     from core.model.workflow_types import DISRUPT_NODES, SCHEDULER
     from core.model.writes import Write
@@ -163,8 +163,7 @@ class Scheduler:
         """Await the next disruption; hold it, drop it, or start its workflows and wait for their marks."""
         while await self.unpaused():
             if self.state.awaiting:
-                if await self.await_marked() is not None:
-                    self.state = replace(self.state, awaiting=())
+                await self.await_marked()
                 self.leave_if_long()
                 continue
             before = len(self.written)
@@ -283,15 +282,18 @@ class Scheduler:
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in command.targets)
         return AwaitedMark(workflow_id=workflow_id, claims=claims)
 
-    async def await_marked(self) -> object | None:
+    async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
         awaited = self.state.awaiting
-        return await self.wait(
+        outcome = await self.wait(
             MARK,
             lambda: workflow.start_activity_method(
                 Awaiting.await_marked, awaited, summary="await the marks", **waiting(self.state.cluster)
             ),
         )
+        if isinstance(outcome, StepOutcome):
+            self.remember(outcome.writes)
+            self.state = replace(self.state, awaiting=())
 
 
 def now() -> float:
