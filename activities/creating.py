@@ -46,9 +46,7 @@ class Creating:
         return CreateOutcome(
             claims=tuple(ClaimRef(name=c.name, uid=c.uid, pool=c.labels.get(names.NODE_POOL, "")) for c in made),
             refused=tuple(r for r in results if not isinstance(r, NodeClaim)),
-            writes=tuple(
-                Write(kind="NodeClaim", name=c.name, uid=c.uid, version=int(c.resource_version)) for c in made
-            ),
+            writes=tuple(claim_write(c) for c in made),
         )
 
     async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
