@@ -12,10 +12,10 @@ from temporalio import activity
 
 from activities.contending import settled
 from core.disruption.live_check import why_not_now
-from core.lifecycle.conditions import clear_condition, set_condition
+from core.lifecycle.conditions import conditions_of_claim
 from core.model import names
 from core.model.inputs import MarkOutcome, MarkRequest, UnmarkRequest
-from core.model.nodes import Node, NodeClaim
+from core.model.nodes import Condition, Node, NodeClaim
 from core.model.plans import Target
 from core.model.steps import StepOutcome
 from core.model.taints import Taint
@@ -91,11 +91,11 @@ class Marking:
 
     async def _explain(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
         """The DisruptionReason condition, once."""
-        conditions = set_condition(
-            claim.conditions, names.DISRUPTION_REASON, "True", reason, "", self.now(), claim.generation
-        )
-        if conditions == claim.conditions:
+        current = claim.condition(names.DISRUPTION_REASON)
+        if current is not None and (current.status, current.reason) == ("True", reason):
             return claim
+        wish = Condition(type=names.DISRUPTION_REASON, status="True", reason=reason, message=reason, changed=self.now())
+        conditions = conditions_of_claim(claim).set(wish).conditions
         return await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
 
     async def _unmark(self, owner: str, name: str, uid: str, writes: list[Write]) -> None:
@@ -109,8 +109,8 @@ class Marking:
             untainted = await self._untaint(node)
             if untainted is not None:
                 writes.append(node_write(untainted))
-        conditions = clear_condition(claim.conditions, names.DISRUPTION_REASON)
-        if conditions != claim.conditions:
+        if claim.condition(names.DISRUPTION_REASON) is not None:
+            conditions = conditions_of_claim(claim).clear(names.DISRUPTION_REASON).conditions
             claim = await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
             if claim is None:
                 return
