@@ -170,8 +170,8 @@ class _Sorter:
         middle = start + (length // 4) * 2 - 1
         for i in range(3):
             state ^= (state << 13) & 0xFFFFFFFFFFFFFFFF
-            state ^= state >> 7
-            state ^= (state << 17) & 0xFFFFFFFFFFFFFFFF
+            state ^= state >> 17
+            state ^= (state << 5) & 0xFFFFFFFFFFFFFFFF
             other = state & (modulus - 1)
             if other >= length:
                 other -= length
