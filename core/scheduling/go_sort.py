@@ -170,12 +170,12 @@ class _Sorter:
         middle = start + (length // 4) * 2 - 1
         for i in range(3):
             state ^= (state << 13) & 0xFFFFFFFFFFFFFFFF
-            state ^= state >> 17
-            state ^= (state << 5) & 0xFFFFFFFFFFFFFFFF
+            state ^= state >> 7
+            state ^= (state << 17) & 0xFFFFFFFFFFFFFFFF
             other = state & (modulus - 1)
             if other >= length:
                 other -= length
-            self.swap(middle - 1 + i, start + other)
+            self.swap(middle + i, start + other)
 
     def choose_pivot(self, start: int, end: int) -> tuple[int, int]:
         """The pivot's index and what the comparisons suggest about the range."""
