@@ -1,8 +1,8 @@
 """The hash that upstream's AWS provider writes for an EC2NodeClass, from the class's JSON (W-115, W-116).
 
-Asked by upkeep, which stamps it on the class, and at launch, which stamps it on the claim. Names and order of the fields
-are upstream's. The position of connectionTracking among them is not known from any recording that sets another field
-beside it; everything else is. The trap avoided: kubelet counts by the text of its values, not by their meaning.
+Asked by upkeep, which stamps it on the class, and at launch, which stamps it on the claim. Names and order of the
+fields are upstream's. The position of connectionTracking among them is not known from any recording that sets another
+field beside it; everything else is. The trap avoided: kubelet counts by the text of its values, not by their meaning.
 """
 
 from collections.abc import Mapping
