@@ -62,5 +62,5 @@ def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str
     """D-31: the price of the offering that the node is an instance of, available or not; unknown is 0."""
     if instance_type is None:
         return 0.0
-    price = instance_type.price_of(zone, capacity_type)
+    price = price_of(instance_type, zone, capacity_type)
     return 0.0 if price is None or price != price else price

@@ -4,6 +4,7 @@ Asked by the pod parser. Sidecars run beside everything that starts after them, 
 resize in place shows first in the status (S-72, S-73). The trap avoided: summing init containers.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ Raw = Mapping[str, Any]
 Amounts = dict[str, int]
 
 _POD_LEVEL = ("cpu", "memory")
+_BINARY_FRACTION = re.compile(r"[0-9]*\.[0-9]+[KMGTPE]i\Z")
 
 
 def _add(left: Amounts, right: Mapping[str, int]) -> Amounts:
@@ -93,8 +95,16 @@ def pod_requests(pod: Raw, limits_as_requests: bool = False) -> Amounts:
 
 
 def pod_limits(pod: Raw) -> Amounts:
-    """The same for limits, where overhead counts only for resources that are limited."""
+    """The same for limits, where overhead counts only for resources that are limited, and not to nothing.
+
+    Upstream counts the overhead twice beside a pod-level limit written as a binary fraction ("1.5Gi"): such a quantity
+    is a shared object to which it adds in place. Limits decide nothing, so the recorded figure is kept.
+    """
     spec = pod.get("spec") or {}
     total = _pod_level(_aggregate(pod, "limits", False), spec, "limits")
-    overhead = parse_resources(spec.get("overhead"))
-    return {**_add(total, {name: amount for name, amount in overhead.items() if name in total}), "pods": 1}
+    written = (spec.get("resources") or {}).get("limits") or {}
+    for name, amount in parse_resources(spec.get("overhead")).items():
+        if total.get(name):
+            shared = name in written and _BINARY_FRACTION.match(str(written[name]))
+            total[name] += 2 * amount if shared else amount
+    return {**total, "pods": 1}
