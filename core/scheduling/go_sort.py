@@ -175,7 +175,7 @@ class _Sorter:
             other = state & (modulus - 1)
             if other >= length:
                 other -= length
-            self.swap(middle - 1 + i, start + other)
+            self.swap(middle + i, start + other)
 
     def choose_pivot(self, start: int, end: int) -> tuple[int, int]:
         """The pivot's index and what the comparisons suggest about the range."""
