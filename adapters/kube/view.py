@@ -16,7 +16,7 @@ from core.model.pods import Pod
 from core.model.snapshot import Snapshot
 from core.model.workloads import VolumeAttachment
 from core.model.writes import Write
-from ports.failures import NotSeenYet
+from ports.failures import NotReadable, NotSeenYet
 from ports.view import Unreadable
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; the plan is asked for again
@@ -91,14 +91,21 @@ class CachedView:
         return self.cache.indexed("Node", provider_id)
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        self._insist()
+        self._insist_on("Pod", node)
         return self.cache.indexed("Pod", node)
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
-        self._insist()
+        self._insist_on("VolumeAttachment", node)
         return self.cache.indexed("VolumeAttachment", node)
 
     def _insist(self) -> None:
         problem = self._problem()
         if problem:
             raise NotSeenYet("cluster view", problem)
+
+    def _insist_on(self, kind: str, node: str) -> None:
+        """A node must not look empty because what stands on it cannot be read."""
+        self._insist()
+        aside = self.cache.unreadable_on(kind, node)
+        if aside is not None:
+            raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")
