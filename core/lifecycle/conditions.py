@@ -125,16 +125,13 @@ def _root(given: ConditionSet, now: float) -> Condition:
     unhealthy = [
         condition
         for condition in given.conditions
-        if condition.type in given.dependents
-        and (condition.status != TRUE or condition.generation != given.generation)
+        if condition.type in given.dependents and (condition.status != TRUE or condition.generation != given.generation)
     ]
     unhealthy.sort(key=lambda condition: (-condition.changed, condition.type))
     if not unhealthy:
         root = true(READY, now)
     else:
-        failed = any(
-            condition.status == FALSE and condition.generation == given.generation for condition in unhealthy
-        )
+        failed = any(condition.status == FALSE and condition.generation == given.generation for condition in unhealthy)
         why = "UnhealthyDependents" if failed else "ReconcilingDependents"
         text = ", ".join(f"{condition.type}={condition.status}" for condition in unhealthy)
         root = false(READY, now, (why, text)) if failed else unknown(READY, now, (why, text))
