@@ -99,6 +99,7 @@ def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Key
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    # Not PKCS#8: the API server takes the public half of the service accounts' key only out of the older notation.
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
