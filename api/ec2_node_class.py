@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from api.ec2_ami_selectors import AMI_FAMILIES, AmiSelectorTerms, alias_family
 from api.ec2_devices import (
     BlockDeviceMappings,
     ConnectionTracking,
@@ -18,13 +19,10 @@ from api.ec2_devices import (
 )
 from api.ec2_node_class_status import EC2NodeClassStatus
 from api.ec2_selectors import (
-    AMI_FAMILIES,
-    AmiSelectorTerms,
     CapacityReservationSelectorTerms,
     PlacementGroupSelector,
     SecurityGroupSelectorTerms,
     SubnetSelectorTerms,
-    alias_family,
 )
 from api.field_types import Bool, Int32
 from api.object_meta import Metadata

@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=ApiModel)
 SHOWN_INPUT = 80
 
 
-class InvalidObject(ValueError):  # noqa: N818 - it says what the object is, and reads so in `except`
+class InvalidObject(ValueError):
     """An object that breaks the rules of its kind. `problems` has one (field, message) each."""
 
     def __init__(self, kind: str, name: str, problems: tuple[tuple[str, str], ...]) -> None:

@@ -16,12 +16,12 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.beating import Beating
 from core.model.inputs import CaretakerInput, fresh_state
 from core.model.workflow_ids import caretaker_id, scheduler_id, task_queue
 from core.model.workflow_types import CARETAKER, SCHEDULER
+from worker.sandbox import runner
 from worker.settings import Settings
 from worker.telemetry import product_version, start_logging
 from worker.temporal import connect, register_search_attributes
@@ -42,12 +42,6 @@ SINGLETON_SECONDS = 60.0
 
 # How many steps of each queue run at once. Waits are memory only, and a hundred blocked drains must not stop the rest.
 SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
-
-
-def runner() -> SandboxedWorkflowRunner:
-    """Workflows run in the sandbox; our own packages are passed through, for they are pure where workflows use them."""
-    ours = SandboxRestrictions.default.with_passthrough_modules("core", "ports", "activities", "workflows")
-    return SandboxedWorkflowRunner(restrictions=ours)
 
 
 def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[object]) -> Worker:

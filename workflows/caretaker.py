@@ -17,7 +17,6 @@ with workflow.unsafe.imports_passed_through():
     from activities.upkeep import Upkeep
     from core.model.inputs import CaretakerInput
     from core.model.orders import (
-        CreateStatic,
         DeleteClaim,
         Order,
         Orders,
@@ -104,11 +103,9 @@ class Caretaker:
             case TakeOffMark():
                 step, options = Caretaking.take_off_mark, near
             case DeleteClaim():
-                step, options = Caretaking.delete_claim, near
+                step, options = Caretaking.delete_claim_for, near
             case TerminateOrphan():
                 step, options = Caretaking.terminate_orphan, far
-            case CreateStatic():
-                step, options = Caretaking.create_static, near
             case _:
                 assert_never(order)
         try:

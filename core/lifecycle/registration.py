@@ -1,8 +1,8 @@
 """What must a Node say once it is known to be a claim's?
 
 Asked by the wait for registration (L-20 to L-29). Everything goes onto the Node in one change: finalizer, owner,
-taints, labels and annotations, the unregistered taint taken off, the label set. The trap avoided: start-up taints that their
-owner has lifted are put back by a second synchronisation; a registered node is never changed here again (L-29).
+taints, labels and annotations, the unregistered taint taken off, the label set. The trap avoided: start-up taints that
+their owner has lifted are put back by a second synchronisation; a registered node is never changed here again (L-29).
 """
 
 from collections.abc import Mapping

@@ -4,11 +4,9 @@ import pytest
 
 from api.kinds import KINDS
 from api.validation import InvalidObject, parse
+from tests.api.all_cases import CASES
 from tests.api.case import Case
-from tests.api.node_class_cases import NODE_CLASS
-from tests.api.rule_cases import CLAIM, OVERLAY, PLAIN, POOL, STATIC
 
-CASES = [*PLAIN, *POOL, *STATIC, *CLAIM, *OVERLAY, *NODE_CLASS]
 MODELS = {kind.kind: kind.model for kind in KINDS}
 
 
