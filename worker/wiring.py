@@ -114,7 +114,7 @@ class Wiring:
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
-        evicting = Evicting(w.pods, w.notices, Turns(), now)
+        evicting = Evicting(w.pods, w.notices, Turns(now), now)
         marking = Marking(w.claims, w.nodes, w.pods, now)
         return [
             Awaiting(w.view, w.view, now),
