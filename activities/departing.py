@@ -11,7 +11,7 @@ from collections.abc import Callable
 from temporalio import activity
 
 from activities.revising import revise_claim, revise_node, revise_status
-from activities.versions import claim_write, is_same, node_write
+from activities.versions import is_same
 from core.lifecycle.conditions import claim_conditions_with, unknown
 from core.lifecycle.initialization import is_ready
 from core.lifecycle.registration import NodeChange
@@ -25,7 +25,7 @@ from core.model.names import (
 )
 from core.model.nodes import Node, NodeClaim
 from core.model.steps import ClaimRef, Departure, StepOutcome
-from core.model.writes import Write
+from core.model.writes import Write, claim_write, node_write
 from core.termination.deadline import deadline_of, deadline_to_write
 from core.termination.leaving import finalizers_left, leaving_labels, leaving_taints
 from ports.cloud import Cloud

@@ -15,14 +15,14 @@ from activities.beating import report
 from activities.looking import looks
 from activities.notices.nodes import awaiting_detachment
 from activities.revising import set_conditions
-from activities.versions import claim_write, is_same
+from activities.versions import is_same
 from core.lifecycle.conditions import false, true, unknown
 from core.model.names import DRAINED, VOLUMES_DETACHED
 from core.model.nodes import Condition, Node
 from core.model.pods import Pod
 from core.model.steps import Departure, StepOutcome
 from core.model.workloads import VolumeAttachment, VolumeClaim
-from core.model.writes import Write
+from core.model.writes import Write, claim_write
 from core.termination.attachments import holding, volume_claim_keys
 from ports.objects import NodeClaims, Notices
 

@@ -13,9 +13,11 @@ from dataclasses import replace
 from temporalio import activity
 
 from activities.beating import report
+from activities.decision_notices import publishable
 from activities.snapshots import whole_snapshot
 from activities.solving import ShouldStop, Solver
-from core.disruption.choose import choose, revalidate
+from core.disruption.choose import Choice, choose
+from core.disruption.revalidate import Valid, revalidate
 from core.disruption.settings import DisruptionSettings
 from core.model.inputs import DisruptionAnswer, DisruptionRequest, Drop, Go, Held, Hold, NothingPlanned
 from core.model.plans import DisruptionPlan
@@ -79,7 +81,7 @@ class Disrupting:
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
         """A plan, or when to look again."""
 
-        def decide(stop: ShouldStop) -> object:
+        def decide(stop: ShouldStop) -> Choice:
             return choose(snapshot, self.settings, stop)
 
         choice = await self.solver.solve(decide)
@@ -87,17 +89,17 @@ class Disrupting:
             if choice.validate_after > 0:
                 return Hold(plan=choice, due=self.now() + choice.validate_after), 0.0
             return Go(plan=choice), 0.0
-        next_due = getattr(choice, "next_due", None)
-        return None, next_due if next_due is not None else self.now() + RETURN_SECONDS
+        await self.notices.publish(*[publishable(snapshot, notice) for notice in choice.notices])
+        return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _check(self, snapshot: Snapshot, held: Held, index: int) -> DisruptionAnswer:
         """Whether a held plan still stands; what no longer does is left out (D-134)."""
         own = {t.claim for c in held.plan.commands for t in c.targets}
         fresh = replace(snapshot, disrupting=snapshot.disrupting - own)
-        verdict = await self.solver.solve(lambda stop: revalidate(held.plan, fresh, self.settings))
-        if isinstance(verdict, DisruptionPlan):
-            return Go(plan=verdict, held=index)
-        return Drop(held=index, why=verdict.why)
+        verdict = await self.solver.solve(lambda stop: revalidate(held.plan, fresh, self.settings, stop))
+        if isinstance(verdict, Valid):
+            return Go(plan=verdict.plan, held=index)
+        return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
 
     async def _changed(self, revision: int, seconds: float) -> None:
         """Until something changes and a moment of quiet, or until time itself matters."""

@@ -20,11 +20,11 @@ from activities.notices.pods import told_protection
 from core.lifecycle.initialization import is_ready
 from core.model.names import DRAINED
 from core.model.nodes import NodeClaim
+from core.model.pod_rules import format_moment
 from core.model.pods import Pod
 from core.model.steps import Departure, StepOutcome
 from core.termination import deadline as deadlines
 from core.termination.evictions import Turn, plan_turn
-from core.termination.protection import protection
 from ports.cloud import Cloud
 from ports.failures import Failure
 from ports.view import ClusterLookups
@@ -119,7 +119,7 @@ class Draining:
             due += forced
         for pod, asked in zip(due, await asyncio.gather(*asks), strict=True):
             progress.note(pod, asked, self.now())
-        told = [told_protection(pod, protection(pod, now)) for pod in turn.waiting if pod.do_not_disrupt is not None]
+        told = [told_protection(pod, now) for pod in turn.waiting]
         await self.evicting.tell(*[notice for notice in told if notice is not None])
 
     async def _live_turns(self, nodes: tuple[str, ...], deadline: float | None) -> dict[str, Turn]:
@@ -141,7 +141,7 @@ class Draining:
         deadline = deadlines.tighter(departure.deadline, deadlines.written_deadline(claim))
         if deadline is not None:
             found = [self.lookups.node(name) for name in departure.nodes]
-            moment = deadlines.format_moment(deadline)
+            moment = format_moment(deadline)
             await self.evicting.tell(*[node_deadline(node, moment) for node in found if node is not None])
         return deadline
 

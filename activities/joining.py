@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.beating import report
 from activities.looking import looks
 from activities.revising import revise_node, revise_status, set_conditions
-from activities.versions import claim_write, is_same, node_write
+from activities.versions import is_same
 from core.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from core.lifecycle.initialization import Why, blocker
 from core.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
@@ -21,6 +21,7 @@ from core.lifecycle.registration import MULTIPLE_NODES, NODE_NOT_FOUND, NodeChan
 from core.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION
 from core.model.nodes import Condition, Node, NodeClaim
 from core.model.steps import ClaimRef, JoinOutcome
+from core.model.writes import claim_write, node_write
 from ports.objects import ClaimStatus, NodeClaims, Nodes
 from ports.view import ClusterLookups
 

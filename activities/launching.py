@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.beating import report
 from activities.notices.claims import insufficient_capacity
 from activities.revising import revise_claim, revise_status, set_conditions
-from activities.versions import claim_write, is_same
+from activities.versions import is_same
 from core.lifecycle.conditions import claim_conditions_with, true, unknown
 from core.lifecycle.launch_requests import (
     LaunchRequest,
@@ -29,6 +29,7 @@ from core.lifecycle.registration import NODE_NOT_FOUND
 from core.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from core.model.nodes import NodeClaim
 from core.model.steps import ClaimRef, LaunchOutcome
+from core.model.writes import claim_write
 from ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from ports.failures import Conflict, Failure, Retryable
 from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices

@@ -11,11 +11,11 @@ from temporalio import activity
 
 from activities.revising import set_conditions
 from activities.translating import NotYet
-from activities.versions import claim_write, is_same
+from activities.versions import is_same
 from core.lifecycle.conditions import true
 from core.model.names import INSTANCE_TERMINATING
 from core.model.steps import ClaimRef, Departure, StepOutcome
-from core.model.writes import Write
+from core.model.writes import Write, claim_write
 from ports.cloud import Cloud
 from ports.objects import NodeClaims
 

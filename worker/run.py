@@ -25,7 +25,7 @@ from worker.sandbox import runner
 from worker.settings import Settings
 from worker.telemetry import product_version, start_logging
 from worker.temporal import connect, register_search_attributes
-from worker.wiring import Wiring, wire
+from worker.wiring import Step, Wiring, open_world
 from workflows.caretaker import Caretaker
 from workflows.disrupt_nodes import DisruptNodes
 from workflows.launch_node import LaunchNode
@@ -44,14 +44,14 @@ SINGLETON_SECONDS = 60.0
 SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
 
 
-def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[object]) -> Worker:
+def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step]) -> Worker:
     """The worker of one task queue; the workflows are served on `control`."""
     build = settings.build or product_version()
     return Worker(
         client,
         task_queue=task_queue(settings.cluster, queue),
         workflows=WORKFLOWS if queue == "control" else [],
-        activities=list(activities),  # type: ignore[arg-type]
+        activities=list(activities),
         workflow_runner=runner(),
         interceptors=[Beating()],
         max_concurrent_activities=SLOTS[queue],
@@ -97,20 +97,21 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     """Connect, serve until `stop`, shut down."""
     client = await connect()
     await register_search_attributes(client)
-    wiring = await wire(settings, client)
+    world = await open_world(settings)
+    wiring = Wiring(settings=settings, world=world)
     try:
+        await world.ready()
         queues = wiring.activities(settings.roles)
         workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
         async with contextlib.AsyncExitStack() as stack:
             for worker in workers:
                 await stack.enter_async_context(worker)
-            await wiring.ready()
             singletons = asyncio.create_task(watch_singletons(client, settings, wiring))
             print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
             await stop.wait()
             singletons.cancel()
     finally:
-        await wiring.close()
+        await world.close()
 
 
 async def run_worker(settings: Settings) -> None:

@@ -6,9 +6,8 @@ upstream does, which mixes up namespaces.
 
 from typing import Literal
 
+from core.model.pod_rules import format_moment, protection
 from core.model.pods import Pod
-from core.termination.deadline import format_moment
-from core.termination.protection import Protected, Protection, Unreadable
 from ports.objects import Notice
 
 
@@ -27,18 +26,18 @@ def deleted_by_force(pod: Pod, grace: int) -> Notice:
     return _of(pod, "Normal", ("Disrupted", text))
 
 
-def told_protection(pod: Pod, found: Protection) -> Notice | None:
+def told_protection(pod: Pod, now: float) -> Notice | None:
     """V-9 to V-11: what its do-not-disrupt annotation comes to; None where there is nothing to say."""
-    if isinstance(found, Unreadable):
-        return _of(pod, "Warning", ("InvalidDoNotDisruptAnnotation", f"{found.message}; the annotation is ignored"))
-    if isinstance(found, Protected):
-        if found.until is None:
-            return None
-        until = format_moment(found.until)
-        return _of(pod, "Normal", ("DoNotDisruptUntil", f"Not to be disrupted until {until}"))
-    if found.ended:
-        return _of(pod, "Normal", ("DoNotDisruptGracePeriodElapsed", "The time of do-not-disrupt is over"))
-    return None
+    if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
+        return None
+    found = protection(pod, now)
+    if found.fault:
+        return _of(pod, "Warning", ("InvalidDoNotDisruptAnnotation", f"{found.fault}; the annotation is ignored"))
+    if found.until is None:
+        return None
+    if found.active:
+        return _of(pod, "Normal", ("DoNotDisruptUntil", f"Not to be disrupted until {format_moment(found.until)}"))
+    return _of(pod, "Normal", ("DoNotDisruptGracePeriodElapsed", "The time of do-not-disrupt is over"))
 
 
 def _of(pod: Pod, type: Literal["Normal", "Warning"], said: tuple[str, str]) -> Notice:

@@ -14,7 +14,7 @@ from adapters.kube.cache import Cache
 from core.model.nodes import Node, NodeClaim
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
-from core.model.workloads import VolumeAttachment
+from core.model.workloads import VolumeAttachment, VolumeClaim
 from core.model.writes import Write
 from ports.failures import NotReadable, NotSeenYet
 from ports.view import Unreadable
@@ -93,6 +93,10 @@ class CachedView:
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         self._insist_on("Pod", node)
         return self.cache.indexed("Pod", node)
+
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        self.insist()
+        return cast(VolumeClaim | None, self.cache.get("PersistentVolumeClaim", key))
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         self._insist_on("VolumeAttachment", node)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from core.disruption.offerings import price_of
 from core.model.nodes import NodeClaim
 from core.model.pod_rules import is_reschedulable
 from core.model.pods import Pod

@@ -6,9 +6,9 @@ will not come off. The attach-detach controller takes volumes off; this product 
 
 from collections.abc import Mapping
 
+from core.model.pod_rules import is_drainable
 from core.model.pods import Pod, VolumeUse
 from core.model.workloads import VolumeAttachment
-from core.termination.evictions import is_drainable
 
 
 def volume_claim_keys(pods: tuple[Pod, ...], now: float) -> tuple[str, ...]:

@@ -5,15 +5,11 @@ termination grace period, written on the claim once and never moved later (L-51,
 annotation that cannot be read must not stop the termination, as it does upstream; it is reported and worked around.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from core.model.names import TERMINATION_DEADLINE
 from core.model.nodes import NodeClaim
-
-
-def format_moment(moment: float) -> str:
-    """RFC 3339 with seconds, as upstream writes it."""
-    return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+from core.model.pod_rules import format_moment
 
 
 def parse_moment(text: str) -> float | None:

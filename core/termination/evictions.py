@@ -8,11 +8,9 @@ whatever its tier (T-14). The trap avoided: an absent tier is not an empty one; 
 from dataclasses import dataclass
 from typing import Final
 
-from core.model.names import DISRUPTED_TAINT
-from core.model.pods import Pod, Toleration
-from core.termination.protection import Protected, protection
+from core.model.pod_rules import awaits_eviction, is_daemon, is_protected
+from core.model.pods import Pod
 
-STUCK_SECONDS: Final = 60.0  # past its deletionTimestamp, which contains its grace (T-13)
 # The two built-in classes carry the only priorities above a milliard: users may not define higher ones, so that the
 # number tells the class (T-15 names the class; a pod's priority is filled in from it at admission).
 SYSTEM_PRIORITY: Final = 2_000_000_000
@@ -30,13 +28,13 @@ class Turn:
 
 def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn:
     """The turn for a node with these pods."""
-    waiting = tuple(sorted((pod for pod in pods if is_waiting(pod, now)), key=lambda pod: (pod.key, pod.uid)))
+    waiting = tuple(sorted((pod for pod in pods if awaits_eviction(pod, now)), key=lambda pod: (pod.key, pod.uid)))
     force = tuple(pod for pod in waiting if must_force(pod, deadline, now))
     forced = {pod.uid for pod in force}
     rest = [pod for pod in waiting if pod.uid not in forced]
     first = min((tier(pod) for pod in rest), default=0)
     asked = [pod for pod in rest if tier(pod) == first and pod.deleting_since is None]
-    protected = tuple(pod for pod in asked if isinstance(protection(pod, now), Protected))
+    protected = tuple(pod for pod in asked if is_protected(pod, now))
     held = {pod.uid for pod in protected}
     return Turn(
         force=force,
@@ -44,31 +42,6 @@ def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn
         protected=protected,
         waiting=waiting,
     )
-
-
-def is_waiting(pod: Pod, now: float) -> bool:
-    """T-13: whether the pod holds its node."""
-    return pod.phase not in ("Succeeded", "Failed") and is_drainable(pod, now)
-
-
-def is_drainable(pod: Pod, now: float) -> bool:
-    """T-13: whether the drain waits for such a pod: not tolerating the taint, not stuck, not a static pod."""
-    return not (tolerates_disruption(pod) or is_stuck(pod, now) or is_mirror(pod))
-
-
-def tolerates_disruption(pod: Pod) -> bool:
-    """Whether it tolerates karpenter.sh/disrupted:NoSchedule, by whatever toleration."""
-    return any(_tolerates(toleration) for toleration in pod.shape.tolerations)
-
-
-def is_stuck(pod: Pod, now: float) -> bool:
-    """Whether its deletion is overdue by more than a minute."""
-    return pod.deleting_since is not None and now - pod.deleting_since > STUCK_SECONDS
-
-
-def is_mirror(pod: Pod) -> bool:
-    """Whether a kubelet runs it from a file: its owner is the Node."""
-    return any((owner.api_version, owner.kind) == ("v1", "Node") for owner in pod.owners)
 
 
 def must_force(pod: Pod, deadline: float | None, now: float) -> bool:
@@ -88,15 +61,4 @@ def forced_grace(deadline: float, now: float) -> int:
 def tier(pod: Pod) -> int:
     """1 to 4: workload, DaemonSet, critical, critical DaemonSet."""
     critical = pod.priority is not None and pod.priority >= SYSTEM_PRIORITY
-    daemon = any((owner.api_version, owner.kind) == ("apps/v1", "DaemonSet") for owner in pod.owners)
-    return 1 + daemon + 2 * critical
-
-
-def _tolerates(toleration: Toleration) -> bool:
-    if toleration.effect not in ("", "NoSchedule"):
-        return False
-    if not toleration.key:
-        return toleration.operator == "Exists"
-    if toleration.key != DISRUPTED_TAINT:
-        return False
-    return toleration.operator == "Exists" or (toleration.operator in ("Equal", "") and not toleration.value)
+    return 1 + is_daemon(pod) + 2 * critical

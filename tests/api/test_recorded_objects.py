@@ -27,10 +27,9 @@ NEVER_APPLIED = {
 # What the API server refused when it was recorded.
 REJECTED = {("class-fields.jsonl.gz", "spec.tags")}
 
-pytestmark = pytest.mark.skipif(
-    not all((SHARED / folder).is_dir() for folder in FOLDERS),
-    reason="the recorded results are not beside the repository",
-)
+AVAILABLE = all((SHARED / folder).is_dir() for folder in FOLDERS)
+WHY_NOT = "the recorded results are not beside the repository"
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason=WHY_NOT)
 
 
 def recorded_objects() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -5,6 +5,7 @@ form of their own in the recordings.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -99,3 +100,23 @@ def nominations(given: Raw, now: float) -> dict[str, float]:
     result = dict.fromkeys(given.get("nominated") or (), now + 20.0)
     result.update({name: now - ago + 20.0 for name, ago in (given.get("nominatedSecondsAgo") or {}).items()})
     return result
+
+
+def changed(world: Snapshot, during: Raw, seconds: float) -> Snapshot:
+    """The cluster after the wait: what was recorded to change, and the clock."""
+    now = world.now + seconds
+    pods = {uid: p for uid, p in world.pods.items() if p.key not in (during.get("deletePods") or ())}
+    pods.update({p.uid: p for p in map(parse_pod, during.get("pods") or ())})
+    claim_of = {c.node_name: c.name for c in world.claims.values() if c.node_name}
+    leaving = {claim_of.get(name, name) for name in during.get("markedForDeletion") or ()}
+    nominated = dict.fromkeys(during.get("nominated") or (), world.now + 20.0)
+    return replace(
+        world,
+        now=now,
+        pods=pods,
+        pdbs={**world.pdbs, **{f"{b.namespace}/{b.name}": b for b in map(parse_pdb, during.get("pdbs") or ())}},
+        claims={**world.claims, **{c.name: c for c in map(parse_node_claim, during.get("nodeClaims") or ())}},
+        pools={**world.pools, **{p.name: p for p in map(parse_node_pool, during.get("nodePools") or ())}},
+        nominations={**world.nominations, **nominated},
+        leaving=world.leaving | leaving,
+    )
