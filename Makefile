@@ -38,4 +38,7 @@ check: $(STAMP) ## format, lint, types, import contracts, fast tests (under two 
 test: $(STAMP) ## everything
 	@$(BIN)/python -m tests.run -m "not soak"
 
-.PHONY: help setup lock format check test
+vectors: $(STAMP) ## compare our engines with recorded results (DIR=folder)
+	@$(BIN)/python -m tests.vectors $(DIR)
+
+.PHONY: vectors help setup lock format check test

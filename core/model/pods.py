@@ -96,7 +96,10 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeUse:
-    """A volume that leads to a PersistentVolumeClaim: by name, or made for this pod (generic ephemeral)."""
+    """A volume that leads to a PersistentVolumeClaim: by name, or made for this pod (generic ephemeral).
+
+    An ephemeral one keeps the volume's own name, so that replicas share a shape: its claim is `<pod>-<volume>`.
+    """
 
     claim_name: str
     ephemeral: bool = False

@@ -1,0 +1,1 @@
+"""Answers: the outside world, translated into the words of core and ports."""

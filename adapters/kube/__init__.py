@@ -1,0 +1,1 @@
+"""The Kubernetes API: a watch-fed cache, parsing, writes, failures."""

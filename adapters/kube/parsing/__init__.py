@@ -1,0 +1,1 @@
+"""Raw Kubernetes JSON becomes core.model objects here and nowhere else."""

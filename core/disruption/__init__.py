@@ -1,0 +1,1 @@
+"""Which nodes should go, when, and why not: pure functions over a snapshot."""

@@ -1,0 +1,46 @@
+"""Where would the pods of these nodes go (D-82 to D-95)?
+
+Asked by drift and consolidation for one set of nodes after another, against one snapshot. The answer comes from the
+placement engine; what is added here is disruption's own: which pods move at all, and which answers are errors although
+a place was found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from core.disruption.candidates import Candidate
+from core.model.plans import ProposedNode
+from core.model.pools import InstanceType
+from core.model.requirements import RequirementSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """A node that a simulation had to make up. Types are in price order; `proposed` is filled when it is kept."""
+
+    pool: str
+    requirements: RequirementSet
+    types: tuple[InstanceType, ...]
+    pods: tuple[str, ...] = ()  # namespace/name, sorted
+    cheapest: float = 0.0  # of the first type, among the offerings that the requirements admit
+    proposed: ProposedNode | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Where pods went, and which found no place. `failed`: the question could not be asked, in words."""
+
+    replacements: tuple[Replacement, ...] = ()
+    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unplaced: Mapping[str, str] = field(default_factory=dict)  # pod that runs today -> why it finds no place
+    candidate_leaves: bool = False  # D-83
+    failed: str = ""
+
+
+class Simulator(Protocol):
+    """What methods ask."""
+
+    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
+        """The cluster without these nodes."""
+        ...

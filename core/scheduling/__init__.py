@@ -1,0 +1,1 @@
+"""Where pods go: placement of pods on existing, coming and proposed nodes."""
