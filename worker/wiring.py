@@ -164,7 +164,7 @@ class Wiring:
             Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
             Disrupting(w.view, w.catalogues, w.notices, disruption, now),
             Upkeep(w.view, w.catalogues, claims, pools, now),
-            Ordering(settings.cluster, w.view, w.cloud, now),
+            Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
         ]
 
 

@@ -140,7 +140,8 @@ class Story:
             claims = await self.stage.objects("NodeClaim")
             return next((c for c in claims if names.OWNER in (c["metadata"].get("annotations") or {})), None)
 
-        return await self.until(marked, 30, "a drifted node is marked")
+        found: Body = await self.until(marked, 30, "a drifted node is marked")
+        return found
 
     async def replacement(self, marked: Body) -> str | None:
         plan = marked["metadata"]["annotations"][names.OWNER].rsplit("/", 1)[-1]
