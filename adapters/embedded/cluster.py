@@ -20,8 +20,8 @@ from adapters.embedded.admission import (
     NAMESPACED,
     STATUS_ONLY_THROUGH_SUBRESOURCE,
     WITHOUT_GENERATION,
+    admitted,
     check_change,
-    with_defaults,
 )
 from adapters.embedded.ledger import Entry, append
 from adapters.embedded.merging import merged
@@ -52,7 +52,7 @@ class Cluster:
         with self.recorded("create", body):
             if self.read(body["kind"], objects.key_of(body)) is not None:
                 raise Rejected(409, "AlreadyExists", f"{body['kind']} {objects.key_of(body)} already exists")
-            return objects.put(self.connection, with_defaults(body, self.now))
+            return objects.put(self.connection, admitted(body, self.now))
 
     def patch(self, kind: str, key: str, patch: Body, subresource: str = "") -> Body:
         """Merge a patch into an object or into its status. A last finalizer taken off ends a deleted object."""
