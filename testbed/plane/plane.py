@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import fcntl
 import json
 import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
@@ -28,6 +31,7 @@ from testbed.plane.state import FILE_NAME, PlaneState, read_state, write_state
 
 PORT_ATTEMPTS = 5
 READY_SECONDS = 90.0  # 3 s on an idle machine; a compiler beside it on two cores has made it 20
+ANSWER_SECONDS = 2.0  # for one question; whoever else has our port may accept and then say nothing
 STOP_SECONDS = 5.0  # nothing is worth waiting for: the data is thrown away
 IDENTITIES: dict[str, tuple[str, ...]] = {
     "admin": ("system:masters",),
@@ -45,17 +49,37 @@ class PortTakenError(Exception):
     """Somebody else was quicker. Never leaves this module."""
 
 
+def choose_ports() -> Ports:
+    """All three held at once, so that they differ; let go only when each is known."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    etcd, etcd_peer, api = (server.getsockname()[1] for server in held)
+    for server in held:
+        server.close()
+    return Ports(etcd=etcd, etcd_peer=etcd_peer, api=api)
+
+
 class ControlPlane:
     """One control plane in one folder."""
 
-    def __init__(self, folder: Path, binaries: Binaries, settings: PlaneSettings | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        binaries: Binaries,
+        settings: PlaneSettings | None = None,
+        choose_ports: Callable[[], Ports] = choose_ports,
+    ) -> None:
         self.folder = folder.resolve()
         self._binaries = binaries
         self._settings = settings or PlaneSettings()
+        self._choose_ports = choose_ports
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     async def start(self, owner: ProcessIdentity | None = None) -> PlaneState:
         """A fresh plane, ready for use. PlaneError, with nothing left running, when it does not come up."""
+        with _one_starter(self.folder):
+            return await self._start(owner)
+
+    async def _start(self, owner: ProcessIdentity | None) -> PlaneState:
         found = read_state(self.folder)
         if found is not None and found.is_running():
             raise PlaneError(f"a control plane is already running in {self.folder}")
@@ -114,10 +138,9 @@ class ControlPlane:
         return write_state(dataclasses.replace(state, ready=True))
 
     def _prepare(self) -> Site:
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
+        _clear(self.folder)
         (self.folder / "logs").mkdir(parents=True)
-        site = Site(folder=self.folder, binaries=self._binaries, ports=_choose_ports(), settings=self._settings)
+        site = Site(folder=self.folder, binaries=self._binaries, ports=self._choose_ports(), settings=self._settings)
         _write_pki(site.pki)
         for user, groups in IDENTITIES.items():
             write_kubeconfig(site.kubeconfig(user), site.server, site.pki, user, groups)
@@ -176,6 +199,21 @@ async def stop_plane(folder: Path) -> bool:
     return True
 
 
+async def stop_abandoned(sessions: Path) -> None:
+    """Below this folder lies one folder for each session: stop the planes whose owner has ended.
+
+    What such a session left is removed with it, and so is the evidence that an earlier one kept of its failures.
+    """
+    for folder in await asyncio.to_thread(lambda: sorted(sessions.glob("*/plane"))):
+        state = read_state(folder)
+        if state is not None and state.owner is not None and state.owner.is_running():
+            continue
+        if state is None and identify(int(folder.parent.name)) is not None:
+            continue
+        await stop_plane(folder)
+        shutil.rmtree(folder.parent, ignore_errors=True)
+
+
 def _describe(site: Site, owner: ProcessIdentity | None) -> PlaneState:
     return PlaneState(
         folder=site.folder,
@@ -196,17 +234,29 @@ def _write_pki(folder: Path) -> None:
     (folder / "service-account.key").write_bytes(service_account_key())
 
 
-def _choose_ports() -> Ports:
-    """All three held at once, so that they differ; let go only when each is known."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    etcd, etcd_peer, api = (server.getsockname()[1] for server in held)
-    for server in held:
-        server.close()
-    return Ports(etcd=etcd, etcd_peer=etcd_peer, api=api)
+def _clear(folder: Path) -> None:
+    """Only what a plane makes: a folder named by mistake must not lose anything else."""
+    for name in ("audit.log", "commands.json", "scheduler.json", "kubectl"):
+        (folder / name).unlink(missing_ok=True)
+    for name in ("etcd", "kubeconfigs", "logs", "pki"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+@contextmanager
+def _one_starter(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlaneError(f"another start is under way in {folder}") from None
+        yield
 
 
 async def _answers(api: ApiClient, path: str) -> bool:
+    """False while nobody listens, or somebody else does: another plane's certificate is refused, silence is cut off."""
     try:
-        return (await api.get(path)).status == 200
-    except aiohttp.ClientError:
-        return False  # not listening yet, or not ours: another plane's certificate is refused
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return (await api.get(path)).status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
