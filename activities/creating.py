@@ -18,6 +18,7 @@ from core.model.pods import Expression, Owner
 from core.model.pools import NodePool
 from core.model.resources import NODES
 from core.model.steps import ClaimRef
+from core.model.writes import claim_write
 from ports.failures import Refused, Taken
 from ports.objects import NewClaim, NodeClaims, NodePools, Notice, Notices
 

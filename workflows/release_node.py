@@ -44,12 +44,14 @@ class ReleaseNode:
         )
         if departure.nodes and not departure.instance_gone:
             self.enter("draining")
-            await workflow.execute_activity_method(
+            drained = await workflow.execute_activity_method(
                 Draining.drain_node, departure, summary=f"drain {self.given.node}", **waiting(cluster)
             )
-            await workflow.execute_activity_method(
-                Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
-            )
+            if not drained.instance_gone:
+                self.enter("detaching")
+                await workflow.execute_activity_method(
+                    Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
+                )
         self.enter("releasing")
         await workflow.execute_activity_method(
             Departing.release_node, departure, summary="release the finalizer", **quick(cluster)

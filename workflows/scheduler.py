@@ -16,7 +16,8 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from activities.awaiting import Awaiting
     from activities.creating import Creating
-    from activities.planning import Planning
+    from activities.disrupting import Disrupting
+    from activities.provisioning import Provisioning
     from core.model.inputs import (
         AwaitedMark,
         CreateRequest,
@@ -149,7 +150,7 @@ class Scheduler:
             plan = await self.wait(
                 PROVISIONING,
                 lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
-                    Planning.await_provisioning_plan,
+                    Provisioning.await_provisioning_plan,
                     r,
                     summary="await pending pods and plan for them",
                     **planning(self.state.cluster),
@@ -171,7 +172,7 @@ class Scheduler:
             answer = await self.wait(
                 DISRUPTION,
                 lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
-                    Planning.await_disruption_plan,
+                    Disrupting.await_disruption_plan,
                     r,
                     summary="await the next disruption",
                     **planning(self.state.cluster),

@@ -72,9 +72,11 @@ class TerminateNode:
         """Pods out, then volumes off."""
         cluster = self.given.cluster
         self.enter("draining")
-        await workflow.execute_activity_method(
+        drained = await workflow.execute_activity_method(
             Draining.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
         )
+        if drained.instance_gone:
+            return
         self.enter("detaching")
         await workflow.execute_activity_method(
             Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)

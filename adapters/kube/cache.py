@@ -117,6 +117,11 @@ class Cache:
         with self._lock:
             return self._stores[kind].contents.values.copy()
 
+    def unreadable_on(self, kind: str, node: str) -> Unreadable | None:
+        """One of the objects set aside that stand on that node."""
+        with self._lock:
+            return next((u for u in self._stores[kind].contents.aside.values() if u.node == node), None)
+
     def unreadable(self) -> tuple[Unreadable, ...]:
         """What is set aside now, by kind and name."""
         with self._lock:
@@ -149,7 +154,7 @@ class Cache:
             place, message = error.field, error.message
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             place, message = "", f"{type(error).__name__}: {error}"
-        unreadable = Unreadable(kind=kind.name, name=full_name(raw), field=place, message=message)
+        unreadable = Unreadable(kind=kind.name, name=full_name(raw), field=place, message=message, node=_node_of(raw))
         if self._reported.get((kind.name, key)) != unreadable:
             self._reported[kind.name, key] = unreadable
             self._report(unreadable)
@@ -211,3 +216,10 @@ def full_name(raw: Json) -> str:
     meta = raw.get("metadata") or {}
     namespace, name = meta.get("namespace"), meta.get("name") or ""
     return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _node_of(raw: Json) -> str:
+    """spec.nodeName, which pods and attachments have, as far as the object lets itself be read."""
+    spec = raw.get("spec")
+    node = spec.get("nodeName") if isinstance(spec, dict) else None
+    return node if isinstance(node, str) else ""

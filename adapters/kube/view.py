@@ -14,9 +14,9 @@ from adapters.kube.cache import Cache
 from core.model.nodes import Node, NodeClaim
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
-from core.model.workloads import VolumeAttachment
+from core.model.workloads import VolumeAttachment, VolumeClaim
 from core.model.writes import Write
-from ports.failures import NotSeenYet
+from ports.failures import NotReadable, NotSeenYet
 from ports.view import Unreadable
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; the plan is asked for again
@@ -38,7 +38,7 @@ class CachedView:
         self._clock = clock
 
     def snapshot(self) -> Snapshot:
-        self._insist()
+        self.insist()
         return self.cache.snapshot(self._clock())
 
     def revision(self) -> int:
@@ -56,7 +56,7 @@ class CachedView:
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 await self._caught_up(writes)
         except TimeoutError:
-            self._insist()
+            self.insist()
             missing = [write for write in writes if not self.cache.has_seen(write)]
             if not missing:
                 return
@@ -79,26 +79,38 @@ class CachedView:
         return self.cache.unreadable()
 
     def claim(self, name: str) -> NodeClaim | None:
-        self._insist()
+        self.insist()
         return cast(NodeClaim | None, self.cache.get("NodeClaim", name))
 
     def node(self, name: str) -> Node | None:
-        self._insist()
+        self.insist()
         return cast(Node | None, self.cache.get("Node", name))
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
-        self._insist()
+        self.insist()
         return self.cache.indexed("Node", provider_id)
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        self._insist()
+        self._insist_on("Pod", node)
         return self.cache.indexed("Pod", node)
 
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        self.insist()
+        return cast(VolumeClaim | None, self.cache.get("PersistentVolumeClaim", key))
+
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
-        self._insist()
+        self._insist_on("VolumeAttachment", node)
         return self.cache.indexed("VolumeAttachment", node)
 
-    def _insist(self) -> None:
+    def insist(self) -> None:
+        """NotSeenYet while the view cannot be used."""
         problem = self._problem()
         if problem:
             raise NotSeenYet("cluster view", problem)
+
+    def _insist_on(self, kind: str, node: str) -> None:
+        """A node must not look empty because what stands on it cannot be read."""
+        self.insist()
+        aside = self.cache.unreadable_on(kind, node)
+        if aside is not None:
+            raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")

@@ -268,6 +268,6 @@ class DisruptionRecord:
     deleted: tuple[str, ...] = ()
 
 
-def fresh_state(cluster: str, now: float) -> SchedulerState:
+def fresh_state(cluster: str, now: float, max_history: int = 0) -> SchedulerState:
     """The state of a Scheduler that knows nothing: no disruption for 20 s, because nominations may have been lost."""
-    return SchedulerState(cluster=cluster, quiet_until=now + 20.0)
+    return SchedulerState(cluster=cluster, quiet_until=now + 20.0, max_history=max_history)

@@ -57,16 +57,7 @@ class TerminateOrphan:
     claim_uid: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateStatic:
-    """A static pool that has fewer nodes than replicas (N-42)."""
-
-    kind: Literal["create_static"] = "create_static"
-    pool: str
-    count: int
-
-
-Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | TerminateOrphan | CreateStatic
+Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | TerminateOrphan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

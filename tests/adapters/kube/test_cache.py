@@ -8,7 +8,7 @@ import pytest
 from adapters.kube.cache import Cache
 from adapters.kube.view import CachedView
 from core.model.writes import Write
-from ports.failures import NotSeenYet
+from ports.failures import NotReadable, NotSeenYet
 from ports.view import Unreadable
 from tests.adapters.kube.kinds_for_tests import ALL, Thing, a_thing
 
@@ -133,6 +133,17 @@ class TestUnreadableObjects:
         cache.apply("Node", {"metadata": {"name": "n", "uid": "u", "resourceVersion": "3"}}, deleted=False)
 
         assert [u.message for u in cache.unreadable()] == ["KeyError: 'spec'"]
+
+    def test_a_node_does_not_look_empty_because_its_pod_cannot_be_read(self) -> None:
+        cache = a_cache()
+        raw = a_thing("web", 5, "nowhere", namespace="shop")
+        raw["spec"]["nodeName"] = "n"
+
+        cache.apply("Pod", raw, deleted=False)
+
+        with pytest.raises(NotReadable, match=r"Pod/shop/web: spec\.place: there is no such place"):
+            CachedView(cache).pods_on("n")
+        assert CachedView(cache).pods_on("m") == ()
 
 
 class TestLookups:
