@@ -67,11 +67,7 @@ def is_reschedulable(pod: Pod) -> bool:
 def is_provisionable(pod: Pod) -> bool:
     """S-20: the scheduler gave up on it and nothing else will find it a place."""
     return (
-        pod.unschedulable
-        and not pod.node_name
-        and not pod.nominated_node
-        and not is_daemon(pod)
-        and not is_mirror(pod)
+        pod.unschedulable and not pod.node_name and not pod.nominated_node and not is_daemon(pod) and not is_mirror(pod)
     )
 
 
