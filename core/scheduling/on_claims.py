@@ -132,6 +132,7 @@ class ClaimPlacer:
             if left and self._diverse(claim.template, state, left):
                 held = self.reservations.available(claim.template, state, left, claim.held)
                 if held is not None:
+                    claim.min_values_relaxed &= self._settings.fixes.keep_relaxed_mark
                     self._commit(kind, pod, claim, state, left, total, held)
                     return True
                 return False  # S-186: the next claim may still do

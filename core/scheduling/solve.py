@@ -129,6 +129,8 @@ class Pass:
 
     def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Kind]]:
         """The pods with their kinds; groups are made in the order in which the pods are given (S-15)."""
+        for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
+            self.topology.hold(shape)
         found: list[tuple[Pod, Kind]] = []
         for pod in pods:
             if pod.shape.uses_resource_claims and self.index.settings.ignore_dra:

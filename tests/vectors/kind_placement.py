@@ -37,7 +37,7 @@ def _claim(node: NewNode) -> dict[str, Any]:
         "pods": sorted(pod.name for pod in node.pods),
         "instanceTypes": [item.name for item in node.types],
         "requirements": [written(expression) for expression in export_set(node.requirements)],
-        "requests": {name: amount for name, amount in node.requests.items()},
+        "requests": dict(node.requests),
     }
 
 
