@@ -77,8 +77,8 @@ def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, A
 
 
 def _after_wait(later: Snapshot, settings: DisruptionSettings, done: Pass) -> tuple[tuple[Command, ...], SecondLook]:
-    plan = plan_of(later, done.method, done.found.commands, WAIT)
-    second = look_again(plan, Round(later, settings))
+    again = Round(later, settings)
+    second = look_again(plan_of(again, done.method, done.found.commands), again)
     if isinstance(second.verdict, Invalid):
         return (), second
     kept = {t.claim_uid for command in second.verdict.plan.commands for t in command.targets}
@@ -157,7 +157,9 @@ def _events(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
 
 
 def _comparable(message: str) -> str:
-    """Without what quotes the scheduler or a parser."""
+    """Without what quotes the scheduler or a parser; a long list of pods is not compared."""
+    if more := re.search(r" and (\d+) other\(s\)$", message):
+        return f"Not all pods would schedule, *{more.group()}"
     message = re.sub(r" => .*?(?=$)", "", message)
     return message.split("as a duration:")[0]
 
