@@ -195,11 +195,9 @@ def _one_command(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
     if ours["decision"] != theirs["decision"] or _key(ours) != _key(theirs):
         return f"{ours['string']} is not {theirs['string']}"
     ratios = dict(ours["candidates"])
-    order = [ratios[name] for name in theirs["candidates"]]
-    if (
-        any(a < b - TOLERANCE for a, b in zip([r for _, r in ours["candidates"]], order, strict=True))
-        and [name for name, _ in ours["candidates"]] != theirs["candidates"]
-    ):
+    # Equal ratios may stand in any order.
+    pairs = zip(ours["candidates"], theirs["candidates"], strict=True)
+    if any(abs(ratio - ratios[name]) > TOLERANCE for (_, ratio), name in pairs):
         return f"order {ours['string']} is not {theirs['string']}"
     if abs(ours["savings"] - (theirs.get("savings") or 0.0)) > TOLERANCE:
         return f"{ours['string']}: savings {ours['savings']} are not {theirs.get('savings')}"
@@ -220,7 +218,7 @@ def _replacements(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
                 return f"replacement's {key}: {a[key]} is not {b.get(key)}"
         if sorted(a["pods"]) != sorted(b.get("pods") or ()):
             return f"replacement's pods: {a['pods']} is not {b.get('pods')}"
-        if sorted(a["instanceTypes"]) != sorted(b.get("instanceTypes") or ()):
+        if a["instanceTypes"] != (b.get("instanceTypes") or []):
             return f"replacement's types: {a['instanceTypes']} is not {b.get('instanceTypes')}"
     return None
 
