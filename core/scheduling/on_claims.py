@@ -132,7 +132,6 @@ class ClaimPlacer:
             if left and self._diverse(claim.template, state, left):
                 held = self.reservations.available(claim.template, state, left, claim.held)
                 if held is not None:
-                    claim.min_values_relaxed &= self._settings.fixes.keep_relaxed_mark
                     self._commit(kind, pod, claim, state, left, total, held)
                     return True
                 return False  # S-186: the next claim may still do
@@ -213,6 +212,10 @@ class ClaimPlacer:
             min_values_relaxed=relaxed,
         )
         self.claims.append(claim)
+        if template.start.minima and not self._settings.fixes.own_relaxed_mark:
+            for other in self.claims:
+                if other.template is template:
+                    other.min_values_relaxed = relaxed
         self._enter(state, 1 << claim.number)
         self.limits.charge_claim(template, rows)
         self._commit(kind, pod, claim, state, rows, list(kind.wanted), held)
