@@ -166,10 +166,10 @@ def _spot_to_spot(
 def _replaced(round_: Round, candidates: Sequence[Candidate], simulation: Simulation, kept: Replacement) -> Computed:
     priced = replace(kept, cheapest=round_.prices.first_price(kept.types, kept.requirements))
     command = _command(candidates, simulation, (priced,))
-    return Computed(command=command, notices=_candidate_notices(command))
+    return Computed(command=command, notices=candidate_notices(command))
 
 
-def _candidate_notices(command: Command) -> tuple[Notice, ...]:
+def candidate_notices(command: Command) -> tuple[Notice, ...]:
     """D-100: told as soon as computed, whatever becomes of the command."""
     return tuple(
         notice

@@ -1,8 +1,8 @@
 """Is there room at all? A bound that costs a few additions where a simulation costs thousands of tries.
 
-Asked by the multi-node search before it simulates a large set. Nothing but sums: all that is free elsewhere, and one new
-node of the largest kind in every dimension. What does not fit into that fits nowhere, whatever the constraints; what
-does fit may still fail, and is simulated.
+Asked by the multi-node search before it simulates a large set. Nothing but sums: all that is free elsewhere, and one
+new node of the largest kind in every dimension. What does not fit into that fits nowhere, whatever the constraints;
+what does fit may still fail, and is simulated.
 """
 
 from collections.abc import Callable, Sequence
