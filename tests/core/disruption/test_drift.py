@@ -15,7 +15,7 @@ from core.model.resources import NODES
 from core.model.snapshot import Snapshot
 from tests.core.disruption.worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
-NEVER_QUIET = {"consolidate_after": None}
+NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
 
 
 def a_drifted(name: str, since: float = NOW - 60, **changes: Any) -> Pair:
@@ -118,7 +118,7 @@ def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() ->
 
 def test_drift_of_protected_pods_needs_a_grace_period() -> None:
     """T-46, D-72: blocked pods are left out, so nothing is made for them."""
-    protected = {"do_not_disrupt": "true"}
+    protected: dict[str, Any] = {"do_not_disrupt": "true"}
     without = a_world([a_drifted("n1")], [a_pod("n1", **protected)], pools=[a_pool(**NEVER_QUIET)])
     given = a_world(
         [a_drifted("n1", claim={"termination_grace": 60.0})], [a_pod("n1", **protected)], pools=[a_pool(**NEVER_QUIET)]
