@@ -13,9 +13,10 @@ from core.disruption.rounds import never
 from core.disruption.settings import DisruptionSettings, upstream
 from core.model import names
 from core.model.plans import DisruptionPlan
+from core.model.pods import Pod
 from core.model.pools import Budget
 from core.model.snapshot import Snapshot
-from tests.core.disruption.worlds import NOW, TYPES, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from tests.core.disruption.worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from tests.properties.carrying_out import carry_out
 
 BUDGETS = st.lists(
@@ -41,7 +42,9 @@ def worlds(draw: st.DrawFn) -> Snapshot:
         )
         for name in ("a", "b")
     ]
-    pairs, pods, taken = [], [], set()
+    pairs: list[Pair] = []
+    pods: list[Pod] = []
+    taken: set[str] = set()
     for number in range(draw(st.integers(1, 7))):
         name = f"n{number}"
         also = draw(st.sampled_from([(), (condition(names.DRIFTED, changed=NOW - number),)]))
