@@ -1,5 +1,7 @@
 """The world moves as a real one does: machines, kubelets, controllers, scheduler."""
 
+from typing import Any
+
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.play.kubelet import RUN_SECONDS, STOP_SECONDS
 from core.model import names
@@ -19,7 +21,7 @@ from tests.adapters.embedded.manifests import (
 )
 
 
-async def a_launch(adapter: EmbeddedAdapter, name: str = "default-1", **more: object) -> Instance:
+async def a_launch(adapter: EmbeddedAdapter, name: str = "default-1", **more: Any) -> Instance:
     claim = await adapter.claims.create(a_new_claim(name, **more))
     answer = await adapter.cloud.prepare(claim)
     assert isinstance(answer, Prepared)
