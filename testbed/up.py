@@ -24,6 +24,7 @@ from cli.output import CommandFailed
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.plane import (
     ApiClient,
+    ApiResponse,
     ControlPlane,
     PlaneError,
     PlaneState,
@@ -187,6 +188,11 @@ async def install(plane: PlaneState) -> None:
             await api.wait_for(
                 f"{DEFINITIONS}/{name}", lambda answer: '"Established","status":"True"' in answer.text.replace(" ", "")
             )
+
+
+def _established(answer: ApiResponse) -> bool:
+    conditions = answer.body.get("status", {}).get("conditions") or []
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
 def _binding(role: Json) -> Json:
