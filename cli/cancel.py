@@ -15,14 +15,14 @@ from cli.output import CommandFailed, say
 from core.model import names
 from core.model.nodes import NodeClaim
 from core.model.workflow_types import DISRUPT_NODES
-from worker.wiring import Reading
+from worker.wiring import World
 
 ANSWER_SECONDS = 5.0
 
 
-async def cancel(client: Client, reading: Reading, node: str, reason: str) -> None:
+async def cancel(client: Client, world: World, node: str, reason: str) -> None:
     """Cancel the disruption of that node or NodeClaim."""
-    handle = await disruption_of(client, reading, node)
+    handle = await disruption_of(client, world, node)
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             answer = await handle.execute_update("cancel_disruption", reason, result_type=str)
@@ -38,9 +38,9 @@ async def cancel(client: Client, reading: Reading, node: str, reason: str) -> No
         say(f"{node}: recorded, acts when a worker runs ({handle.id})")
 
 
-async def disruption_of(client: Client, reading: Reading, node: str) -> WorkflowHandle[object, object]:
+async def disruption_of(client: Client, world: World, node: str) -> WorkflowHandle[object, object]:
     """The disruption that owns the node's mark; before the mark, the one that was started for it."""
-    claim = await claim_of(reading, node)
+    claim = claim_of(world, node)
     owner = claim.annotations.get(names.OWNER, "") if claim else ""
     if owner:
         return client.get_workflow_handle(owner)
@@ -52,13 +52,14 @@ async def disruption_of(client: Client, reading: Reading, node: str) -> Workflow
     raise CommandFailed(f"{node}: no disruption is under way")
 
 
-async def claim_of(reading: Reading, node: str) -> NodeClaim | None:
+def claim_of(world: World, node: str) -> NodeClaim | None:
     """The claim of a node, found by either name."""
-    found = await reading.nodes.read(node)
-    claims = await reading.list_claims()
+    snapshot = world.view.snapshot()
+    claim = snapshot.claims.get(node)
+    found = snapshot.nodes.get(node)
+    if found is None and claim is None:
+        raise CommandFailed(f"{node}: there is no such Node or NodeClaim")
     if found is None:
-        claim = next((c for c in claims if c.name == node), None)
-        if claim is None:
-            raise CommandFailed(f"{node}: there is no such Node or NodeClaim")
         return claim
+    claims = snapshot.claims.values()
     return next((c for c in claims if c.provider_id and c.provider_id == found.provider_id), None)

@@ -34,7 +34,7 @@ class Versioned(Protocol):
 Object = TypeVar("Object", bound=Versioned)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: a generic class with both cannot be made in 3.11
 class Collection(Generic[Object]):
     """The objects of one cluster-scoped kind."""
 

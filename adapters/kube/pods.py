@@ -44,13 +44,13 @@ class KubePods:
         }
         expected = {NOT_FOUND, CONFLICT, _BLOCKED, _UNSUPPORTED}
         answer = await self._client.call(_request("POST", pod, body, expected, "eviction"))
-        return _eviction(answer, f"Pod/{pod}")
+        return _eviction(answer, f"Pod/{pod.key}")
 
     async def delete(self, pod: Pod, grace_seconds: int) -> None:
         body = {"gracePeriodSeconds": max(grace_seconds, 1), "preconditions": {"uid": pod.uid}}
         answer = await self._client.call(_request("DELETE", pod, body, {NOT_FOUND, CONFLICT}))
         if answer.status == CONFLICT and await self._is_there(pod):
-            raise Conflict(f"Pod/{pod}", answer.message)
+            raise Conflict(f"Pod/{pod.key}", answer.message)
 
     async def _is_there(self, pod: Pod) -> bool:
         answer = await self._client.call(_request("GET", pod, None, {NOT_FOUND}))
@@ -61,7 +61,7 @@ def _request(method: str, pod: Pod, body: Json | None, expected: set[int], subre
     return Request(
         method=method,
         path=object_path(POD.path, pod.name, subresource, pod.shape.namespace),
-        subject=f"Pod/{pod}",
+        subject=f"Pod/{pod.key}",
         body=body,
         expected=frozenset(expected),
     )
