@@ -174,8 +174,11 @@ class Draining:
         node = self.lookups.node(name)
         if node is None or not turn.waiting or self.now() - progress.started < COMPLAIN_SECONDS:
             return
-        cause = progress.cause or f"{len(turn.waiting)} pods are waiting to be evicted"
-        await self.evicting.tell(failed_draining(node, cause))
+        await self.evicting.tell(failed_draining(node, progress.cause or _waiting(len(turn.waiting))))
+
+
+def _waiting(count: int) -> str:
+    return "1 pod is waiting to be evicted" if count == 1 else f"{count} pods are waiting to be evicted"
 
 
 def _told(turns: dict[str, Turn], why: dict[str, str]) -> str:
@@ -186,7 +189,7 @@ def _told(turns: dict[str, Turn], why: dict[str, str]) -> str:
     held = {pod.uid for turn in turns.values() for pod in turn.protected}
     named = ", ".join(_one(pod, held, why) for pod, _ in waiting[:NAMED])
     more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-    return f"{len(waiting)} pods left: {named}{more}"
+    return f"{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
 
 
 def _one(pod: Pod, held: set[str], why: dict[str, str]) -> str:

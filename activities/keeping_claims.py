@@ -12,7 +12,6 @@ from activities.revising import revise_status
 from core.disruption.conditions import (
     RECHECK_DRIFT,
     DriftFacts,
-    Judgement,
     judge_consolidatable,
     judge_drifted,
     resulting_condition,

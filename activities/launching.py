@@ -7,6 +7,7 @@ bought is still written down, so that the termination finds it (D-3).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from temporalio import activity
 
@@ -34,11 +35,20 @@ from ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacit
 from ports.failures import Conflict, Failure, Retryable
 from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices
 
+_Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
+
 MESSAGE_BYTES = 300  # L-12: what a condition holds of an error's text
 
 
 class _Overtaken(Exception):
     """The claim is gone or being deleted: nothing more is bought for it."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt, with the claim as it last wrote or read it: an older version would conflict with ourselves."""
+
+    claim: NodeClaim
 
 
 class Launching:
@@ -57,51 +67,51 @@ class Launching:
             return LaunchOutcome(kind="deleting", provider_id=claim.provider_id)
         if claim.provider_id and claim.is_true(LAUNCHED):
             return LaunchOutcome(kind="launched", provider_id=claim.provider_id)
+        attempt = _Attempt(claim)
         try:
-            found = await self._obtain(claim)
+            found = await self._obtain(attempt)
         except _Overtaken:
             return await self._overtaken(ref)
         except Conflict:
             raise  # the claim has changed; nothing went wrong with the launch
         except Failure as failure:
-            await self._say(claim, "LaunchFailed", str(failure))
+            await self._say(attempt.claim, "LaunchFailed", str(failure))
             # Also where the cloud says that it cannot be: rights and quotas are mended outside, and L-41 bounds it.
             raise Retryable(failure.subject, str(failure), getattr(failure, "after", None)) from failure
-        return await self._conclude(claim, found)
+        return await self._conclude(attempt.claim, found)
 
-    async def _obtain(self, claim: NodeClaim) -> Instance | NoCapacity | ClassNotReady | LaunchRefused | None:
+    async def _obtain(self, attempt: _Attempt) -> _Found | None:
         """The instance that carries the claim's UID, else a new one; None past the launch deadline."""
         report("looking for an instance that was bought already")
-        instance = await self.cloud.find(claim_uid=claim.uid)
+        instance = await self.cloud.find(claim_uid=attempt.claim.uid)
         if instance is not None:
             return instance
-        if launch_overdue(claim, self.now()):
+        if launch_overdue(attempt.claim, self.now()):
             return None
         try:
-            request = frozen_request(claim)
+            request = frozen_request(attempt.claim)
         except UnreadableRequest as error:
             return LaunchRefused(reason="LaunchRequestUnreadable", message=str(error))
         if not request.request:
-            prepared = await self.cloud.prepare(claim)
+            prepared = await self.cloud.prepare(attempt.claim)
             if not isinstance(prepared, Prepared):
                 return prepared
             request = LaunchRequest(generation=request.generation, request=prepared.request)
-            claim = await self._freeze(claim, request)
-        return await self._buy(claim, request)
+            await self._freeze(attempt, request)
+        return await self._buy(attempt, request)
 
-    async def _buy(
-        self, claim: NodeClaim, request: LaunchRequest
-    ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
+    async def _buy(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
         report(f"launching, generation {request.generation}")
-        token = launch_token(claim.uid, request.generation)
-        answer = await self.cloud.launch(claim, request.request, token)
+        token = launch_token(attempt.claim.uid, request.generation)
+        answer = await self.cloud.launch(attempt.claim, request.request, token)
         if isinstance(answer, LaunchRefused):
             # Known to have made nothing: the next try may ask for something else, under another token.
-            await self._freeze(claim, LaunchRequest(generation=request.generation + 1))
+            await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
         return answer
 
-    async def _freeze(self, claim: NodeClaim, request: LaunchRequest) -> NodeClaim:
+    async def _freeze(self, attempt: _Attempt, request: LaunchRequest) -> None:
         """The request on the claim, and the finalizer with it where it is missing (L-7): both before the call."""
+        claim = attempt.claim
         before = claim.annotations.get(LAUNCH_REQUEST)
 
         def wish(found: NodeClaim) -> MetadataChange:
@@ -118,15 +128,13 @@ class Launching:
         written = await revise_claim(self.claims, claim, wish)
         if written is None or written.deleting_since is not None:
             raise _Overtaken
-        return written
+        attempt.claim = written
 
     async def _overtaken(self, ref: ClaimRef) -> LaunchOutcome:
         live = await self.claims.read(ref.name)
         return LaunchOutcome(kind="deleting" if is_same(live, ref.uid) else "gone")
 
-    async def _conclude(
-        self, claim: NodeClaim, found: Instance | NoCapacity | ClassNotReady | LaunchRefused | None
-    ) -> LaunchOutcome:
+    async def _conclude(self, claim: NodeClaim, found: _Found | None) -> LaunchOutcome:
         match found:
             case Instance():
                 return await self._record(claim, found)

@@ -101,7 +101,7 @@ class Marking:
     async def _unmark(self, owner: str, name: str, uid: str, writes: list[Write]) -> None:
         """Condition and taint first, the owner last: a half-removed mark still says whose it is."""
         claim = await self.claims.read(name)
-        if claim is None or claim.uid != uid or claim.annotations.get(names.OWNER) != owner:
+        if claim is None or claim.uid != uid or claim.annotations.get(names.OWNER, "") != owner:
             return
         if claim.deleting_since is not None:
             return  # termination owns the taint now (S-20)
@@ -114,9 +114,10 @@ class Marking:
             claim = await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
             if claim is None:
                 return
-        done = await self.claims.patch(claim, MetadataChange(annotations={names.OWNER: None}))
-        if done is not None:
-            writes.append(claim_write(done))
+        if owner:  # a predecessor's mark has none
+            claim = await self.claims.patch(claim, MetadataChange(annotations={names.OWNER: None}))
+        if claim is not None:
+            writes.append(claim_write(claim))
 
     async def _untaint(self, node: Node) -> Node | None:
         """The node without our taint, where it carried it and is not leaving."""

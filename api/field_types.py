@@ -49,7 +49,7 @@ Int64 = Annotated[int, Strict(), AfterValidator(_within(64)), Field(json_schema_
 
 
 def _checked_quantity(value: Any) -> int | str:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         return value
     # `$` of `re` also matches before a last newline, which the API server refuses.
     if isinstance(value, str) and _quantity.search(value) and not value.endswith("\n"):

@@ -17,6 +17,10 @@ from api.structural import ApiModel
 
 ORDINARY_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
+# Karpenter writes \d; to the API server that is the same as [0-9], to pydantic's engine it is any script's digit.
+PRICE = r"^[0-9]+(\.[0-9]+)?$"
+PRICE_ADJUSTMENT = r"^(([+-]{1}([0-9]*\.?[0-9]+))|(\+{1}[0-9]*\.?[0-9]+%)|(^(-[0-9]{1,2}(\.[0-9]+)?%)$)|(-100%))$"
+
 _EXTENDED_ONLY = Rule(
     message="invalid resource restricted",
     cel="self.all(name, !(name in ['cpu', 'memory', 'ephemeral-storage', 'pods']))",
@@ -36,12 +40,12 @@ class NodeOverlaySpec(ApiModel):
 
     requirements: NodeOverlayRequirements
     """Conditions on the labels of the instance types."""
-    price: Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")] | None = None
+    price: Annotated[str, Field(pattern=PRICE)] | None = None
     """The price instead of the cloud's."""
     price_adjustment: (
         Annotated[
             str,
-            Field(pattern=r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$"),
+            Field(pattern=PRICE_ADJUSTMENT),
         ]
         | None
     ) = None

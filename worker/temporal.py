@@ -28,10 +28,9 @@ async def connect() -> Client:
     options = ClientConfig.load_client_connect_config()
     address = options.get("target_host") or "localhost:7233"
     options["target_host"] = address
-    options["data_converter"] = pydantic_data_converter
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            return await Client.connect(**options)
+            return await Client.connect(**options, data_converter=pydantic_data_converter)
     except (RuntimeError, RPCError, TimeoutError, OSError) as error:
         why = str(error) or type(error).__name__
         raise TemporalUnusable(f"no Temporal server at {address}: {why} (set TEMPORAL_ADDRESS)") from None

@@ -8,6 +8,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from activities.awaiting import Awaiting
 from activities.caretaking import Caretaking
@@ -31,6 +32,7 @@ from activities.terminating import Terminating
 from activities.turns import Turns
 from activities.upkeep import Upkeep
 from adapters.embedded.adapter import EmbeddedAdapter
+from adapters.embedded.world import EmbeddedWorld
 from adapters.kube.view import CachedView
 from core.disruption.settings import DisruptionSettings
 from core.scheduling.settings import PlacementSettings
@@ -58,6 +60,15 @@ class World:
     catalogues: Catalogues
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
+
+
+# The process that moves an embedded world: python -m, with the file.
+EMBEDDED_PLAYER = "adapters.embedded.play"
+
+
+def create_embedded_world(file: Path) -> EmbeddedWorld:
+    """A new embedded world in a new file, for the demo."""
+    return EmbeddedWorld.create(file)
 
 
 async def open_world(settings: Settings) -> World:
@@ -153,7 +164,7 @@ class Wiring:
             Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
             Disrupting(w.view, w.catalogues, w.notices, disruption, now),
             Upkeep(w.view, w.catalogues, claims, pools, now),
-            Ordering(settings.cluster, w.view, w.cloud, now),
+            Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
         ]
 
 

@@ -6,7 +6,6 @@ gone, a claim that has expired. A lost signal and a lost Temporal database are t
 """
 
 import asyncio
-from typing import assert_never
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -17,17 +16,23 @@ with workflow.unsafe.imports_passed_through():
     from activities.upkeep import Upkeep
     from core.model.inputs import CaretakerInput
     from core.model.orders import (
-        DeleteClaim,
         Order,
         Orders,
-        StartOwner,
-        StartRelease,
-        TakeOffMark,
         TerminateOrphan,
     )
     from core.model.workflow_types import CARETAKER
     from workflows.options import looking, planning, quick
     from workflows.renewing import due_for_renewal, renew
+
+
+# The step for each kind of order.
+CARRIED_OUT_BY = {
+    "start_owner": Caretaking.start_owner.__name__,
+    "start_release": Caretaking.start_release.__name__,
+    "take_off_mark": Caretaking.take_off_mark.__name__,
+    "delete_claim": Caretaking.delete_claim_for.__name__,
+    "terminate_orphan": Caretaking.terminate_orphan.__name__,
+}
 
 
 @workflow.defn(name=CARETAKER)
@@ -94,22 +99,10 @@ class Caretaker:
 
     async def carry_out(self, order: Order) -> None:
         """The step for that kind of order."""
-        near, far = quick(self.given.cluster), looking(self.given.cluster)
-        match order:
-            case StartOwner():
-                step, options = Caretaking.start_owner, near
-            case StartRelease():
-                step, options = Caretaking.start_release, near
-            case TakeOffMark():
-                step, options = Caretaking.take_off_mark, near
-            case DeleteClaim():
-                step, options = Caretaking.delete_claim_for, near
-            case TerminateOrphan():
-                step, options = Caretaking.terminate_orphan, far
-            case _:
-                assert_never(order)
+        name = CARRIED_OUT_BY[order.kind]
+        options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
         try:
-            await workflow.execute_activity_method(step, order, summary=order.kind.replace("_", " "), **options)
+            await workflow.execute_activity(name, order, summary=order.kind.replace("_", " "), **options)
         except ActivityError as error:
             # Not fatal: the next look finds it again, and says so again.
             workflow.logger.warning("order %s failed: %s", order.kind, error.cause)

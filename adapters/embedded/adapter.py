@@ -21,7 +21,7 @@ from adapters.embedded.store import Store
 from adapters.kube.cache import Cache
 from adapters.kube.kinds import CLUSTER_KINDS
 from adapters.kube.view import CachedView
-from ports.failures import Unreachable
+from ports.failures import Misconfigured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class EmbeddedAdapter:
     def open(cls, file: Path, actor: str = "dovetail", clock: Callable[[], float] = time.time) -> "EmbeddedAdapter":
         """Open a world that exists and read it once. `actor` is the user agent in the ledger."""
         if not file.exists():
-            raise Unreachable("embedded world", f"there is no file {file}")
+            raise Misconfigured("embedded world", f"there is no file {file}")
         store = Store(file)
         cache = Cache((*CLUSTER_KINDS, WATCHED_CLASS))
         feed = Feed(store, cache)

@@ -1,13 +1,17 @@
 """What the API server fills in and what it refuses, as far as the product can notice.
 
-Asked by the cluster's create and patch. Only defaults that somebody reads are here; the rules of the custom resources
-stand in `api/`. The trap avoided: an object that only the embedded world would accept.
+Asked by the cluster's create and patch. The custom resources are judged by the models of `api/`, from which the CRDs
+of the real API server are made too; of the built-in kinds only those defaults are here that somebody reads. The trap
+avoided: an object that only the embedded world would accept.
 """
 
 from typing import Final
 
 from adapters.embedded.objects import Body
 from adapters.embedded.rejected import Rejected
+from api.kinds import KINDS
+from api.structural import ApiModel
+from api.validation import InvalidObject, parse, refuse_change
 from core.model.pod_rules import format_moment
 
 NAMESPACED: Final = frozenset(
@@ -39,22 +43,52 @@ WITHOUT_GENERATION: Final = frozenset({"ConfigMap", "Event", "Namespace", "Node"
 NODE_CLASS_GROUP: Final = "dovetail.sh"
 NODE_CLASS_KIND: Final = "EmbeddedNodeClass"
 
+_MODELS: Final[dict[str, type[ApiModel]]] = {kind.kind: kind.model for kind in KINDS}
+
 _PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def with_defaults(body: Body, now: float) -> Body:
-    """A new object with what the API server adds to it."""
+def admitted(body: Body, now: float) -> Body:
+    """A new object with what the API server adds to it, or 422."""
+    if body["kind"] in _MODELS:
+        return {**body, "spec": _parsed(body).as_object()["spec"]}
     match body["kind"]:
         case "Pod":
             return _pod(body)
-        case "NodePool":
-            return _node_pool(body)
-        case "NodeClaim":
-            return {**body, "spec": {"expireAfter": "720h", **body.get("spec", {})}}
         case "EmbeddedNodeClass":
             return _node_class(body, now)
         case _:
             return body
+
+
+def check_change(old: Body, new: Body) -> None:
+    """Refuse what the API server refuses of a change."""
+    before, after = old["metadata"].get("finalizers") or [], new["metadata"].get("finalizers") or []
+    added = sorted(set(after) - set(before))
+    if added and old["metadata"].get("deletionTimestamp"):
+        message = f"metadata.finalizers: no new finalizers can be added if the object is being deleted: {added}"
+        raise Rejected(422, "Invalid", message)
+    if old["kind"] in _MODELS:
+        _check_models(old, new)
+
+
+def _check_models(old: Body, new: Body) -> None:
+    """The rules of the kind. An object that broke them before may still be changed, as the API server lets it be."""
+    try:
+        before = parse(_MODELS[old["kind"]], old)
+    except InvalidObject:
+        return
+    try:
+        refuse_change(before, _parsed(new))
+    except InvalidObject as error:
+        raise Rejected(422, "Invalid", str(error)) from None
+
+
+def _parsed(body: Body) -> ApiModel:
+    try:
+        return parse(_MODELS[body["kind"]], body)
+    except InvalidObject as error:
+        raise Rejected(422, "Invalid", str(error)) from None
 
 
 def _pod(body: Body) -> Body:
@@ -62,19 +96,6 @@ def _pod(body: Body) -> Body:
     priority = _PRIORITIES.get(spec.get("priorityClassName", ""))
     spec.setdefault("priority", 0 if priority is None else priority)
     return {**body, "spec": spec, "status": {"phase": "Pending"}}
-
-
-def _node_pool(body: Body) -> Body:
-    spec = body.get("spec", {})
-    disruption = {
-        "consolidateAfter": "0s",
-        "consolidationPolicy": "WhenEmptyOrUnderutilized",
-        "budgets": [{"nodes": "10%"}],
-        **spec.get("disruption", {}),
-    }
-    template = spec.get("template", {})
-    template = {**template, "spec": {"expireAfter": "720h", **template.get("spec", {})}}
-    return {**body, "spec": {**spec, "template": template, "disruption": disruption}}
 
 
 def _node_class(body: Body, now: float) -> Body:
@@ -87,16 +108,3 @@ def _node_class(body: Body, now: float) -> Body:
         "lastTransitionTime": format_moment(now),
     }
     return {**body, "status": body.get("status") or {"conditions": [ready]}}
-
-
-def check_change(old: Body, new: Body) -> None:
-    """Refuse what the API server refuses of a change."""
-    if old["kind"] == "NodeClaim" and old.get("spec") != new.get("spec"):
-        raise Rejected(422, "Invalid", "spec: Invalid value: spec is immutable")  # A-15
-    before, after = old["metadata"].get("finalizers") or [], new["metadata"].get("finalizers") or []
-    added = sorted(set(after) - set(before))
-    if added and old["metadata"].get("deletionTimestamp"):
-        message = (
-            f"metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted: {added}"
-        )
-        raise Rejected(422, "Invalid", message)

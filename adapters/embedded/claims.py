@@ -10,6 +10,7 @@ from adapters.embedded.objects import Body
 from adapters.embedded.patching import deleted_version, patched, status_patched
 from adapters.embedded.rejected import Rejected
 from adapters.kube.claims import render_claim, render_status
+from adapters.kube.objects import parsed
 from adapters.kube.parsing.nodes import parse_node_claim
 from core.model.names import PLAN
 from core.model.nodes import NodeClaim
@@ -31,19 +32,19 @@ class EmbeddedClaims:
             raise failure_of(rejected, subject) from None
         if body is None:
             raise Taken(subject, "a claim of that name exists and belongs to another plan")
-        return parse_node_claim(body)
+        return parsed(parse_node_claim, body)
 
     async def read(self, name: str) -> NodeClaim | None:
         body = await self._calls.read(lambda connection: Cluster(connection, "", 0.0).read("NodeClaim", name))
-        return None if body is None else parse_node_claim(body)
+        return None if body is None else parsed(parse_node_claim, body)
 
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         body = await patched(self._calls, "NodeClaim", claim, change)
-        return None if body is None else parse_node_claim(body)
+        return None if body is None else parsed(parse_node_claim, body)
 
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         body = await status_patched(self._calls, "NodeClaim", claim, render_status(claim, status))
-        return None if body is None else parse_node_claim(body)
+        return None if body is None else parsed(parse_node_claim, body)
 
     async def delete(self, name: str, uid: str) -> int:
         return await deleted_version(self._calls, ("NodeClaim", name), uid)

@@ -20,8 +20,8 @@ from adapters.embedded.admission import (
     NAMESPACED,
     STATUS_ONLY_THROUGH_SUBRESOURCE,
     WITHOUT_GENERATION,
+    admitted,
     check_change,
-    with_defaults,
 )
 from adapters.embedded.ledger import Entry, append
 from adapters.embedded.merging import merged
@@ -50,9 +50,10 @@ class Cluster:
         """Create an object. 409 AlreadyExists where the name is taken."""
         body = self._with_identity(body)
         with self.recorded("create", body):
+            self._check_namespace(body)
             if self.read(body["kind"], objects.key_of(body)) is not None:
                 raise Rejected(409, "AlreadyExists", f"{body['kind']} {objects.key_of(body)} already exists")
-            return objects.put(self.connection, with_defaults(body, self.now))
+            return objects.put(self.connection, admitted(body, self.now))
 
     def patch(self, kind: str, key: str, patch: Body, subresource: str = "") -> Body:
         """Merge a patch into an object or into its status. A last finalizer taken off ends a deleted object."""
@@ -111,6 +112,11 @@ class Cluster:
         if body["kind"] in STATUS_ONLY_THROUGH_SUBRESOURCE:
             created.pop("status", None)
         return created
+
+    def _check_namespace(self, body: Body) -> None:
+        namespace = body["metadata"].get("namespace")
+        if namespace and self.read("Namespace", namespace) is None:
+            raise Rejected(404, "NotFound", f'namespaces "{namespace}" not found')
 
     def _existing(self, kind: str, key: str, wanted: Body) -> Body:
         """The object, if it is there and is the one that the preconditions mean."""

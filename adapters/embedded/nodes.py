@@ -9,7 +9,7 @@ from adapters.embedded.calls import Calls, failure_of
 from adapters.embedded.eviction import evict
 from adapters.embedded.patching import deleted_version, patched
 from adapters.embedded.rejected import Rejected
-from adapters.kube import rendering
+from adapters.kube.objects import parsed
 from adapters.kube.parsing.nodes import parse_node
 from adapters.kube.parsing.pods import parse_pod
 from core.model.nodes import Node
@@ -26,16 +26,15 @@ class EmbeddedNodes:
 
     async def read(self, name: str) -> Node | None:
         body = await self._calls.read(lambda connection: objects.read(connection, "Node", name))
-        return None if body is None else parse_node(body)
+        return None if body is None else parsed(parse_node, body)
 
     async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
         bodies = await self._calls.read(lambda connection: objects.nodes_of(connection, provider_id))
-        return tuple(parse_node(body) for body in bodies)
+        return tuple(parsed(parse_node, body) for body in bodies)
 
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
-        spec = None if taints is None else {"taints": [rendering.taint(t) for t in taints]}
-        body = await patched(self._calls, "Node", node, change, spec)
-        return None if body is None else parse_node(body)
+        body = await patched(self._calls, "Node", node, change, taints)
+        return None if body is None else parsed(parse_node, body)
 
     async def delete(self, name: str, uid: str) -> int:
         return await deleted_version(self._calls, ("Node", name), uid)
@@ -49,7 +48,7 @@ class EmbeddedPods:
 
     async def list_on(self, node: str) -> tuple[Pod, ...]:
         bodies = await self._calls.read(lambda connection: objects.pods_on(connection, node))
-        return tuple(parse_pod(body) for body in bodies)
+        return tuple(parsed(parse_pod, body) for body in bodies)
 
     async def evict(self, pod: Pod) -> Eviction:
         try:

@@ -29,6 +29,9 @@ T = TypeVar("T")
 
 EVERY = "*"
 
+# There from the start, as on any cluster.
+NAMESPACES = ("default", "kube-system")
+
 
 class EmbeddedWorld:
     """One file, and everything that can be done to it from outside."""
@@ -49,6 +52,9 @@ class EmbeddedWorld:
         world = cls(file, clock=clock)
         world._store.initialise()
         world._write(lambda cluster: write_settings(cluster.connection, settings or WorldSettings()))
+        for name in NAMESPACES:
+            labels = {"kubernetes.io/metadata.name": name}
+            world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
         return world
 
     @classmethod

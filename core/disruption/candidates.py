@@ -254,3 +254,5 @@ def _pod_notices(member: Member, now: float) -> Iterator[Notice]:
             notice = pod_notice(pod, now)
             if notice is not None:
                 yield notice
+            if is_protected(pod, now):
+                return  # the first protected pod settles it; the others are not judged

@@ -13,16 +13,22 @@ from typing import Final, Literal
 from core.disruption.allowances import allowances, budget_notices
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import both
+from core.disruption.drift import DRIFT
 from core.disruption.due import next_due
 from core.disruption.emptiness import EMPTINESS
+from core.disruption.expiration import EXPIRATION
+from core.disruption.multi import MULTI
 from core.disruption.notices import Notice
 from core.disruption.planning import plan_of
 from core.disruption.rounds import Method, Pass, Round, ShouldStop, run
 from core.disruption.settings import DisruptionSettings
+from core.disruption.single import SINGLE
+from core.disruption.static_drift import STATIC_DRIFT
 from core.model.plans import DisruptionPlan, Refusal
 from core.model.snapshot import Snapshot
 
-METHODS: Final[tuple[Method, ...]] = (EMPTINESS,)
+# D-2: in this order. Graceful expiry, which upstream does not know, comes after drift.
+METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
 
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 

@@ -5,15 +5,19 @@ that a round which finds empty nodes never builds the placement index.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from core.disruption.allowances import Allowance, allowances_for
+from core.disruption.balanced import Scales
 from core.disruption.candidates import Block, Candidate, Screening, screen
 from core.disruption.commands import Found
 from core.disruption.conditions import judge_consolidatable
 from core.disruption.fleet import Fleet
+from core.disruption.pricing import PriceBook
 from core.disruption.settings import DisruptionSettings
+from core.disruption.simulating import PlacementSimulator
+from core.disruption.simulation import Replacement, Simulator
 from core.model import names
 from core.model.disruption_reasons import DisruptionReason
 from core.model.snapshot import Snapshot
@@ -41,11 +45,31 @@ class Round:
         """Every node, judged once."""
         return screen(self.fleet)
 
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The placement engine over this snapshot."""
+        return PlacementSimulator(self.fleet, self.should_stop)
+
+    @cached_property
+    def prices(self) -> PriceBook:
+        """What instance types would cost."""
+        return PriceBook(self.settings.well_known)
+
+    @cached_property
+    def scales(self) -> Scales:
+        """What the policy Balanced thinks."""
+        return Scales(self.fleet, self.screening.graceful)
+
     def allowances(self, reason: str) -> Mapping[str, Allowance]:
         """By pool, for one reason."""
         if reason not in self._allowances:
             self._allowances[reason] = allowances_for(self.fleet, reason)
         return self._allowances[reason]
+
+    def priced(self, made: Replacement) -> Replacement:
+        """A simulated node with its types in price order and what it is expected to cost."""
+        types = self.prices.ordered(made.types, made.requirements)
+        return replace(made, types=types, cheapest=self.prices.first_price(types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
         """D-167: long enough without a pod coming or going, by the facts or as the condition has it."""

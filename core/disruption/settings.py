@@ -30,6 +30,7 @@ class DisruptionSettings:
     multi_search: Literal["prefix", "wide"] = "wide"
     graceful_expiry: bool = False  # replace before expiry in every pool; a pool may ask for it alone
     tell_all: bool = True  # every rejected consolidation is told, multi-node ones too
+    mend: bool = True  # batches of at most 100, no launch that is certain to fail
     wave_size: int = 100  # commands of one plan
 
 
@@ -43,5 +44,6 @@ def upstream(spot_to_spot: bool = False) -> DisruptionSettings:
         taken_leave=False,
         tracked_cost=False,
         tell_all=False,
+        mend=False,
         multi_search="prefix",
     )

@@ -7,7 +7,7 @@ a place was found.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from core.disruption.candidates import Candidate
 from core.model.plans import ProposedNode
@@ -38,9 +38,22 @@ class Simulation:
     failed: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """Nodes that this plan has already disposed of: gone, their pods provided for by what was made for them."""
+
+    candidates: tuple[Candidate, ...] = ()
+    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods it will take
+
+
+NOTHING_SETTLED: Final = Settled()
+
+
 class Simulator(Protocol):
     """What methods ask."""
 
-    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
+    def simulate(
+        self, candidates: Sequence[Candidate], *, consolidating: bool, settled: Settled = NOTHING_SETTLED
+    ) -> Simulation:
         """The cluster without these nodes."""
         ...

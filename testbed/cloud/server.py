@@ -82,11 +82,17 @@ class CloudServer:
 
     @staticmethod
     def start(
-        folder: Path, *, kubeconfig: Path | None = None, world: Json | None = None, options: tuple[str, ...] = ()
+        folder: Path,
+        *,
+        kubeconfig: Path | None = None,
+        world: Json | None = None,
+        options: tuple[str, ...] = (),
+        kubelet_options: tuple[str, ...] = (),
     ) -> "CloudServer":
         """Start a server, and with a kubeconfig the process that makes its instances join that cluster.
 
-        `world` is merged into the default world; `options` are further arguments of `python -m testbed.cloud`.
+        `world` is merged into the default world; `options` are further arguments of `python -m testbed.cloud`,
+        `kubelet_options` of `python -m testbed.cloud.kubelets`.
         """
         folder.mkdir(parents=True, exist_ok=True)
         arguments = ["--state", str(folder), *options]
@@ -100,7 +106,7 @@ class CloudServer:
         endpoint = _endpoint_of(process, folder / "endpoint", log)
         pids = {"cloud": process.pid}
         if kubeconfig is not None:
-            given = ["--cloud", endpoint, "--kubeconfig", str(kubeconfig)]
+            given = ["--cloud", endpoint, "--kubeconfig", str(kubeconfig), *kubelet_options]
             pids["kubelets"] = _start("testbed.cloud.kubelets", given, folder / "kubelets.log").pid
         (folder / "pids.json").write_text(json.dumps(pids), encoding="utf-8")
         return CloudServer(folder=folder, endpoint=endpoint, pids=pids)

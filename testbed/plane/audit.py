@@ -7,12 +7,16 @@ is read, so only whole lines count.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 POLICY = Path(__file__).parent / "audit-policy.yaml"
+WRITTEN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,15 @@ class AuditLog:
             log.seek(since)
             whole, _, _ = log.read().rpartition(b"\n")
         return [_parse(json.loads(line)) for line in whole.splitlines()]
+
+    async def wait_for(self, wanted: Callable[[AuditEntry], bool], since: int = 0) -> list[AuditEntry]:
+        """The entries that are wanted, once there is one: an answer may arrive a moment before its line is written."""
+        deadline = time.monotonic() + WRITTEN_SECONDS
+        while not (found := [entry for entry in self.entries(since) if wanted(entry)]):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"nothing of the kind in {self.path} after {WRITTEN_SECONDS} s")
+            await asyncio.sleep(0.02)
+        return found
 
 
 def read_audit(path: Path) -> list[AuditEntry]:

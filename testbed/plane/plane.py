@@ -9,32 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import fcntl
 import json
 import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
 
 from testbed.plane.api import ApiClient
 from testbed.plane.binaries import Binaries
-from testbed.plane.certificates import Authority, service_account_key
+from testbed.plane.folder import describe, prepare
 from testbed.plane.kubeconfig import write_kubeconfig
-from testbed.plane.parts import COMMANDS, PlaneSettings, Ports, Site, scheduler_configuration
+from testbed.plane.parts import COMMANDS, PlaneSettings, Ports, Site
 from testbed.plane.processes import ProcessIdentity, identify, spawn, stop_process
 from testbed.plane.state import FILE_NAME, PlaneState, read_state, write_state
 
 PORT_ATTEMPTS = 5
-READY_SECONDS = 90.0  # 3 s on an idle machine; a compiler beside it on two cores has made it 20
+READY_SECONDS = 90.0  # it takes 4 to 5 s; the rest is for a machine that compiles something else meanwhile
+ANSWER_SECONDS = 2.0  # for one question; whoever else has our port may accept and then say nothing
 STOP_SECONDS = 5.0  # nothing is worth waiting for: the data is thrown away
-IDENTITIES: dict[str, tuple[str, ...]] = {
-    "admin": ("system:masters",),
-    "kwok": ("system:masters",),
-    "system:kube-controller-manager": (),
-    "system:kube-scheduler": (),
-}
 
 
 class PlaneError(Exception):
@@ -45,17 +43,37 @@ class PortTakenError(Exception):
     """Somebody else was quicker. Never leaves this module."""
 
 
+def choose_ports() -> Ports:
+    """All three held at once, so that they differ; let go only when each is known."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    etcd, etcd_peer, api = (server.getsockname()[1] for server in held)
+    for server in held:
+        server.close()
+    return Ports(etcd=etcd, etcd_peer=etcd_peer, api=api)
+
+
 class ControlPlane:
     """One control plane in one folder."""
 
-    def __init__(self, folder: Path, binaries: Binaries, settings: PlaneSettings | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        binaries: Binaries,
+        settings: PlaneSettings | None = None,
+        choose_ports: Callable[[], Ports] = choose_ports,
+    ) -> None:
         self.folder = folder.resolve()
         self._binaries = binaries
         self._settings = settings or PlaneSettings()
+        self._choose_ports = choose_ports
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     async def start(self, owner: ProcessIdentity | None = None) -> PlaneState:
         """A fresh plane, ready for use. PlaneError, with nothing left running, when it does not come up."""
+        with _one_starter(self.folder):
+            return await self._start(owner)
+
+    async def _start(self, owner: ProcessIdentity | None) -> PlaneState:
         found = read_state(self.folder)
         if found is not None and found.is_running():
             raise PlaneError(f"a control plane is already running in {self.folder}")
@@ -101,8 +119,10 @@ class ControlPlane:
             await self._until_serving(state)
 
     async def _bring_up(self, owner: ProcessIdentity | None) -> PlaneState:
-        site = self._prepare()
-        state = write_state(_describe(site, owner))
+        ports = self._choose_ports()
+        site = Site(folder=self.folder, binaries=self._binaries, ports=ports, settings=self._settings)
+        prepare(site)
+        state = write_state(describe(site, owner))
         commands = {part: make(site) for part, make in COMMANDS.items()}
         (self.folder / "commands.json").write_text(json.dumps(commands, indent=1))
         for part in ("etcd", "kube-apiserver"):
@@ -112,21 +132,6 @@ class ControlPlane:
             state = self._spawn(part, commands[part], state)
         await self._until_controllers_work(state)
         return write_state(dataclasses.replace(state, ready=True))
-
-    def _prepare(self) -> Site:
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
-        (self.folder / "logs").mkdir(parents=True)
-        site = Site(folder=self.folder, binaries=self._binaries, ports=_choose_ports(), settings=self._settings)
-        _write_pki(site.pki)
-        for user, groups in IDENTITIES.items():
-            write_kubeconfig(site.kubeconfig(user), site.server, site.pki, user, groups)
-        (self.folder / "scheduler.json").write_text(json.dumps(scheduler_configuration(site), indent=1))
-        wrapper = self.folder / "kubectl"
-        program, kubeconfig = self._binaries.path("kubectl"), site.kubeconfig("admin")
-        wrapper.write_text(f'#!/bin/sh\nexec "{program}" --kubeconfig "{kubeconfig}" "$@"\n')
-        wrapper.chmod(0o755)
-        return site
 
     def _spawn(self, part: str, command: list[str], state: PlaneState) -> PlaneState:
         child = spawn(command, self.folder / "logs" / f"{part}.log")
@@ -176,37 +181,36 @@ async def stop_plane(folder: Path) -> bool:
     return True
 
 
-def _describe(site: Site, owner: ProcessIdentity | None) -> PlaneState:
-    return PlaneState(
-        folder=site.folder,
-        server=site.server,
-        kubeconfig=site.kubeconfig("admin"),
-        audit_log=site.audit_log,
-        kubectl=site.folder / "kubectl",
-        owner=owner,
-    )
+async def stop_abandoned(sessions: Path) -> None:
+    """Below this folder lies one folder for each session: stop the planes whose owner has ended.
+
+    What such a session left is removed with it, and so is the evidence that an earlier one kept of its failures.
+    """
+    for folder in await asyncio.to_thread(lambda: sorted(sessions.glob("*/plane"))):
+        state = read_state(folder)
+        if state is not None and state.owner is not None and state.owner.is_running():
+            continue
+        if state is None and identify(int(folder.parent.name)) is not None:
+            continue
+        await stop_plane(folder)
+        shutil.rmtree(folder.parent, ignore_errors=True)
 
 
-def _write_pki(folder: Path) -> None:
-    folder.mkdir(mode=0o700)
-    authority = Authority.create()
-    for name, pair in (("ca", authority.pair), ("server", authority.server())):
-        (folder / f"{name}.crt").write_bytes(pair.certificate)
-        (folder / f"{name}.key").write_bytes(pair.key)
-    (folder / "service-account.key").write_bytes(service_account_key())
-
-
-def _choose_ports() -> Ports:
-    """All three held at once, so that they differ; let go only when each is known."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    etcd, etcd_peer, api = (server.getsockname()[1] for server in held)
-    for server in held:
-        server.close()
-    return Ports(etcd=etcd, etcd_peer=etcd_peer, api=api)
+@contextmanager
+def _one_starter(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlaneError(f"another start is under way in {folder}") from None
+        yield
 
 
 async def _answers(api: ApiClient, path: str) -> bool:
+    """False while nobody listens, or somebody else does: another plane's certificate is refused, silence is cut off."""
     try:
-        return (await api.get(path)).status == 200
-    except aiohttp.ClientError:
-        return False  # not listening yet, or not ours: another plane's certificate is refused
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return (await api.get(path)).status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False

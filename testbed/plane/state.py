@@ -30,8 +30,8 @@ class PlaneState:
     ready: bool = False
 
     def with_process(self, part: str, process: ProcessIdentity) -> PlaneState:
-        others = tuple((name, known) for name, known in self.processes if name != part)
-        return dataclasses.replace(self, processes=(*others, (part, process)))
+        """A part that is started again keeps its place, since parts are stopped in the reverse of this order."""
+        return dataclasses.replace(self, processes=tuple({**dict(self.processes), part: process}.items()))
 
     def missing_parts(self) -> list[str]:
         return [part for part, process in self.processes if not process.is_running()]

@@ -5,7 +5,7 @@ not a defect of the plane: a plane that fails to start raises PlaneError, and th
 """
 
 
-class TestbedUnavailable(Exception):  # noqa: N818 - reads as the fact it states in the line of a skipped test
+class TestbedUnavailable(Exception):
     """The binaries are neither given nor cached, and cannot be built here. The text is one line for a person."""
 
     __test__ = False  # the name begins like a test class; pytest must not collect it

@@ -13,7 +13,7 @@ import yaml
 
 from testbed.plane import ApiClient, ControlPlane, TestbedUnavailable, find_binaries
 from testbed.plane.processes import identify
-from tests.ports.worlds import real
+from tests.ports.worlds import embedded, real
 from tests.ports.worlds.contract import World
 
 ROOT = Path(__file__).parent.parent.parent
@@ -56,7 +56,13 @@ async def real_world(installed_plane: Path) -> AsyncIterator[World]:
         yield world
 
 
-@pytest.fixture(scope="session", params=[pytest.param("real", marks=pytest.mark.cluster)])
+@pytest.fixture(scope="session")
+async def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with embedded.open_world(tmp_path_factory.mktemp("embedded") / "world.sqlite") as world:
+        yield world
+
+
+@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.cluster)])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """One after the other: all tests of a world stand together, so each is opened once."""
     yield cast(World, request.getfixturevalue(f"{request.param}_world"))

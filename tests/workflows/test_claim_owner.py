@@ -46,11 +46,12 @@ def willing(**other: Any) -> FakeSteps:
     return FakeSteps(**{**answers, **other})
 
 
-async def start(env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run) -> WorkflowHandle[Any, str]:
+async def start(env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run) -> WorkflowHandle[Any, Any]:
     given = ClaimInput(cluster=cluster, claim=CLAIM)
-    return await env.client.start_workflow(
+    handle: WorkflowHandle[Any, Any] = await env.client.start_workflow(
         kind, given, id=claim_owner_id(cluster, CLAIM.name), task_queue=task_queue(cluster, "control")
     )
+    return handle
 
 
 async def run(env: WorkflowEnvironment, serving: Serving, steps: FakeSteps, kind: Any = LaunchNode.run) -> str:

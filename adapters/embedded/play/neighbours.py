@@ -87,7 +87,7 @@ def _terms(pod: Body, kind: str) -> list[dict[str, Any]]:
 
 
 def _is_hard(constraint: Json) -> bool:
-    return constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+    return bool(constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule")
 
 
 def _matches(term: Json, pod: Body, other: Body) -> bool:
