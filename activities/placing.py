@@ -1,38 +1,107 @@
-"""TEMP"""
-from core.model import names
-from core.model.plans import *
-from core.model.pod_rules import is_provisionable
-from core.model.resources import fits, subtract, total
-def plan_provisioning(snapshot, settings, stop):
-    pods=[p for p in snapshot.pods.values() if is_provisionable(p)]
-    taken=set()
-    for c in snapshot.claims.values():
-        if not c.is_true(names.LAUNCHED): taken.update(c.annotations.get(names.PLANNED_PODS,"").split(","))
-    pods=[p for p in pods if p.uid not in taken]
-    # existing room
-    used={}
-    for p in snapshot.pods.values():
-        if p.node_name: used.setdefault(p.node_name,[]).append(p.requests)
-    free={n.name: subtract(n.allocatable,total(used.get(n.name,[]))) for n in snapshot.nodes.values() if not n.taints}
-    for c in snapshot.claims.values():
-        if c.is_true(names.LAUNCHED) and c.deleting_since is None and c.node_name not in free:
-            free[c.name]=dict(c.allocatable)
-    left=[];nom=set()
-    for p in pods:
-        for n,f in free.items():
-            if fits(p.requests,f):
-                free[n]=subtract(f,p.requests); nom.add(n); break
-        else: left.append(p)
-    proposed=[];lists=[]
-    pool=next((x for x in snapshot.pools.values()),None)
-    if pool and left:
-        types=[t for t in snapshot.catalogues[pool.name].types if any(o.available for o in t.offerings)]
-        for i in range(0,len(left),6):
-            batch=left[i:i+6]
-            want=total([p.requests for p in batch])
-            ok=[t for t in types if fits(want,subtract(t.capacity,t.overhead)) and "windows" not in t.name and "arm64" not in t.name]
-            ok.sort(key=lambda t:min(o.price for o in t.offerings))
-            lists.append(tuple(t.name for t in ok[:60]))
-            proposed.append(ProposedNode(pool=pool.name,pool_uid=pool.uid,node_class=pool.template.node_class,requirements=pool.template.requirements,type_list=len(lists)-1,requests=tuple(sorted(want.items())),labels=tuple(sorted({**pool.template.labels,names.NODE_POOL:pool.name,f"{pool.template.node_class.group}/{pool.template.node_class.kind.lower()}":pool.template.node_class.name}.items())),annotations=((names.NODE_POOL_HASH,pool.hash),(names.NODE_POOL_HASH_VERSION,"v3")),expire_after=pool.template.expire_after,pods=tuple(PlannedPod(namespace=p.namespace,name=p.name,uid=p.uid) for p in batch)))
-    return ProvisioningPlan(seen=Seen(taken_at=snapshot.now,versions=tuple(sorted(snapshot.seen.items()))),proposed=tuple(proposed),type_lists=tuple(lists),nominated=()),None
-def refusal_notices(snapshot,placement): return ()
+"""From a placement to a plan: what provisioning carries out, and what the pods are told.
+
+Asked by the provisioning planner, inside its solver thread. A plan is cut where it would grow beyond what a history
+should hold; the rest is planned in the next round, which follows at once.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import orjson
+
+from core.model.placement import Placement, RefusedPod
+from core.model.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
+from core.model.pods import Pod
+from core.model.snapshot import Snapshot
+from core.scheduling.place_pods import place_pods
+from core.scheduling.proposals import proposed_nodes
+from core.scheduling.settings import PlacementSettings
+from ports.objects import Notice
+
+# A payload over 2 MB is refused; these leave room for what travels beside the plan.
+MOST_NODES = 100
+MOST_BYTES = 200 * 1024
+EXAMPLES = 3
+FAILED_WINDOW = 300.0  # S-226
+
+
+def plan_provisioning(
+    snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
+) -> tuple[ProvisioningPlan, Placement]:
+    """The plan, and the placement that it was made from."""
+    placement = place_pods(snapshot, None, settings, should_stop)
+    proposed, lists = proposed_nodes(placement.new, settings.well_known)
+    kept = cut(proposed, lists)
+    plan = ProvisioningPlan(
+        seen=Seen(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items()))),
+        proposed=kept,
+        type_lists=lists,
+        nominated=tuple(n for n in placement.nominated if n in snapshot.nodes),
+        refusals=refusals(placement),
+        more=len(kept) < len(proposed),
+    )
+    return _with_used_lists(plan), placement
+
+
+def cut(proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...]) -> tuple[ProposedNode, ...]:
+    """The first nodes that fit a plan, with the lists that they need."""
+    size, seen = 0, set[int]()
+    for count, node in enumerate(proposed):
+        size += len(orjson.dumps(node))
+        if node.type_list not in seen:
+            seen.add(node.type_list)
+            size += len(orjson.dumps(lists[node.type_list]))
+        if count == MOST_NODES or (count and size > MOST_BYTES):
+            return proposed[:count]
+    return proposed
+
+
+def _with_used_lists(plan: ProvisioningPlan) -> ProvisioningPlan:
+    used = sorted({node.type_list for node in plan.proposed})
+    new = {old: number for number, old in enumerate(used)}
+    proposed = tuple(replace(node, type_list=new[node.type_list]) for node in plan.proposed)
+    return replace(plan, proposed=proposed, type_lists=tuple(plan.type_lists[old] for old in used))
+
+
+def refusals(placement: Placement) -> tuple[Refusal, ...]:
+    """How many pods were refused for what, with a few examples."""
+    by_reason: dict[str, list[RefusedPod]] = {}
+    for refused in placement.refused:
+        by_reason.setdefault(", ".join(refused.reasons) or "no NodePool", []).append(refused)
+    return tuple(
+        Refusal(reason=reason, count=len(pods), examples=tuple(p.pod.key for p in pods[:EXAMPLES]))
+        for reason, pods in sorted(by_reason.items())
+    )
+
+
+def refusal_notices(placement: Placement) -> Iterator[Notice]:
+    """S-226: what each pod is told that found no place, or that takes no part."""
+    for refused in placement.refused:
+        if not refused.waits_for_reservation:
+            yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")
+    for ignored in placement.ignored:
+        if not ignored.silent:
+            yield _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}")
+
+
+def why(refused: RefusedPod) -> str:
+    """Each pool's reason, in words."""
+    if not refused.pools:
+        return "no dynamic nodepools found"
+    return "; ".join(
+        f"incompatible with nodepool {p.pool!r}, {p.reason.replace('_', ' ')}{': ' if p.conflict else ''}{p.conflict}"
+        for p in refused.pools
+    )
+
+
+def _failed(pod: Pod, message: str) -> Notice:
+    return Notice(
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        type="Warning",
+        reason="FailedScheduling",
+        message=message,
+        window=FAILED_WINDOW,
+    )

@@ -100,7 +100,7 @@ class Cluster:
     def _with_identity(self, body: Body) -> Body:
         metadata = dict(body["metadata"])
         if "name" not in metadata:
-            metadata["name"] = metadata.pop("generateName") + secrets.token_hex(3)[:5]
+            metadata["name"] = metadata.pop("generateName") + secrets.token_hex(5)
         if body["kind"] in NAMESPACED:
             metadata.setdefault("namespace", "default")
         metadata.pop("deletionTimestamp", None)
