@@ -20,10 +20,11 @@ STEPS = st.lists(
     st.tuples(
         st.sampled_from(["apply", "delete", "finish", "look"]),
         st.sampled_from(KINDS),
-        st.sampled_from(["a", "b"]),
+        st.just("a"),
         st.integers(0, 3),
     ),
-    max_size=25,
+    min_size=10,
+    max_size=40,
 )
 Step = tuple[str, str, str, int]
 
