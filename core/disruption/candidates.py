@@ -170,12 +170,12 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def pod_block(fleet: Fleet, member: Member) -> Block | None:
-    """D-43: what the node's pods say; first any protected one, then each that a budget holds."""
+def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
+    """D-43: what the node's pods say; first the protected ones, then each that a budget holds."""
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
             message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-            return Block(why=WhyNot.POD_PROTECTED, message=message)
+            yield Block(why=WhyNot.POD_PROTECTED, message=message)
     for pod in member.pods:
         blocking = fleet.pdbs.blocking(pod, fleet.now)
         if not blocking:
@@ -183,9 +183,10 @@ def pod_block(fleet: Fleet, member: Member) -> Block | None:
         texts = " ".join(f"{b.namespace}/{b.name}" for b in blocking)
         if len(blocking) > 1:
             message = f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{texts}])"
-            return Block(why=WhyNot.SEVERAL_PDBS, message=message)
-        return Block(why=WhyNot.PDB_BLOCKS, message=f"Pdb prevents pod evictions (PodDisruptionBudget=[{texts}])")
-    return None
+            yield Block(why=WhyNot.SEVERAL_PDBS, message=message)
+        else:
+            message = f"Pdb prevents pod evictions (PodDisruptionBudget=[{texts}])"
+            yield Block(why=WhyNot.PDB_BLOCKS, message=message)
 
 
 def node_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
@@ -230,7 +231,7 @@ def screen(fleet: Fleet) -> Screening:
             blocked.append((member, first))
             continue
         notices.extend(_pod_notices(member, fleet.now))
-        block, candidate = pod_block(fleet, member), candidate_of(fleet, member)
+        block, candidate = next(pod_blocks(fleet, member), None), candidate_of(fleet, member)
         if block is None:
             graceful.append(candidate)
             eventual.append(candidate)
