@@ -202,6 +202,7 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
     claim, pool = member.claim, fleet.pools[member.pool_name]
     assert claim is not None  # the checks came before
     labels = member.labels
+    pods = tuple([pod for pod in member.pods if is_reschedulable(pod)])
     instance_type = fleet.types_of(pool.name).get(labels.get(names.INSTANCE_TYPE, ""))
     zone, capacity_type = labels.get(names.ZONE, ""), labels.get(names.CAPACITY_TYPE, "")
     return Candidate(
@@ -211,9 +212,9 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
         instance_type=instance_type,
         zone=zone,
         capacity_type=capacity_type,
-        pods=tuple(pod for pod in member.pods if is_reschedulable(pod)),
+        pods=pods,
         price=node_price(instance_type, zone, capacity_type),
-        cost=reschedule_cost(member.pods),
+        cost=reschedule_cost(pods),
         legacy_cost=legacy_cost(member.pods, claim, fleet.now),
     )
 

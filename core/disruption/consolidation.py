@@ -60,6 +60,8 @@ def _unconsolidatable(why: WhyNot, message: str) -> Block:
 
 def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     """D-99: simulate, then ask whether what comes out is fewer or cheaper nodes."""
+    if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
+        return _refused(candidates, WhyNot.TOO_MANY_REPLACEMENTS, "Can't remove without creating several nodes")
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.candidate_leaves:
         return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=""))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from core.disruption.candidates import Candidate
 from core.model.pools import InstanceType
-from core.model.requirements import RequirementSet, compatible, from_expressions, from_labels
+from core.model.requirements import Requirement, RequirementSet, compatible, from_expressions, from_labels
 from core.scheduling.min_values import minima_of, shortest_prefix
 from core.scheduling.prices import PricedOffering, cheapest, price_order, worst_launch_price
 
@@ -39,8 +39,9 @@ class PriceBook:
     def __init__(self, well_known: frozenset[str]) -> None:
         self._well_known = well_known
         self._sheets: dict[int, _Sheet] = {}
-        self._worst: dict[tuple[int, frozenset[object]], float] = {}
-        self._best: dict[tuple[int, frozenset[object]], float] = {}
+        # What a launch could cost at most, and at best, by requirements and then by type.
+        self._worst: dict[frozenset[Requirement], dict[int, float]] = {}
+        self._best: dict[frozenset[Requirement], dict[int, float]] = {}
 
     def _sheet(self, instance_type: InstanceType) -> _Sheet:
         sheet = self._sheets.get(id(instance_type))
@@ -56,21 +57,22 @@ class PriceBook:
 
     def best(self, instance_type: InstanceType, wanted: RequirementSet) -> float:
         """D-99 step 5: the cheapest available offering that suits; infinity if there is none."""
-        key = (id(instance_type), frozenset(wanted.values()))
-        if key not in self._best:
-            self._best[key] = cheapest(self._sheet(instance_type).available, wanted, self._well_known)
-        return self._best[key]
+        return self._all_best((instance_type,), wanted)[0]
 
-    def worst(self, instance_type: InstanceType, wanted: RequirementSet) -> float:
-        """D-101: what a launch could cost at most."""
-        key = (id(instance_type), frozenset(wanted.values()))
-        if key not in self._worst:
-            self._worst[key] = worst_launch_price(self._sheet(instance_type).available, wanted, self._well_known)
-        return self._worst[key]
+    def _all_best(self, types: Iterable[InstanceType], wanted: RequirementSet) -> list[float]:
+        known = self._best.setdefault(frozenset(wanted.values()), {})
+        found = []
+        for instance_type in types:
+            price = known.get(id(instance_type))
+            if price is None:
+                price = cheapest(self._sheet(instance_type).available, wanted, self._well_known)
+                known[id(instance_type)] = price
+            found.append(price)
+        return found
 
     def ordered(self, types: Sequence[InstanceType], wanted: RequirementSet) -> tuple[InstanceType, ...]:
         """By cheapest suitable offering; those without any come last."""
-        return tuple(types[i] for i in price_order([self.best(t, wanted) for t in types]))
+        return tuple([types[i] for i in price_order(self._all_best(types, wanted))])
 
     def first_price(self, types: Sequence[InstanceType], wanted: RequirementSet) -> float:
         """D-10: what the first type is expected to cost; unknown counts 0."""
@@ -79,9 +81,17 @@ class PriceBook:
 
     def below(self, types: Iterable[InstanceType], wanted: RequirementSet, limit: float) -> Filtered:
         """D-101: the types whose launch would cost less than the limit, if minValues hold for them."""
-        kept = tuple(t for t in types if self.worst(t, wanted) < limit)
+        known = self._worst.setdefault(frozenset(wanted.values()), {})
+        kept = []
+        for instance_type in types:
+            price = known.get(id(instance_type))
+            if price is None:
+                price = worst_launch_price(self._sheet(instance_type).available, wanted, self._well_known)
+                known[id(instance_type)] = price
+            if price < limit:
+                kept.append(instance_type)
         _, short = self.prefix(kept, wanted)
-        return Filtered(types=kept, short=short)
+        return Filtered(types=tuple(kept), short=short)
 
     def prefix(self, types: Sequence[InstanceType], wanted: RequirementSet) -> tuple[int, tuple[str, ...]]:
         """D-102: how many of the types it takes to satisfy minValues, and the labels that stay short."""

@@ -67,9 +67,8 @@ class Round:
         return self._allowances[reason]
 
     def priced(self, made: Replacement) -> Replacement:
-        """A simulated node with its types in price order and what it is expected to cost."""
-        types = self.prices.ordered(made.types, made.requirements)
-        return replace(made, types=types, cheapest=self.prices.first_price(types, made.requirements))
+        """A simulated node, whose types are in price order, with what it is expected to cost."""
+        return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
         """D-167: long enough without a pod coming or going, by the facts or as the condition has it."""

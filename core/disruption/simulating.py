@@ -13,6 +13,7 @@ from functools import cached_property
 from core.disruption.candidates import Candidate
 from core.disruption.fleet import Fleet
 from core.disruption.notices import Notice
+from core.disruption.room import Room
 from core.disruption.settings import DisruptionSettings
 from core.disruption.simulation import Replacement, Simulation, Wave
 from core.model.placement import NewNode, RefusedPod
@@ -38,6 +39,7 @@ class PlacementSimulator:
         self._fleet = fleet
         self._should_stop = should_stop
         self._finisher = Finisher(placement_settings(fleet.settings))
+        self._movers: dict[str, list[Pod]] = {}
 
     @cached_property
     def index(self) -> Index:
@@ -72,6 +74,14 @@ class PlacementSimulator:
         run.run(pods)
         return self.outcome(run, Since())
 
+    def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether all free room and one more node of the largest kind would be too little: then why try."""
+        return self._room.is_too_little(candidates, self.movers)
+
+    @cached_property
+    def _room(self) -> Room:
+        return Room(self.index)
+
     def wave(self, candidates: Sequence[Candidate]) -> "Wave":
         """The cluster without all of these, one after the other."""
         return PlacementWave(self, candidates)
@@ -91,7 +101,10 @@ class PlacementSimulator:
 
     def movers(self, candidate: Candidate) -> list[Pod]:
         """D-47: the candidate's pods that will need another place."""
-        return self.index.reschedulable_on(candidate.name)
+        known = self._movers.get(candidate.name)
+        if known is None:
+            known = self._movers[candidate.name] = self.index.reschedulable_on(candidate.name)
+        return known
 
     def new_pass(
         self,

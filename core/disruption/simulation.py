@@ -61,6 +61,10 @@ class Simulator(Protocol):
         """The cluster without these nodes."""
         ...
 
+    def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether arithmetic alone shows that more than one new node would be needed."""
+        ...
+
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
         """The cluster without all of these, one after the other."""
         ...

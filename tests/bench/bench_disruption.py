@@ -122,7 +122,13 @@ def _pair(number: int, pool: str, amounts: dict[str, int]) -> tuple[Node, NodeCl
         names.OS: "linux",
     }
     conditions = tuple(
-        condition(kind) for kind in (names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION)
+        condition(kind)
+        for kind in (
+            names.LAUNCHED,
+            names.REGISTERED_CONDITION,
+            names.INITIALIZED_CONDITION,
+            names.CONSOLIDATABLE,
+        )
     )
     node = Node(
         name=name,
