@@ -145,7 +145,9 @@ def snapshot_of(raw: Raw, now: float = RECORDED_AT) -> Snapshot:
 
 def settings_of(raw: Raw, fixes: Fixes) -> PlacementSettings:
     """The settings that a recorded input asks for."""
-    config = yaml.safe_load(raw.get("schedulerConfig") or "") or {}
+    config = raw.get("schedulerConfig") or {}
+    if isinstance(config, str):
+        config = yaml.safe_load(config) or {}
     constraints = (config.get("podTopologySpread") or {}).get("defaultConstraints") or ()
     gates = raw.get("featureGates") or {}
     if isinstance(gates, str):

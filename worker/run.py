@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio.client import Client
@@ -65,10 +66,12 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
     )
 
 
-async def keep_singletons(client: Client, settings: Settings, now: float) -> None:
+async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
     """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
     cluster = settings.cluster
-    state = fresh_state(cluster, now, settings.max_history)
+    state = fresh_state(cluster, wiring.now(), settings.max_history)
+    if not wiring.world.view.snapshot().claims:
+        state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
     for name, identity, given in (
         (SCHEDULER, scheduler_id(cluster), state),
         (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster)),
@@ -88,7 +91,7 @@ async def watch_singletons(client: Client, settings: Settings, wiring: Wiring) -
     """Every minute, for as long as the worker runs."""
     while True:
         try:
-            await keep_singletons(client, settings, wiring.now())
+            await keep_singletons(client, settings, wiring)
         except Exception as error:
             _log.warning("cannot start the Scheduler and the Caretaker now: %s", error)
         await asyncio.sleep(SINGLETON_SECONDS)

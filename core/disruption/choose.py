@@ -54,7 +54,7 @@ def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
     for method in METHODS:
         done = run(method, round_)
         if done.found.commands:
-            return plan_of(snapshot, method, done.found.commands, settings.validate_after)
+            return plan_of(round_, method, done.found.commands)
         passes.append(done)
     return NothingToDo(
         next_due=next_due(round_.fleet),
@@ -89,6 +89,7 @@ def notices_of(round_: Round, done: Pass) -> tuple[Notice, ...]:
         told.extend(block_notices(candidate, block))
     told.extend(budget_notices(done.allowances))
     told.extend(done.found.notices)
+    told.extend(round_.simulator.notices)
     return tuple(told)
 
 

@@ -26,6 +26,7 @@ class Search:
 
     notices: list[Notice] = field(default_factory=list)
     error: str = ""
+    rejected: tuple[Score, ...] = ()  # of the last probe that the scores alone turned down
 
     def probe(self, round_: Round, candidates: Sequence[Candidate]) -> Command | None:
         """D-109: the command for these candidates, if it is one and every pool approves."""
@@ -37,9 +38,13 @@ class Search:
             return None
         if command.replacements:
             command = without_same_types(round_, command)
-        if command is None or not all(s.is_approved for s in round_.scales.scores(command)):
+        if command is None:
             return None
-        return command
+        scores = round_.scales.scores(command)
+        if all(s.is_approved for s in scores):
+            return command
+        self.rejected = scores
+        return None
 
 
 def without_same_types(round_: Round, command: Command) -> Command | None:
@@ -72,7 +77,7 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     takers = [c for c in by_ratio(candidates) if purse.spend(c.pool.name)]
     search = Search()
     command = longest_prefix(round_, search, takers) if len(takers) > 1 else None
-    notices = (*search.notices, *approvals(round_.scales.scores(command) if command else ()))
+    notices = (*search.notices, *approvals(round_.scales.scores(command) if command else search.rejected))
     return Found(
         commands=() if command is None or search.error else (command,),
         notices=tuple(notices),
@@ -82,7 +87,7 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 
 def approvals(scores: Sequence[Score]) -> tuple[Notice, ...]:
-    """D-126: each pool that approved is told."""
+    """D-126: each pool that approved is told, even where another pool did not."""
     return tuple(
         Notice(kind="NodePool", name=s.pool, reason="ConsolidationApproved", message=s.text)
         for s in scores

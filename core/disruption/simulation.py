@@ -7,9 +7,11 @@ a place was found.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from core.disruption.candidates import Candidate
+from core.disruption.notices import Notice
+from core.model.placement import NewNode
 from core.model.plans import ProposedNode
 from core.model.pools import InstanceType
 from core.model.requirements import RequirementSet
@@ -17,14 +19,15 @@ from core.model.requirements import RequirementSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """A node that a simulation had to make up. Types are in price order; `proposed` is filled when it is kept."""
+    """A node that a simulation had to make up, with its types in price order; or one made from a static template."""
 
     pool: str
     requirements: RequirementSet
     types: tuple[InstanceType, ...]
     pods: tuple[str, ...] = ()  # namespace/name, sorted
     cheapest: float = 0.0  # of the first type, among the offerings that the requirements admit
-    proposed: ProposedNode | None = None
+    node: NewNode | None = None
+    static: ProposedNode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +41,26 @@ class Simulation:
     failed: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """Nodes that this plan has already disposed of: gone, their pods provided for by what was made for them."""
+class Wave(Protocol):
+    """Node after node, each in a cluster that those before it have left."""
 
-    candidates: tuple[Candidate, ...] = ()
-    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods it will take
-
-
-NOTHING_SETTLED: Final = Settled()
+    def take(self, candidate: Candidate) -> Simulation:
+        """Where this node's pods go."""
+        ...
 
 
 class Simulator(Protocol):
     """What methods ask."""
 
-    def simulate(
-        self, candidates: Sequence[Candidate], *, consolidating: bool, settled: Settled = NOTHING_SETTLED
-    ) -> Simulation:
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What simulating tells people."""
+        ...
+
+    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
         """The cluster without these nodes."""
+        ...
+
+    def wave(self, candidates: Sequence[Candidate]) -> Wave:
+        """The cluster without all of these, one after the other."""
         ...

@@ -60,7 +60,7 @@ def _command(candidate: Candidate, pool: NodePool) -> Command:
         pool=pool.name,
         requirements=from_expressions(pool.template.requirements),
         types=(),
-        proposed=node_from_template(pool),
+        static=node_from_template(pool),
     )
     return Command(reason=DisruptionReason.DRIFTED, candidates=(candidate,), replacements=(made,))
 

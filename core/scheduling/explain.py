@@ -168,8 +168,8 @@ class Explainer:
         """S-124: which criteria, alone or together, excluded every type."""
         table = template.table
         suiting = rows & table.overlapping(state.requirements)
-        fitting = template.fit.holding(kind.wanted, rows)
         offered = rows & table.offered(state.requirements)
+        fitting = template.fit.holding(kind.wanted, offered)  # room counts only beside a suitable offering
         words = f"requirements={text_of_set(state.requirements)}, resources={self._amounts(kind)}"
         none = {
             name for name, mask in (("requirements", suiting), ("fits", fitting), ("offering", offered)) if not mask
@@ -178,8 +178,8 @@ class Explainer:
             return _ALONE[frozenset(none)], words
         pairs: list[tuple[int, Reason]] = [
             (suiting & fitting, "it_pair_requirements_fits"),
-            (suiting & offered, "it_pair_requirements_offering"),
             (fitting & offered, "it_pair_fits_offering"),
+            (suiting & offered, "it_pair_requirements_offering"),
         ]
         for both, reason in pairs:
             if both:

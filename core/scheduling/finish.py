@@ -1,8 +1,8 @@
 """What do the claims of a finished pass look like as nodes to create?
 
 Asked once per pass (S-137, S-190 to S-198). Types are put into price order and cut; the hostname and the two labels of
-the simulation go; what the DaemonSets will take at least is added to the requests. The trap avoided: a concrete label for a
-requirement that allows many values is random upstream and must be the same on every machine here (Q-10).
+the simulation go; what the DaemonSets will take at least is added to the requests. The trap avoided: a concrete label
+for a requirement that allows many values is random upstream and must be the same on every machine here (Q-10).
 """
 
 from collections.abc import Mapping, Sequence

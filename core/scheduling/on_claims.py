@@ -212,6 +212,10 @@ class ClaimPlacer:
             min_values_relaxed=relaxed,
         )
         self.claims.append(claim)
+        if template.start.minima and not self._settings.fixes.own_relaxed_mark:
+            for other in self.claims:
+                if other.template is template:
+                    other.min_values_relaxed = relaxed
         self._enter(state, 1 << claim.number)
         self.limits.charge_claim(template, rows)
         self._commit(kind, pod, claim, state, rows, list(kind.wanted), held)

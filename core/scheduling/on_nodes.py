@@ -8,7 +8,7 @@ label from then on (S-148).
 
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
-from core.model.requirements import NEGATIVE, Requirement, RequirementSet, compatible, intersect, merge
+from core.model.requirements import Requirement, RequirementSet, compatible, intersect, merge
 from core.scheduling.domain_picks import node_values
 from core.scheduling.kinds import Kin, Kind
 from core.scheduling.node_table import NodeTable
@@ -96,9 +96,14 @@ class NodePlacer:
             return False
         return not self._extra_mask >> bit & 1 or self._knows(kind, bit)
 
+    def _known(self, bit: int) -> RequirementSet:
+        """The node's labels and what it learnt in this pass."""
+        extra = self._extra.get(bit)
+        return {**self.table.label_set(bit), **extra} if extra else self.table.label_set(bit)
+
     def _knows(self, kind: Kind, bit: int) -> bool:
         """S-144, S-145 on a node that knows more labels than it carries."""
-        have: RequirementSet = {**self.table.label_set(bit), **self._extra[bit]}
+        have = self._known(bit)
         needs = kind.kin.facts.needs.requirements
         if not compatible(have, needs):
             return False
@@ -152,7 +157,7 @@ class NodePlacer:
         facts = kind.kin.facts
         for needs in (facts.needs, *facts.alternatives[:1]):
             for key, item in needs.requirements.items():
-                if key not in labels and item.operator in NEGATIVE:
+                if key not in labels:
                     extra = self._extra.setdefault(bit, {})
                     extra[key] = intersect(extra[key], item) if key in extra else item
                     self._extra_mask |= 1 << bit
@@ -164,7 +169,7 @@ class NodePlacer:
 
     def record_in(self, group: DomainGroup | HostGroup, bit: int) -> None:
         """Count one pod on a node in one group, if the group counts pods of such nodes."""
-        item, labels = self.table.nodes[bit], self.table.label_set(bit)
+        item, labels = self.table.nodes[bit], self._known(bit)
         if group.term.filter is not None and not group.term.filter.accepts(item.taints, labels):
             return
         if isinstance(group, HostGroup):

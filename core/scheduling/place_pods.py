@@ -8,7 +8,7 @@ prints all reasons. Pure: the same snapshot, pods and settings give the same ans
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.model.placement import NewNode, Placement, PoolRefusal, RefusedPod
+from core.model.placement import IgnoredPod, NewNode, Placement, PoolRefusal, RefusedPod
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
 from core.scheduling.explain import Explainer
@@ -52,6 +52,9 @@ def place(
     """The same over an index that is already there."""
     if pods is None:
         pods = (*index.waiting().pending, *index.waiting().leaving)
+    if not index.pools:  # S-12: not even existing nodes are considered
+        unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
+        return Placement(ignored=(*index.ignored, *unserved))
     return _placement(index, pods, PassOptions(should_stop=should_stop, packing=packing))
 
 

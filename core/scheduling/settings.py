@@ -26,7 +26,7 @@ class Fixes:
     refuse_unknown_volumes: bool = True  # a pod whose volumes cannot be looked up is refused
     skip_ending_pods: bool = True  # no node for a pod that has ended or is being deleted
     seed_new_groups: bool = True  # a spread first seen in mid-pass counts the placements made so far
-    keep_relaxed_mark: bool = True  # S-125: a pod that joins a claim does not take its "minValues relaxed" mark away
+    own_relaxed_mark: bool = True  # S-125: upstream marks all claims of a pool as it marked the last one
 
     @staticmethod
     def none() -> "Fixes":
@@ -40,7 +40,7 @@ class Fixes:
             refuse_unknown_volumes=False,
             skip_ending_pods=False,
             seed_new_groups=False,
-            keep_relaxed_mark=False,
+            own_relaxed_mark=False,
         )
 
 

@@ -2,8 +2,8 @@
 
 One pass over one snapshot (S-88 to S-95). Pods go largest first; each is tried on existing nodes, then on open claims,
 then on a new one, and gives up one preference after each failure; a pod that fails goes to the end of the queue with
-all its preferences back, because a later success may let it in. It is over when a whole round brought no success. The trap
-avoided: trying all of a thousand equal pods again when nothing has changed since the first of them failed.
+all its preferences back, because a later success may let it in. It is over when a whole round brought no success.
+The trap avoided: trying all of a thousand equal pods again when nothing has changed since the first of them failed.
 """
 
 from collections import deque
@@ -129,6 +129,8 @@ class Pass:
 
     def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Kind]]:
         """The pods with their kinds; groups are made in the order in which the pods are given (S-15)."""
+        for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
+            self.topology.hold(shape)
         found: list[tuple[Pod, Kind]] = []
         for pod in pods:
             if pod.shape.uses_resource_claims and self.index.settings.ignore_dra:

@@ -1,7 +1,7 @@
 """Recorded scheduling passes: one exact answer, ranges, or one of several outcomes.
 
-Asked by `make vectors`. Exact cases and ranges run with every fix off; where upstream itself gives several answers, ours
-must be one of them, or the answer of the fix that the case names.
+Asked by `make vectors`. Exact cases and ranges run with every fix off; where upstream itself gives several answers,
+ours must be one of them.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ def _claim(node: NewNode) -> dict[str, Any]:
         "pods": sorted(pod.name for pod in node.pods),
         "instanceTypes": [item.name for item in node.types],
         "requirements": [written(expression) for expression in export_set(node.requirements)],
-        "requests": {name: amount for name, amount in node.requests.items()},
+        "requests": dict(node.requests),
     }
 
 
@@ -171,17 +171,6 @@ def compare_invariants(case: Case) -> str | None:
     unbound = {p["metadata"]["name"] for p in case["input"]["pods"] if not p["spec"].get("nodeName")}
     found = violations(case["input"], answer_of(placement, unbound))
     return found[0] if found else None
-
-
-# The fix that a case of several outcomes shows, by the defect it is tagged with.
-_FIXES = {
-    "Q-2": "exact_spread_identity",
-    "Q-3": "exact_spread_identity",
-    "Q-4": "no_phantom_domains",
-    "Q-7": "keep_daemon_terms",
-    "Q-8": "agree_before_picking",
-    "Q-26": "seed_new_groups",
-}
 
 
 def compare_nondeterministic(case: Case) -> str | None:

@@ -99,6 +99,20 @@ async def test_a_node_held_by_a_finalizer_outlives_its_instance(stage: Stage, ad
     assert ["deletionTimestamp" in n["metadata"] for n in stage.world.objects("Node")] == [True]
 
 
+def test_a_silent_kubelet_neither_starts_nor_stops_pods(stage: Stage) -> None:
+    stage.world.apply(a_node())
+    stage.world.apply(a_pod("running"))
+    stage.pass_time(2)
+
+    stage.world.silence("n1")
+    stage.world.apply(a_pod("late"))
+    stage.world.delete("Pod", "running", grace=1)
+    stage.pass_time(60)
+
+    states = {p["metadata"]["name"]: p["status"]["phase"] for p in stage.world.objects("Pod")}
+    assert states == {"running": "Running", "late": "Pending"}
+
+
 def test_a_deployments_pods_are_bound_and_run(stage: Stage) -> None:
     stage.world.apply(a_node(cpu="4"))
     stage.world.apply(a_deployment(3))

@@ -99,6 +99,14 @@ async def test_a_view_whose_watch_has_ended_is_not_to_be_decided_upon(stage: Sta
         adapter.view.snapshot()
 
 
+def test_a_file_that_holds_no_world_is_named(stage: Stage) -> None:
+    empty = stage.file.with_name("empty")
+    empty.touch()
+
+    with pytest.raises(Misconfigured, match="empty"):
+        EmbeddedAdapter.open(empty)
+
+
 def test_a_world_that_is_not_there_is_named(stage: Stage) -> None:
     with pytest.raises(Misconfigured, match="nowhere"):
         EmbeddedAdapter.open(stage.file.with_name("nowhere"))

@@ -1,0 +1,1 @@
+"""Measured speed, printed beside upstream's."""
