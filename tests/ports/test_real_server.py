@@ -54,6 +54,30 @@ class TestRights:
             await adapter.notices.publish(Notice(kind="Node", name="n", reason="Told", message="m"))
 
 
+class TestInsideACluster:
+    async def test_a_pod_is_its_service_account(
+        self, plane_state: PlaneState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account = "/api/v1/namespaces/default/serviceaccounts/default/token"
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+        async with ApiClient(plane_state.kubeconfig) as admin:
+            answer = await admin.post(account, body)
+        (tmp_path / "token").write_text(answer.body["status"]["token"])
+        host, _, port = plane_state.server.removeprefix("https://").rpartition(":")
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+        loader = "kubernetes.aio.config.incluster_config"
+        monkeypatch.setattr(f"{loader}.SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+        monkeypatch.setattr(f"{loader}.SERVICE_CERT_FILENAME", str(plane_state.folder / "pki" / "ca.crt"))
+        monkeypatch.setattr("adapters.kube.connection._SERVICE_ACCOUNT", tmp_path / "token")
+
+        adapter = await KubeAdapter.connect(ClusterAddress())
+
+        with pytest.raises(Forbidden, match="system:serviceaccount:default:default"):
+            await adapter.claims.read("c")
+        await adapter.close()
+
+
 class TestOutages:
     @pytest.mark.parametrize("own_thread", [False, True])
     async def test_a_server_that_goes_and_comes_back(self, installed_plane: ControlPlane, own_thread: bool) -> None:
