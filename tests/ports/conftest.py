@@ -14,6 +14,8 @@ import yaml
 from testbed.plane import ApiClient, ControlPlane, PlaneState, TestbedUnavailable, find_binaries, read_state
 from testbed.plane.processes import identify
 from tests.ports.worlds import embedded, real
+from tests.ports.worlds import embedded_cloud as embedded_cloud_world
+from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import World
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,3 +76,15 @@ async def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """One after the other: all tests of a world stand together, so each is opened once."""
     yield cast(World, request.getfixturevalue(f"{request.param}_world"))
+
+
+@pytest.fixture(scope="session")
+async def embedded_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CloudWorld]:
+    async with embedded_cloud_world.open_cloud(tmp_path_factory.mktemp("cloud") / "world.sqlite") as world:
+        yield world
+
+
+@pytest.fixture(scope="session", params=["embedded"])
+def cloud_world(request: pytest.FixtureRequest) -> Iterator[CloudWorld]:
+    """One after the other, as `world`."""
+    yield cast(CloudWorld, request.getfixturevalue(f"{request.param}_cloud"))
