@@ -29,11 +29,13 @@ format: $(STAMP) ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-check: $(STAMP) ## format, lint, types, import contracts, fast tests (under two minutes)
+lint: $(STAMP) ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+check: lint ## lint and the fast tests (under two minutes)
 	@$(BIN)/python -m tests.run -m "not temporal and not cluster and not soak"
 
 test: $(STAMP) ## everything
@@ -70,4 +72,4 @@ soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost dat
 crds: $(STAMP) ## write deploy/crds from the models
 	@$(BIN)/python -m api.crds deploy/crds
 
-.PHONY: help setup lock format check test demo testbed cluster up down vectors bench soak crds
+.PHONY: help setup lock format lint check test demo testbed cluster up down vectors bench soak crds
