@@ -18,7 +18,7 @@ from core.model import names
 from core.model.inputs import MarkOutcome, MarkRequest, UnmarkRequest
 from core.model.nodes import Condition, Node, NodeClaim
 from core.model.plans import Target
-from core.model.steps import StepOutcome
+from core.model.steps import ClaimRef, StepOutcome
 from core.model.taints import Taint
 from core.model.writes import Write, claim_write, node_write
 from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
