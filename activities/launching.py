@@ -37,6 +37,7 @@ from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices
 
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
 
+ENDING = ("terminating", "stopping", "stopped")  # no node will come of it
 MESSAGE_BYTES = 300  # L-12: what a condition holds of an error's text
 
 
@@ -84,7 +85,7 @@ class Launching:
         """The instance that carries the claim's UID, else a new one; None past the launch deadline."""
         report("looking for an instance that was bought already")
         instance = await self.cloud.find(claim_uid=attempt.claim.uid)
-        if instance is not None:
+        if instance is not None and instance.state not in ENDING:
             return instance
         if launch_overdue(attempt.claim, self.now()):
             return None
@@ -104,8 +105,11 @@ class Launching:
         report(f"launching, generation {request.generation}")
         token = launch_token(attempt.claim.uid, request.generation)
         answer = await self.cloud.launch(attempt.claim, request.request, token)
+        if isinstance(answer, Instance) and answer.state in ENDING:
+            # Bought by an earlier try and ended by somebody since: the old token would give it back for ever.
+            answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
         if isinstance(answer, LaunchRefused):
-            # Known to have made nothing: the next try may ask for something else, under another token.
+            # Known to have left nothing: the next try may ask for something else, under another token.
             await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
         return answer
 

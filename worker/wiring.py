@@ -22,7 +22,10 @@ from activities.evicting import Evicting
 from activities.giving_back import GivingBack
 from activities.joining import Joining
 from activities.keeping_claims import ClaimKeeper
+from activities.keeping_consistency import ConsistencyKeeper
+from activities.keeping_labels import LabelKeeper
 from activities.keeping_pools import PoolKeeper
+from activities.keeping_status import PoolStatusKeeper
 from activities.launching import Launching
 from activities.marking import Marking
 from activities.noticing import Noticing
@@ -30,7 +33,7 @@ from activities.ordering import Ordering
 from activities.provisioning import Provisioning, ProvisioningSettings
 from activities.terminating import Terminating
 from activities.turns import Turns
-from activities.upkeep import Upkeep
+from activities.upkeep import Keeper, Upkeep
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.world import EmbeddedWorld
 from adapters.kube.view import CachedView
@@ -158,13 +161,22 @@ class Wiring:
             min_values_policy=settings.min_values,
             preference_policy=settings.preferences,
         )
-        claims = ClaimKeeper(w.claims, w.catalogues, now)
-        pools = PoolKeeper(w.pools, w.claims, now)
         return [
             Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
             Disrupting(w.view, w.catalogues, w.notices, disruption, now),
-            Upkeep(w.view, w.catalogues, claims, pools, now),
+            Upkeep(w.view, w.catalogues, self._keepers, now),
             Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
+        ]
+
+    def _keepers(self) -> list[Keeper]:
+        """Everything that upkeep looks after."""
+        w, now = self.world, self.now
+        return [
+            ClaimKeeper(w.claims, w.catalogues, now),
+            PoolKeeper(w.pools, w.claims, now),
+            PoolStatusKeeper(w.pools, w.catalogues, now),
+            LabelKeeper(w.claims, w.nodes, now),
+            ConsistencyKeeper(w.claims, w.notices, now),
         ]
 
 

@@ -6,6 +6,7 @@ only goes forward. A cancel comes as an update (refused when too late) or as a p
 """
 
 import asyncio
+from typing import Literal
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
@@ -204,7 +205,8 @@ class DisruptNodes:
         workflow.upsert_search_attributes([PHASE.value_set(self.phase)])
         workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
-        unmark = UnmarkRequest(owner=workflow.info().workflow_id, claims=targets, why=record.message)
+        rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
+        unmark = UnmarkRequest(owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest)
         await workflow.execute_activity_method(
             Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster)
         )

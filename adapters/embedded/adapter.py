@@ -49,6 +49,9 @@ class EmbeddedAdapter:
         cache = Cache((*CLUSTER_KINDS, WATCHED_CLASS))
         feed = Feed(store, cache)
         feed.start()
+        if feed.problem():
+            store.close()
+            raise Misconfigured("embedded world", f"{file}: {feed.problem()}")
         view = CachedView(cache, feed.problem, clock)
         calls = Calls(store, actor, clock)
         return cls(

@@ -48,8 +48,8 @@ class MachineType:
         return subtract(self.capacity, OVERHEAD)
 
     def price_of(self, capacity_type: str) -> float:
-        """K-10: spot costs seven tenths."""
-        return self.price * 0.7 if capacity_type == names.CAPACITY_SPOT else self.price
+        """K-10: spot costs seven tenths, in the decimals that upstream publishes."""
+        return round(self.price * 0.7, 15) if capacity_type == names.CAPACITY_SPOT else self.price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -21,13 +21,18 @@ from adapters.embedded.faults import Moment
 from adapters.embedded.instances import Bought, Machine, Order
 from adapters.embedded.ledger import Entry
 from adapters.embedded.objects import Body
+from adapters.embedded.play.machines import SILENT
 from adapters.embedded.play.player import Player
 from adapters.embedded.settings import WorldSettings, read_settings, write_settings
 from adapters.embedded.store import Store
+from core.model.pod_rules import format_moment
 
 T = TypeVar("T")
 
 EVERY = "*"
+
+# There from the start, as on any cluster.
+NAMESPACES = ("default", "kube-system")
 
 
 class EmbeddedWorld:
@@ -49,6 +54,9 @@ class EmbeddedWorld:
         world = cls(file, clock=clock)
         world._store.initialise()
         world._write(lambda cluster: write_settings(cluster.connection, settings or WorldSettings()))
+        for name in NAMESPACES:
+            labels = {"kubernetes.io/metadata.name": name}
+            world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
         return world
 
     @classmethod
@@ -91,6 +99,13 @@ class EmbeddedWorld:
     def scale(self, deployment: str, replicas: int) -> Body:
         """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
+
+    def silence(self, node: str) -> None:
+        """The node's kubelet falls silent for good: Ready turns Unknown, its pods neither start nor stop."""
+        self.patch("Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        condition = {**unknown, "lastTransitionTime": format_moment(self._clock())}
+        self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
 
     # The cloud
 

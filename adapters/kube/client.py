@@ -16,7 +16,7 @@ import aiohttp
 import orjson
 from kubernetes.aio import client as official
 
-from adapters.kube.connection import ClusterAddress, user_agent
+from adapters.kube.connection import ClusterAddress
 from adapters.kube.failures import Answer, failure_of
 from ports.failures import Unreachable
 
@@ -128,7 +128,11 @@ class Client:
 
     async def _send(self, request: Request, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         settings = self._official.configuration
-        headers = {"User-Agent": user_agent(), "Accept": "application/json", "Content-Type": request.content_type}
+        headers = {
+            "User-Agent": self._address.agent,
+            "Accept": "application/json",
+            "Content-Type": request.content_type,
+        }
         token = await settings.get_api_key_with_prefix("BearerToken", None)
         if token:
             headers["Authorization"] = token

@@ -55,32 +55,38 @@ def owners(snapshot: Snapshot) -> tuple[StartOwner, ...]:
 
 
 def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
-    """T-4: a node is deleting and its claim is not; deleting either deletes both."""
-    claims = {c.provider_id: c for c in snapshot.claims.values() if c.provider_id}
+    """T-4: a node is deleting and its claim is not; deleting either deletes both. With two claims it has none (T-3)."""
+    claims = _by_provider(snapshot)
     found = []
     for node in snapshot.nodes.values():
-        claim = claims.get(node.provider_id) if node.provider_id else None
-        if claim is None or node.deleting_since is None or claim.deleting_since is not None:
+        mine = claims.get(node.provider_id, ())
+        if node.deleting_since is None or names.TERMINATION_FINALIZER not in node.finalizers or len(mine) != 1:
             continue
-        if is_ours(snapshot, claim) and names.TERMINATION_FINALIZER in node.finalizers:
+        if mine[0].deleting_since is None and is_ours(snapshot, mine[0]):
             message = f"its Node {node.name} was deleted"
-            found.append(DeleteClaim(claim=reference(claim), reason="node_deleted", message=message))
+            found.append(DeleteClaim(claim=reference(mine[0]), reason="node_deleted", message=message))
     return tuple(found)
+
+
+def _by_provider(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
+    """The claims of each instance; an empty providerID is none (P-3)."""
+    found: dict[str, tuple[NodeClaim, ...]] = {}
+    for claim in snapshot.claims.values():
+        if claim.provider_id:
+            found[claim.provider_id] = (*found.get(claim.provider_id, ()), claim)
+    return found
 
 
 def releases(snapshot: Snapshot) -> tuple[StartRelease, ...]:
     """T-10: deleting managed nodes without a claim, or with two (T-3)."""
-    counts: dict[str, int] = {}
-    for claim in snapshot.claims.values():
-        if claim.provider_id:
-            counts[claim.provider_id] = counts.get(claim.provider_id, 0) + 1
+    claims = _by_provider(snapshot)
     return tuple(
         StartRelease(node=node.name, uid=node.uid)
         for node in snapshot.nodes.values()
         if node.deleting_since is not None
         and names.TERMINATION_FINALIZER in node.finalizers
         and _is_managed(snapshot, node)
-        and counts.get(node.provider_id, 0) != 1
+        and len(claims.get(node.provider_id, ())) != 1
     )
 
 

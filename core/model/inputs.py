@@ -215,11 +215,12 @@ class MarkOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmarkRequest:
-    """Take the mark of this owner off these claims and their nodes."""
+    """Take the mark of this owner off these claims and their nodes. `rest`: leave them alone for a while."""
 
     owner: str
     claims: tuple[ClaimRef, ...]
     why: str = ""
+    rest: Literal["", "failed", "cancelled"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,12 +49,12 @@ def move_machines(turn: Turn) -> None:
 
 
 def lives(turn: Turn, node: Body) -> bool:
-    """Whether a Node's kubelet works. A Node that no instance of ours stands behind is taken to live."""
+    """Whether a Node's kubelet works. A Node that no instance of ours stands behind is a matter of the settings."""
     if SILENT in (node["metadata"].get("annotations") or {}):
         return False
     provider_id = node.get("spec", {}).get("providerID") or ""
     if not provider_id.startswith(PROVIDER_PREFIX):
-        return True
+        return turn.settings.foreign_kubelets
     machine = instances.by_provider_id(turn.connection, provider_id)
     return machine is not None and machine.state == "running"
 

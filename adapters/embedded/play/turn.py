@@ -22,12 +22,14 @@ class Mirror:
     def __init__(self) -> None:
         self.revision = -1
         self._kinds: dict[str, dict[str, Body]] = {}
+        self._sorted: dict[str, list[Body]] = {}
 
     def refresh(self, connection: sqlite3.Connection) -> None:
         """Follow the log up to its end."""
         found, self.revision = news_since(connection, self.revision)
         for news in found:
             held = self._kinds.setdefault(news.kind, {})
+            self._sorted.pop(news.kind, None)
             if news.deleted:
                 held.pop(objects.key_of(news.body), None)
             else:
@@ -35,7 +37,9 @@ class Mirror:
 
     def every(self, kind: str) -> list[Body]:
         """The objects of a kind, by key."""
-        return [body for _, body in sorted(self._kinds.get(kind, {}).items())]
+        if kind not in self._sorted:
+            self._sorted[kind] = [body for _, body in sorted(self._kinds.get(kind, {}).items())]
+        return self._sorted[kind]
 
     def get(self, kind: str, key: str) -> Body | None:
         """One object."""
