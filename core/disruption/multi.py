@@ -18,7 +18,8 @@ from core.disruption.rounds import Method, Purse, Round
 from core.model.disruption_reasons import DisruptionReason
 
 MOST: Final = 100  # nodes of one command
-TRIES: Final = 12  # simulations that the wide search may add to the prefix search
+TRIES: Final = 12  # simulations that the wide search may add where the prefix search found nothing
+FEW_TRIES: Final = 4  # and where it found something
 
 
 @dataclass(slots=True)
@@ -33,7 +34,8 @@ class Search:
         """D-109: the command for these candidates, if it is one and every pool approves."""
         computed = compute(round_, candidates)
         self.notices.extend(computed.notices)
-        self.error = self.error or computed.error
+        if computed.error and not round_.should_stop():
+            self.error = self.error or computed.error  # running out of time is no error: the best so far stands (D-112)
         command = computed.command
         if command is None:
             return None
@@ -60,8 +62,13 @@ def without_same_types(round_: Round, command: Command) -> Command | None:
 
 
 def longest_prefix(round_: Round, search: Search, ordered: Sequence[Candidate]) -> Command | None:
-    """D-108: the binary search over prefix lengths."""
+    """D-108: the binary search over prefix lengths; ours asks first whether all of them could go."""
     low, high, best = 1, min(len(ordered) - 1, MOST - 1 if round_.settings.mend else MOST), None
+    if round_.settings.shortcuts:
+        best = search.probe(round_, ordered[: high + 1])
+        if best is not None:
+            return best
+        high -= 1
     while low <= high and not search.error and not round_.should_stop():
         middle = (low + high) // 2
         command = search.probe(round_, ordered[: middle + 1])
@@ -81,7 +88,8 @@ def widened(round_: Round, search: Search, ordered: Sequence[Candidate], best: C
     chosen = list(best.candidates) if best else []
     taken = {c.name for c in chosen}
     rest = [c for c in ordered if c.name not in taken]
-    position, step, tries = 0, max(1, len(rest)), TRIES
+    # The search has shown that the node after its prefix cannot join it; without a prefix nothing is known.
+    position, step, tries = (1, 8, FEW_TRIES) if best else (0, max(1, len(rest)), TRIES)
     while position < len(rest) and len(chosen) < MOST and tries > 0:
         if search.error or round_.should_stop():
             break

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.disruption.allowances import allowances
 from core.disruption.choose import NothingToDo, choose
-from core.disruption.rounds import never
+from core.disruption.rounds import Round, never
 from core.disruption.settings import DisruptionSettings, upstream
 from core.model import names
 from core.model.plans import DisruptionPlan
@@ -138,3 +138,17 @@ def test_a_drift_wave_carried_out_leaves_no_drift(nodes: int, pods: int) -> None
     first = choose(world, DisruptionSettings(), never)
     assert isinstance(first, DisruptionPlan) and len(first.commands) == nodes
     assert isinstance(choose(carry_out(world, first), DisruptionSettings(), never), NothingToDo)
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), st.sets(st.integers(0, 6), min_size=1))
+def test_what_is_called_hopeless_could_not_have_gone(world: Snapshot, picks: set[int]) -> None:
+    """The shortcut never hides a command that a simulation would have found."""
+    round_ = Round(world, replace(DisruptionSettings(), shortcuts=False))
+    chosen = [c for i, c in enumerate(round_.screening.graceful) if i in picks]
+    if chosen and round_.simulator.is_hopeless(chosen):
+        full = Round(world, replace(DisruptionSettings(), shortcuts=False))
+        simulation = full.simulator.simulate(chosen, consolidating=True)
+        limit = sum(c.price for c in chosen)
+        cheaper = [t for r in simulation.replacements for t in full.prices.below(r.types, r.requirements, limit).types]
+        assert simulation.unplaced or len(simulation.replacements) > 1 or (simulation.replacements and not cheaper)

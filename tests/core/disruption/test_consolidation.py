@@ -1,11 +1,13 @@
 """Consolidation: fewer or cheaper nodes (D-96 to D-119), and the second look (D-135)."""
 
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
 from core.disruption.choose import NothingToDo, choose
+from core.disruption.multi import MULTI
 from core.disruption.revalidate import Invalid, Valid, revalidate
 from core.disruption.rounds import Round, never, run
 from core.disruption.settings import DisruptionSettings
@@ -152,3 +154,18 @@ def test_what_did_not_change_is_carried_out() -> None:
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
     found = plan(world)
     assert revalidate(found, replace(world, now=NOW + 15), SETTINGS) == Valid(plan=found)
+
+
+def test_when_time_runs_out_the_last_valid_command_stands() -> None:
+    """D-112: the first probe is answered, then the time is up."""
+    world = a_world([a_pair(f"n{i}") for i in range(8)], [a_pod(f"n{i}", "100m") for i in range(8)], types=TYPES[2:3])
+    asked = count(1)
+    found = run(MULTI, Round(world, SETTINGS, lambda: next(asked) > 20)).found
+    assert (found.error, len(found.commands)) == ("", 1)
+
+
+def test_without_any_time_nothing_is_decided_and_nothing_is_wrong() -> None:
+    """T-27."""
+    world = a_world([a_pair(f"n{i}") for i in range(4)], [a_pod(f"n{i}", "100m") for i in range(4)])
+    choice = choose(world, SETTINGS, lambda: True)
+    assert isinstance(choice, NothingToDo) and choice.errors == ()
