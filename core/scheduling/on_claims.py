@@ -109,7 +109,7 @@ class ClaimPlacer:
         for number in self.order.among(candidates):
             if tries >= _PATIENCE:
                 if tries == _PATIENCE:
-                    candidates &= self._headroom.with_room(kind.wanted)
+                    candidates &= self._headroom.with_room(kind.wanted, self.claims)
                 tries += 1
                 if not candidates >> number & 1:
                     continue
@@ -246,7 +246,7 @@ class ClaimPlacer:
         claim.rows = rows
         claim.used = total
         claim.pods.append(pod)
-        self._headroom.update(claim.number, claim.template, state, total)
+        self._headroom.changed(claim.number)
         if held or claim.held:
             self.reservations.exchange(claim.held, held)
             claim.held = held

@@ -14,10 +14,11 @@ from core.scheduling.topology_terms import Term
 class DomainGroup:
     """Counts per domain of a key other than the hostname."""
 
-    __slots__ = ("counts", "filled", "term")
+    __slots__ = ("counts", "filled", "term", "version")
 
     def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
         self.term = term
+        self.version = 0  # rises with every count, so that whoever remembers an answer sees that it is old
         self.counts = dict(counts)
         self.filled = sum(1 for count in self.counts.values() if count)
 
@@ -25,6 +26,7 @@ class DomainGroup:
         """One more there; a domain never heard of becomes known."""
         count = self.counts.get(domain, 0)
         self.counts[domain] = count + 1
+        self.version += 1
         if not count:
             self.filled += 1
 
