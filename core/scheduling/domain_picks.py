@@ -60,18 +60,24 @@ def _key_choices(
 
 def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[Domains]:
     """What one key may be pinned to; remembered until a group of the kin counts another pod."""
+    groups = kin.by_key[key]
+    if len(groups) == 1 and groups[0][0].term.kind == "spread":
+        group, own = groups[0]
+        return group.lowest_within_skew(kin.facts.strict.requirements.get(key), have, own)
     remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
     found = kin.picks.get(remembered)
     if found is None:
         wanted = kin.facts.strict.requirements.get(key)
-        found = kin.picks[remembered] = _key_choices(kin.by_key[key], wanted, have, agree)
+        found = kin.picks[remembered] = _key_choices(groups, wanted, have, agree)
     return found
 
 
-def _forget_old_picks(kin: Kin) -> None:
+def forget_old_picks(kin: Kin) -> None:
+    """Called before a try: what was picked before one of the groups counted another pod is out of date."""
     version = sum([group.version for group, _ in kin.domains])
     if version != kin.picked_at:
         kin.picks.clear()
+        kin.options.clear()
         kin.picked_at = version
 
 
@@ -79,7 +85,6 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
     if not kin.domains:
         return (narrowed,)
-    _forget_old_picks(kin)
     choices: list[tuple[str, list[Domains]]] = []
     for key in kin.by_key:
         found = _choices(kin, key, narrowed.requirements.get(key), agree)

@@ -15,7 +15,7 @@ from core.model.requirements import Requirement, RequirementSet, merge, requirem
 from core.model.resources import Resources, total
 from core.scheduling.min_values import minima_of, shortest_prefix
 from core.scheduling.on_claims import Claim
-from core.scheduling.prices import cheapest, price_order
+from core.scheduling.prices import price_order
 from core.scheduling.reservations import Held
 from core.scheduling.settings import PlacementSettings
 from core.scheduling.templates import SIMULATION_KEYS, Template, template_labels
@@ -24,7 +24,6 @@ from core.scheduling.type_table import RESERVATION_ID_SUFFIX, CompiledType
 HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)
 PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
-_OVERLAYS = (PRICE_OVERLAY, CAPACITY_OVERLAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class Finisher:
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
         self._lists: dict[tuple[int, frozenset[Requirement], int], _TypeList] = {}
-        self._prices: dict[tuple[int, frozenset[Requirement]], dict[int, float]] = {}
+        self._prices: dict[tuple[int, frozenset[Requirement]], list[float]] = {}
         self._forms: dict[tuple[int, Held], _Form] = {}
         self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
         self._least: dict[tuple[int, tuple[bool, ...]], Resources] = {}
@@ -115,12 +114,10 @@ class Finisher:
         key = (template.number, form.identity, rows)
         known = self._lists.get(key)
         if known is None:
-            prices = self._prices.setdefault((template.number, form.identity), {})
+            prices = self._prices.get((template.number, form.identity))
+            if prices is None:
+                prices = self._prices[template.number, form.identity] = template.table.prices(form.requirements)
             numbers = template.table.types_in(rows)
-            for number in numbers:
-                if number not in prices:
-                    offerings = ((o.requirements, o.price) for o in template.table.types[number].offerings)
-                    prices[number] = cheapest(offerings, form.requirements, self._settings.well_known)
             order = price_order([prices[number] for number in numbers])[: self._settings.max_types]
             compiled = tuple([template.table.types[numbers[index]] for index in order])
             known = self._lists[key] = _TypeList(
@@ -130,7 +127,8 @@ class Finisher:
 
     def _annotated(self, claim: Claim, listed: _TypeList) -> Mapping[str, str]:
         """S-59, S-125, S-139."""
-        key = (claim.template.number, claim.min_values_relaxed, *(k in listed.annotations for k in _OVERLAYS))
+        overlays = listed.annotations
+        key = (claim.template.number, claim.min_values_relaxed, PRICE_OVERLAY in overlays, CAPACITY_OVERLAY in overlays)
         known = self._annotations.get(key)
         if known is None:
             pool = claim.template.pool
@@ -139,7 +137,7 @@ class Finisher:
                 names.NODE_POOL_HASH: pool.hash,
                 names.NODE_POOL_HASH_VERSION: HASH_VERSION,
                 names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
-                **listed.annotations,
+                **overlays,
             }
         return known
 

@@ -67,6 +67,7 @@ class Kin:
         "held",
         "hosts",
         "node_mask",
+        "options",
         "picked_at",
         "picks",
         "seen_states",
@@ -87,6 +88,7 @@ class Kin:
             self.by_key.setdefault(group.term.key, []).append((group, own))
         self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
         self.picked_at = -1
+        self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
         self._counting: list[DomainGroup | HostGroup] = []
         self._counting_born = -1
         self.node_mask: int | None = None

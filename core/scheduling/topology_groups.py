@@ -14,11 +14,13 @@ from core.scheduling.topology_terms import Term
 class DomainGroup:
     """Counts per domain of a key other than the hostname."""
 
-    __slots__ = ("counts", "filled", "term", "version")
+    __slots__ = ("_limits", "_singles", "counts", "filled", "term", "version")
 
     def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
         self.term = term
         self.version = 0  # rises with every count, so that whoever remembers an answer sees that it is old
+        self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
+        self._singles: dict[str, frozenset[str]] = {}
         self.counts = dict(counts)
         self.filled = sum(1 for count in self.counts.values() if count)
 
@@ -27,6 +29,7 @@ class DomainGroup:
         count = self.counts.get(domain, 0)
         self.counts[domain] = count + 1
         self.version += 1
+        self._limits.clear()
         if not count:
             self.filled += 1
 
@@ -52,6 +55,31 @@ class DomainGroup:
         """S-177: the domains that the node may have and that keep the skew, each with its count."""
         most = self.term.max_skew + self._minimum(wanted) - own
         return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
+
+    def lowest_within_skew(
+        self, wanted: Requirement | None, have: Requirement | None, own: bool
+    ) -> list[frozenset[str]]:
+        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+        key = (id(wanted), own)
+        most = self._limits.get(key)
+        if most is None:
+            most = self._limits[key] = self.term.max_skew + self._minimum(wanted) - own
+        if have is not None and not have.complement and len(have.values) == 1:
+            (domain,) = have.values
+            count = self.counts.get(domain)
+            return [self._single(domain)] if count is not None and count <= most else []
+        valid = [(count, d) for d, count in self.counts.items() if count <= most and (have is None or have.has(d))]
+        if not valid:
+            return []
+        valid.sort()
+        least = valid[0][0]
+        return [self._single(domain) for count, domain in valid if count == least]
+
+    def _single(self, domain: str) -> frozenset[str]:
+        known = self._singles.get(domain)
+        if known is None:
+            known = self._singles[domain] = frozenset((domain,))
+        return known
 
     def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
         """S-179: the domains with somebody to be near to."""
