@@ -107,27 +107,37 @@ class DomainGroup:
 
 
 class Levels:
-    """How many are on each host of one family: per count k, the hosts that have more than k."""
+    """How many are on each host of one family: per count k, the hosts that have more than k.
 
-    __slots__ = ("_counts", "_masks")
+    Copies share the counts that they started from and keep only what has changed since.
+    """
+
+    __slots__ = ("_base", "_changed", "_masks")
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
-        self._counts = dict(counts or {})
+        self._base: Mapping[int, int] = counts or {}
+        self._changed: dict[int, int] = {}
         self._masks: list[int] = []
-        for host, count in self._counts.items():
-            self._raise(host, 0, count)
+        for host, count in self._base.items():
+            for level in range(count):
+                self._set(host, level)
 
-    def _raise(self, host: int, start: int, end: int) -> None:
-        while len(self._masks) < end:
+    def _set(self, host: int, level: int) -> None:
+        if level == len(self._masks):
             self._masks.append(0)
-        for level in range(start, end):
-            self._masks[level] |= 1 << host
+        self._masks[level] |= 1 << host
 
     def record(self, host: int) -> None:
         """One more there."""
-        count = self._counts.get(host, 0)
-        self._counts[host] = count + 1
-        self._raise(host, count, count + 1)
+        count = self.count(host)
+        self._changed[host] = count + 1
+        self._set(host, count)
+
+    def remove(self, host: int) -> None:
+        """One fewer there."""
+        count = self.count(host) - 1
+        self._changed[host] = count
+        self._masks[count] &= ~(1 << host)
 
     def at_least(self, count: int) -> int:
         """The hosts with that many or more; count is 1 or more."""
@@ -135,12 +145,13 @@ class Levels:
 
     def count(self, host: int) -> int:
         """How many are there."""
-        return self._counts.get(host, 0)
+        found = self._changed.get(host)
+        return self._base.get(host, 0) if found is None else found
 
     def copy(self) -> "Levels":
-        """An independent copy."""
+        """An independent copy of levels that have not changed since they were made."""
         other = Levels()
-        other._counts, other._masks = dict(self._counts), list(self._masks)
+        other._base, other._masks = self._base, list(self._masks)
         return other
 
 
