@@ -2,8 +2,8 @@
 
 Asked by the Caretaker. Looks when an object changes and over everything once a minute. Whether a workflow runs is asked
 by describing its id, which is strongly consistent, and remembered for a minute: an owner that was seen running costs
-nothing until then. Workflows are never listed, and an owner that is missing is given a second to appear, because
-whoever created the claim starts it next.
+nothing until then. Workflows are never listed, and the owner of a new claim or of a mark is given a second to appear,
+because whoever created it starts it next.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from core.lifecycle.unfinished import SoldInstance
 from core.model.orders import Order, Orders, TerminateOrphan
 from core.model.snapshot import Snapshot
 from core.model.workflow_ids import claim_owner_id, node_owner_id
-from core.model.workflow_types import RELEASE_NODE
+from core.model.workflow_types import RELEASE_NODE, TERMINATE_NODE
 from ports.cloud import Catalogues, Cloud
 from ports.failures import Failure
 from ports.view import ClusterView
@@ -105,7 +105,8 @@ class Ordering:
             self.memory.missing.pop(key, None)
             return False
         since = self.memory.missing.setdefault(key, now)
-        return now - since >= APPEAR_SECONDS and not running
+        patience = 0.0 if wanted == TERMINATE_NODE else APPEAR_SECONDS
+        return now - since >= patience and not running
 
     async def _collected(self, snapshot: Snapshot) -> list[Order]:
         """Once a minute, what the cloud's list tells: instances that vanished, instances that nobody owns."""

@@ -38,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
     from core.model.workflow_types import DISRUPT_NODES, SCHEDULER
     from core.model.writes import Write
     from workflows.attributes import attributes
-    from workflows.launching_claims import start_launches
+    from workflows.claim_owners import start_launches
     from workflows.options import planning, quick, waiting
     from workflows.renewing import due_for_renewal, renew
 

@@ -239,7 +239,7 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
 
     with pytest.raises(NotYet) as caught:
         await stage.terminating.terminate_instance(departure)
-    assert caught.value.after == 5.0
+    assert caught.value.after == 1.0
     assert stage.world.claims["pool-1"].is_true(names.INSTANCE_TERMINATING)
     assert stage.world.claims["pool-1"].is_true(names.READY)  # B-68
     await stage.terminating.terminate_instance(departure)
