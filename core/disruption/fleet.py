@@ -122,7 +122,9 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
     for pod in snapshot.pods.values():
         if pod.node_name:
             by_node.setdefault(pod.node_name, []).append(pod)
-    claims = {c.provider_id: c for c in snapshot.claims.values() if c.provider_id}
+    # Two claims of one instance are a fault; the one that comes first by name is then the node's.
+    ordered = sorted(snapshot.claims.values(), key=lambda c: c.name, reverse=True)
+    claims = {c.provider_id: c for c in ordered if c.provider_id}
     result, met = [], set()
     for node in snapshot.nodes.values():
         claim = claims.get(node.provider_id) if node.provider_id else None
