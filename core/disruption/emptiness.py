@@ -7,7 +7,7 @@ their number.
 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Command, Found
-from core.disruption.rounds import Method, Purse, Round
+from core.disruption.rounds import Method, Purse, Round, out_of_budget
 from core.model.disruption_reasons import DisruptionReason, WhyNot
 
 
@@ -35,10 +35,16 @@ def by_ratio(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """D-64: all that the allowances permit, in one command."""
-    purse = Purse.of(round_.allowances(DisruptionReason.EMPTY))
-    taken = tuple(c for c in by_ratio(candidates) if purse.spend(c.pool.name))
-    commands = (Command(reason=DisruptionReason.EMPTY, candidates=taken),) if taken else ()
-    return Found(commands=commands, constrained=purse.constrained)
+    purse, reason = Purse.of(round_.allowances(DisruptionReason.EMPTY)), DisruptionReason.EMPTY
+    taken: list[Candidate] = []
+    blocks: list[tuple[Candidate, Block]] = []
+    for candidate in by_ratio(candidates):
+        if not purse.spend(candidate.pool.name):
+            blocks.append(out_of_budget(candidate, reason))
+        elif len(taken) < round_.settings.most_targets:
+            taken.append(candidate)
+    commands = (Command(reason=reason, candidates=tuple(taken)),) if taken else ()
+    return Found(commands=commands, blocks=tuple(blocks), constrained=purse.constrained)
 
 
 EMPTINESS = Method(
