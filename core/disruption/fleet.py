@@ -66,6 +66,14 @@ class Fleet:
         return {name: p for name, p in sorted(self.snapshot.pools.items()) if _is_ours(p.template.node_class, ours)}
 
     @cached_property
+    def has_homeless(self) -> bool:
+        """Whether any pod needs a place that no promise sees to: pending, or on a node that is leaving."""
+        seen_to = self.promises.pods
+        if any(m.pods and self.is_leaving(m) and any(p.uid not in seen_to for p in m.pods) for m in self.members):
+            return True
+        return any(not p.node_name and p.unschedulable and p.uid not in seen_to for p in self.snapshot.pods.values())
+
+    @cached_property
     def by_name(self) -> dict[str, Member]:
         """Members by node name."""
         return {m.name: m for m in self.members}
