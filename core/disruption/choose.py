@@ -47,21 +47,40 @@ class NothingToDo:
 Choice = DisruptionPlan | NothingToDo
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A choice, and what making it tells people, also where it is a plan."""
+
+    choice: Choice
+    notices: tuple[Notice, ...]
+
+
 def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Choice:
     """The first plan that a method finds, or why there is none."""
+    return decide(snapshot, settings, should_stop).choice
+
+
+def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Decision:
+    """The same, with what people are told of every method that had its turn."""
     round_ = Round(snapshot, settings, should_stop)
     passes: list[Pass] = []
+    plan: DisruptionPlan | None = None
     for method in METHODS:
         done = run(method, round_)
-        if done.found.commands:
-            return plan_of(round_, method, done.found.commands)
         passes.append(done)
-    return NothingToDo(
+        if done.found.commands:
+            plan = plan_of(round_, method, done.found.commands)
+            break
+    notices = _notices(round_, passes)
+    if plan is not None:
+        return Decision(choice=plan, notices=notices)
+    nothing = NothingToDo(
         next_due=next_due(round_.fleet),
         refusals=_refusals(round_, passes),
-        notices=_notices(round_, passes),
+        notices=notices,
         errors=tuple(f"{p.method.name}: {p.found.error}" for p in passes if p.found.error),
     )
+    return Decision(choice=nothing, notices=notices)
 
 
 def _refusals(round_: Round, passes: Iterable[Pass]) -> tuple[Refusal, ...]:
@@ -108,4 +127,4 @@ def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:
     return both(candidate, block.event, block.message) if block.event else ()
 
 
-__all__ = ["METHODS", "Choice", "NothingToDo", "allowances", "choose", "notices_of"]
+__all__ = ["METHODS", "Choice", "Decision", "NothingToDo", "allowances", "choose", "decide", "notices_of"]

@@ -48,7 +48,7 @@ class Round:
     @cached_property
     def simulator(self) -> Simulator:
         """The placement engine over this snapshot."""
-        return PlacementSimulator(self.fleet, self.should_stop)
+        return PlacementSimulator(self.fleet, self.prices, self.should_stop)
 
     @cached_property
     def prices(self) -> PriceBook:

@@ -31,6 +31,7 @@ class DisruptionSettings:
     graceful_expiry: bool = False  # replace before expiry in every pool; a pool may ask for it alone
     tell_all: bool = True  # every rejected consolidation is told, multi-node ones too
     mend: bool = True  # batches of at most 100, no launch that is certain to fail
+    shortcuts: bool = True  # a node that prices alone rule out is not simulated; its Event then says only that
     wave_size: int = 100  # commands of one plan
 
 
@@ -45,5 +46,6 @@ def upstream(spot_to_spot: bool = False) -> DisruptionSettings:
         tracked_cost=False,
         tell_all=False,
         mend=False,
+        shortcuts=False,
         multi_search="prefix",
     )

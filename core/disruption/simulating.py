@@ -13,6 +13,7 @@ from functools import cached_property
 from core.disruption.candidates import Candidate
 from core.disruption.fleet import Fleet
 from core.disruption.notices import Notice
+from core.disruption.pricing import PriceBook
 from core.disruption.room import Room
 from core.disruption.settings import DisruptionSettings
 from core.disruption.simulation import Replacement, Simulation, Wave
@@ -35,8 +36,9 @@ from core.scheduling.templates import EmptyPool
 class PlacementSimulator:
     """Questions over one snapshot."""
 
-    def __init__(self, fleet: Fleet, should_stop: Callable[[], bool]) -> None:
+    def __init__(self, fleet: Fleet, prices: PriceBook, should_stop: Callable[[], bool]) -> None:
         self._fleet = fleet
+        self._prices = prices
         self._should_stop = should_stop
         self._finisher = Finisher(placement_settings(fleet.settings))
         self._movers: dict[str, list[Pod]] = {}
@@ -75,12 +77,12 @@ class PlacementSimulator:
         return self.outcome(run, Since())
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether all free room and one more node of the largest kind would be too little: then why try."""
-        return self._room.is_too_little(candidates, self.movers)
+        """Whether resources and list prices alone rule these nodes out: then why try."""
+        return self._room.is_hopeless(candidates, self.movers)
 
     @cached_property
     def _room(self) -> Room:
-        return Room(self.index)
+        return Room(self.index, self._promised, self._prices)
 
     def wave(self, candidates: Sequence[Candidate]) -> "Wave":
         """The cluster without all of these, one after the other."""

@@ -62,7 +62,7 @@ class Simulator(Protocol):
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether arithmetic alone shows that more than one new node would be needed."""
+        """Whether resources and list prices alone rule out that they go, or become one cheaper node."""
         ...
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Found, both
-from core.disruption.consolidation import compute, why_not_consolidatable
+from core.disruption.consolidation import CANT_REPLACE, compute, why_not_consolidatable
 from core.disruption.emptiness import by_ratio
 from core.disruption.notices import Notice
 from core.disruption.rounds import Method, Purse, Round
@@ -38,6 +38,9 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
             continue
         if not round_.scales.is_worth_simulating(candidate):
             blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
+            continue
+        if round_.settings.shortcuts and round_.simulator.is_hopeless((candidate,)):
+            blocks.append((candidate, CANT_REPLACE))
             continue
         computed = compute(round_, (candidate,))
         notices.extend(computed.notices)
