@@ -22,6 +22,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """Why a pod is to leave, whose turn it takes, and whether it was asked before."""
+
+    pool: str
+    reason: str
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What came of asking. `leaving`: accepted, or the pod is gone. Else `why` says what holds it."""
 
@@ -36,10 +45,10 @@ class Evicting:
     def __init__(self, pods: Pods, notices: Notices, turns: Turns, now: Callable[[], float]) -> None:
         self.pods, self.notices, self.turns, self.now = pods, notices, turns, now
 
-    async def evict(self, pod: Pod, pool: str, reason: str) -> Asked:
+    async def evict(self, pod: Pod, leave: Leave) -> Asked:
         """Evict, when it is the pool's turn (T-25, T-26)."""
-        await self.turns.take(pool)
-        return await to_the_end(self._evict(pod, reason))
+        await self.turns.take(leave.pool, again=leave.again)
+        return await to_the_end(self._evict(pod, leave.reason))
 
     async def force(self, pod: Pod, deadline: float) -> Asked:
         """Delete with what is left of the deadline (T-27). Not rationed: a deadline does not wait."""

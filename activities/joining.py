@@ -25,6 +25,8 @@ from core.model.writes import claim_write, node_write
 from ports.objects import ClaimStatus, NodeClaims, Nodes
 from ports.view import ClusterLookups
 
+# Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
+AT_ONCE = 4
 STANDS_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
@@ -40,6 +42,7 @@ class Joining:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.claims, self.nodes, self.now, self.pause = lookups, claims, nodes, now, pause
+        self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
@@ -104,11 +107,12 @@ class Joining:
         return claim
 
     async def _register(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
-        # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
-        live = await self.nodes.read(cached.name)
-        if live is None or live.provider_id != claim.provider_id:
-            return None
-        node = await revise_node(self.nodes, live, lambda found: registered(claim, found))
+        async with self.slots:
+            # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
+            live = await self.nodes.read(cached.name)
+            if live is None or live.provider_id != claim.provider_id:
+                return None
+            node = await revise_node(self.nodes, live, lambda found: registered(claim, found))
         if node is None:
             return None
         written = await self._set(claim, true(REGISTERED_CONDITION, self.now()), node.name)
@@ -122,13 +126,12 @@ class Joining:
         )
 
     async def _initialize(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
-        live = await self.nodes.read(cached.name)
-        if live is None or blocker(claim, (live,)) is not None:
-            return None
-        change = NodeChange(
-            labels={} if live.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}, annotations={}
-        )
-        node = await revise_node(self.nodes, live, lambda _: change)
+        async with self.slots:
+            live = await self.nodes.read(cached.name)
+            if live is None or blocker(claim, (live,)) is not None:
+                return None
+            labels = {} if live.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
+            node = await revise_node(self.nodes, live, lambda _: NodeChange(labels=labels, annotations={}))
         if node is None:
             return None
         written = await self._set(claim, true(INITIALIZED_CONDITION, self.now()), node.name)

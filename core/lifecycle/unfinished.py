@@ -15,6 +15,7 @@ from core.model.snapshot import Snapshot
 from core.model.steps import ClaimRef
 from core.model.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 
+NODE_START_SECONDS = 120.0  # what a node may take from its purchase to its first pod
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
 ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, at once is no leak but a lost API server
 ORPHANS_SHARE = 0.1
@@ -118,8 +119,25 @@ def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     return tuple(
         DeleteClaim(claim=reference(claim), reason="expired", message="expireAfter has passed")
         for claim in snapshot.claims.values()
-        if (moment := expires_at(claim)) is not None and moment <= snapshot.now and is_ours(snapshot, claim)
+        if (moment := expires_at(claim)) is not None
+        and moment <= snapshot.now
+        and is_ours(snapshot, claim)
+        and not _is_replaced_first(snapshot, claim, moment)
     )
+
+
+def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> bool:
+    """Left to the disruption that launches a replacement first, where the pool asks for that.
+
+    Not for ever: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
+    then; and where that is too short for a node to start, not at all.
+    """
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    asked = pool is not None and pool.replicas is None and pool.annotations.get(names.REPLACE_FIRST) == "true"
+    if not asked or not claim.is_true(names.INITIALIZED_CONDITION):
+        return False
+    grace = claim.termination_grace
+    return grace is None or (grace >= NODE_START_SECONDS and snapshot.now < expiry + grace)
 
 
 def expires_at(claim: NodeClaim) -> float | None:
