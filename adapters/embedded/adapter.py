@@ -13,10 +13,11 @@ from adapters.embedded.catalogues import EmbeddedCatalogues
 from adapters.embedded.claims import EmbeddedClaims
 from adapters.embedded.cloud import EmbeddedCloud
 from adapters.embedded.feed import Feed
-from adapters.embedded.node_classes import WATCHED_CLASS
+from adapters.embedded.node_classes import WATCHED_CLASSES
 from adapters.embedded.nodes import EmbeddedNodes, EmbeddedPods
 from adapters.embedded.notices import EmbeddedNotices
 from adapters.embedded.pools import EmbeddedPools
+from adapters.embedded.shelf import read_shelf
 from adapters.embedded.store import Store
 from adapters.kube.cache import Cache
 from adapters.kube.kinds import CLUSTER_KINDS
@@ -46,7 +47,9 @@ class EmbeddedAdapter:
         if not file.exists():
             raise Misconfigured("embedded world", f"there is no file {file}")
         store = Store(file)
-        cache = Cache((*CLUSTER_KINDS, WATCHED_CLASS))
+        with store.reading() as connection:
+            classes = [WATCHED_CLASSES[kind] for kind in read_shelf(connection).node_classes]
+        cache = Cache((*CLUSTER_KINDS, *classes))
         feed = Feed(store, cache)
         feed.start()
         if feed.problem():
