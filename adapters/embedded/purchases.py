@@ -38,9 +38,9 @@ def frozen(purchase: Purchase) -> str:
     """The request as text, the same for the same purchase."""
     body = {
         "class": purchase.node_class,
-        "stamps": [list(stamp) for stamp in purchase.stamps],
         "image": purchase.image,
         "pools": [list(pool) for pool in purchase.pools],
+        "stamps": [list(stamp) for stamp in purchase.stamps],
     }
     return orjson.dumps(body).decode()
 
