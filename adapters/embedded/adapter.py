@@ -3,6 +3,7 @@
 Asked by worker/wiring.py, by tests and by what-if runs. One adapter per process; any number of processes per file.
 """
 
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,9 +48,13 @@ class EmbeddedAdapter:
         if not file.exists():
             raise Misconfigured("embedded world", f"there is no file {file}")
         store = Store(file)
-        with store.reading() as connection:
-            classes = [WATCHED_CLASSES[kind] for kind in read_shelf(connection).node_classes]
-        cache = Cache((*CLUSTER_KINDS, *classes))
+        try:
+            with store.reading() as connection:
+                shelf = read_shelf(connection)
+        except sqlite3.Error as error:
+            store.close()
+            raise Misconfigured("embedded world", f"{file}: {error}") from None
+        cache = Cache((*CLUSTER_KINDS, *(WATCHED_CLASSES[kind] for kind in shelf.node_classes)))
         feed = Feed(store, cache)
         feed.start()
         if feed.problem():
@@ -66,7 +71,7 @@ class EmbeddedAdapter:
             pools=EmbeddedPools(calls),
             notices=EmbeddedNotices(calls),
             cloud=EmbeddedCloud(calls),
-            catalogues=EmbeddedCatalogues(calls),
+            catalogues=EmbeddedCatalogues(calls, shelf.node_classes),
             feed=feed,
             store=store,
         )

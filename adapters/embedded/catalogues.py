@@ -4,6 +4,7 @@ Asked by planners and upkeep. A catalogue is built once per NodeClass and set of
 with eight offerings each are not made anew for every plan.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from adapters.embedded import shortages
@@ -22,10 +23,9 @@ from ports.cloud import NodeClassState
 class EmbeddedCatalogues:
     """What could be bought, pool by pool."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, node_classes: Iterable[tuple[str, str]]) -> None:
         self._calls = calls
-        with calls.store.reading() as connection:
-            self._supported = frozenset(read_shelf(connection).node_classes)
+        self._supported = frozenset(node_classes)
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         reference = pool.template.node_class

@@ -88,10 +88,17 @@ def _embedded_class(body: objects.Body, shelf: Shelf) -> NodeClass:
 
 
 def _ec2_class(body: objects.Body, shelf: Shelf) -> NodeClass:
-    """As far as this cloud goes: zones of the subnets found, images found; neither is looked for anew."""
+    """As far as this cloud goes: zones of the subnets found, images found; neither is looked for anew.
+
+    A hash that stands on the class is believed: it covers the cluster's CA bundle (W-116), which this world has not.
+    """
     status: dict[str, Any] = body.get("status") or {}
     zones = {subnet["zone"] for subnet in status.get("subnets") or []}
-    stamps = ((EC2_HASH, ec2_node_class_hash(body["spec"])), (EC2_HASH_VERSION, EC2_NODE_CLASS_HASH_VERSION))
+    stamped = body["metadata"].get("annotations") or {}
+    stamps = (
+        (EC2_HASH, stamped.get(EC2_HASH) or ec2_node_class_hash(body["spec"])),
+        (EC2_HASH_VERSION, stamped.get(EC2_HASH_VERSION) or EC2_NODE_CLASS_HASH_VERSION),
+    )
     return NodeClass(
         name=body["metadata"]["name"],
         state=_state(body),
