@@ -35,12 +35,16 @@ from activities.terminating import Terminating
 from activities.turns import Turns
 from activities.upkeep import Keeper, Upkeep
 from adapters.embedded.adapter import EmbeddedAdapter
+from adapters.embedded.calls import Calls
+from adapters.embedded.inspection import EmbeddedInspection
 from adapters.embedded.world import EmbeddedWorld
+from adapters.kube.cache import Cache
+from adapters.kube.kinds import CLUSTER_KINDS
 from adapters.kube.view import CachedView
-from core.disruption.settings import DisruptionSettings
-from core.scheduling.settings import PlacementSettings
 from ports.cloud import Catalogues, Cloud
+from ports.inspection import Inspection, RawObjects
 from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from worker.deciding import disruption_settings, placement_settings
 from worker.settings import Role, Settings, SettingsError
 from worker.telemetry import user_agent
 
@@ -61,6 +65,7 @@ class World:
     notices: Notices
     cloud: Cloud
     catalogues: Catalogues
+    inspection: Inspection
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 
@@ -102,9 +107,18 @@ def _embedded(settings: Settings) -> World:
         notices=adapter.notices,
         cloud=adapter.cloud,
         catalogues=adapter.catalogues,
+        inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
         ready=ready,
         close=close,
     )
+
+
+def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:
+    """A cluster as it was recorded: the same reading of the same JSON, at a moment that has passed."""
+    cache = Cache(CLUSTER_KINDS)
+    for kind in CLUSTER_KINDS:
+        cache.replace(kind.name, objects.get(kind.name, []), 0)
+    return CachedView(cache, clock=lambda: taken_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,18 +163,8 @@ class Wiring:
     def _plan(self) -> list[object]:
         """The steps that decide, and those that look over everything."""
         w, now, settings = self.world, self.now, self.settings
-        placement = PlacementSettings(
-            preference_policy=settings.preferences,
-            min_values_policy=settings.min_values,
-            reserved_capacity=settings.gates["ReservedCapacity"],
-        )
+        placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
-        disruption = DisruptionSettings(
-            spot_to_spot=settings.gates["SpotToSpotConsolidation"],
-            reserved_capacity=settings.gates["ReservedCapacity"],
-            min_values_policy=settings.min_values,
-            preference_policy=settings.preferences,
-        )
         return [
             Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
             Disrupting(w.view, w.catalogues, w.notices, disruption, now),
