@@ -41,6 +41,10 @@ class Unauthenticated(Retryable):
     """Credentials are missing or have expired; they are renewed outside, so it is tried again."""
 
 
+class NotReadable(Retryable):
+    """An object has a form that we cannot read. Nothing is decided on it until it has been put right or is gone."""
+
+
 class Permanent(Failure):
     """Trying the same again cannot help; a person is told."""
 
@@ -51,6 +55,10 @@ class Forbidden(Permanent):
 
 class Refused(Permanent):
     """The other side finds the request wrong."""
+
+
+class Misconfigured(Permanent):
+    """A file or setting of ours is missing or wrong."""
 
 
 class Taken(Permanent):

@@ -24,6 +24,7 @@ class Unreadable:
     name: str
     field: str
     message: str
+    node: str = ""  # the node that a pod or an attachment stands on, where that much could be read
 
 
 class ClusterView(Protocol):
@@ -58,7 +59,7 @@ class ClusterLookups(Protocol):
         """The nodes with that providerID; an empty one matches nothing (P-3)."""
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods bound to a node."""
+        """The pods bound to a node; NotReadable while one of them cannot be read: it may be one that must not go."""
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
-        """The volumes attached to a node."""
+        """The volumes attached to a node; NotReadable while one of them cannot be read."""

@@ -37,6 +37,7 @@ class DriftFacts:
     catalogue: Catalogue
     provider_reason: str = ""
     well_known: frozenset[str] = names.WELL_KNOWN_LABELS
+    reservation_labels: frozenset[str] = frozenset()  # the cloud's labels that name one reservation
 
 
 def quiet_since(claim: NodeClaim) -> float:
@@ -98,18 +99,21 @@ def is_type_offered(claim: NodeClaim, facts: DriftFacts) -> bool:
     """D-174: the pool still knows the claim's instance type, with an offering that suits its labels."""
     wanted = claim.labels.get(names.INSTANCE_TYPE)
     found = next((t for t in facts.catalogue.types if t.name == wanted), None) if wanted else None
-    return found is not None and _has_offering(found, claim, facts.well_known)
+    return found is not None and _has_offering(found, claim, facts)
 
 
-def _has_offering(instance_type: InstanceType, claim: NodeClaim, well_known: frozenset[str]) -> bool:
+def _has_offering(instance_type: InstanceType, claim: NodeClaim, facts: DriftFacts) -> bool:
     labels = from_labels(claim.labels)
     if claim.labels.get(names.CAPACITY_TYPE) == names.CAPACITY_RESERVED:
         # A reserved instance may have been billed as on-demand since; its reservation's own labels do not matter.
         either = (names.CAPACITY_ON_DEMAND, names.CAPACITY_RESERVED)
         labels[names.CAPACITY_TYPE] = requirement(names.CAPACITY_TYPE, "In", either)
-        for key in [key for key in labels if key.rpartition("/")[2].startswith("reservation-")]:
+        for key in facts.reservation_labels & labels.keys():
             del labels[key]
-    return any(compatible(labels, from_expressions(o.requirements), well_known) for o in instance_type.offerings)
+    return any(
+        compatible(labels, from_expressions(offering.requirements), facts.well_known)
+        for offering in instance_type.offerings
+    )
 
 
 def resulting_condition(judgement: Judgement, claim: NodeClaim, kind: str, now: float) -> Condition | None:

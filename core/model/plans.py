@@ -98,6 +98,7 @@ class DisruptionCommand:
     destinations: tuple[str, ...] = ()  # existing nodes that the simulation moved pods to, to be nominated
     drain_first: bool = False  # the pool asks for taint -> replace -> drain -> delete
     summary: str = ""  # the decision in one line, for events and for people
+    savings: float = 0.0  # estimated, per hour (D-10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

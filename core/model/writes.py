@@ -7,6 +7,8 @@ the watch delivers them).
 
 from dataclasses import dataclass
 
+from core.model.nodes import Node, NodeClaim
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
@@ -16,3 +18,13 @@ class Write:
     name: str  # namespace/name for namespaced kinds
     uid: str
     version: int
+
+
+def claim_write(claim: NodeClaim) -> Write:
+    """A claim as it was written, or seen to have been written."""
+    return Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=int(claim.resource_version))
+
+
+def node_write(node: Node) -> Write:
+    """A node as it was written, or seen to have been written."""
+    return Write(kind="Node", name=node.name, uid=node.uid, version=int(node.resource_version))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from core.model import names
 from core.model.placement import IgnoredPod
-from core.model.pod_rules import is_evictable, is_provisionable, is_reschedulable, protection
+from core.model.pod_rules import is_evictable, is_protected, is_provisionable, is_reschedulable
 from core.model.pods import Expression, Pod, PodShape
 from core.model.requirements import as_integer
 from core.model.snapshot import Snapshot
@@ -163,7 +163,7 @@ class EvictionBlocks:
         """S-30: it will need another place when its node goes, and nothing holds it back now."""
         if not is_reschedulable(pod):
             return False
-        if pod.do_not_disrupt is not None and protection(pod, self._now).active:
+        if is_protected(pod, self._now):
             return False
         return not self.blocked(pod)
 

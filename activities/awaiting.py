@@ -1,0 +1,122 @@
+"""Waits on what others do: marks that appear, replacements that become ready, claims that go.
+
+Asked by the Scheduler and by DisruptNodes. Each wait looks at the cache whenever something changes; where a workflow
+might have ended without a trace on any object, it is described, which is strongly consistent, and never looked for in
+lists. Every endless wait also asks whether its subject still exists.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.beating import report
+from core.model import names
+from core.model.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
+from core.model.nodes import NodeClaim
+from core.model.steps import ClaimRef, StepOutcome
+from core.model.writes import Write
+from ports.view import ClusterLookups, ClusterView
+
+# How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
+LOOK_SECONDS = 1.0
+
+
+class Awaiting:
+    """The long waits that act on nothing."""
+
+    def __init__(self, view: ClusterView, lookups: ClusterLookups, now: Callable[[], float]) -> None:
+        self.view = view
+        self.lookups = lookups
+        self.now = now
+
+    @activity.defn
+    async def await_marked(self, awaited: tuple[AwaitedMark, ...]) -> StepOutcome:
+        """Until each disruption's mark is in the cache, or its workflow has ended. The writes it has seen."""
+        waiting = list(awaited)
+        writes: list[Write] = []
+        while waiting:
+            revision = self.view.revision()
+            for one in list(waiting):
+                seen = self._marks_of(one)
+                if seen or not await is_running(activity.client(), one.workflow_id):
+                    writes += seen
+                    waiting.remove(one)
+            if waiting:
+                report(f"awaiting the marks of {', '.join(w.workflow_id for w in waiting)}")
+                await self.look_again(revision)
+        return StepOutcome(writes=tuple(writes))
+
+    def _marks_of(self, awaited: AwaitedMark) -> list[Write]:
+        """The marked claims and tainted nodes of a disruption; none until all of them are marked."""
+        writes: list[Write] = []
+        for reference in awaited.claims:
+            claim = self.lookups.claim(reference.name)
+            if claim is None or claim.annotations.get(names.OWNER) != awaited.workflow_id:
+                return []
+            nodes = self.lookups.nodes_of(claim.provider_id)
+            if not any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
+                return []
+            writes.append(Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=int(claim.resource_version)))
+            writes += [Write(kind="Node", name=n.name, uid=n.uid, version=int(n.resource_version)) for n in nodes]
+        return writes
+
+    @activity.defn
+    async def await_ready(self, request: ReadyRequest) -> ReadyOutcome:
+        """Until all replacements are initialised, one has failed, or the time is up."""
+        while True:
+            revision = self.view.revision()
+            claims = [(c, self.claim(c)) for c in request.claims]
+            failed = [c.name for c, claim in claims if claim is None or claim.deleting_since is not None]
+            if failed:
+                return ReadyOutcome(kind="failed", message=f"replacement {', '.join(failed)} was given up")
+            unready = [claim for _, claim in claims if claim and not claim.is_true(names.INITIALIZED_CONDITION)]
+            if not unready:
+                return ReadyOutcome(kind="ready", destinations=tuple(c.node_name for _, c in claims if c))
+            missing = ", ".join(c.name for c in unready)
+            if self.now() >= request.until:
+                return ReadyOutcome(kind="failed", message=f"replacement {missing} was not ready in time")
+            report(f"waiting for {missing} to be initialised")
+            await self.look_again(revision)
+
+    @activity.defn
+    async def await_gone(self, claims: tuple[ClaimRef, ...]) -> StepOutcome:
+        """Until none of these claims exists: each node is drained and its instance gone."""
+        while True:
+            revision = self.view.revision()
+            left = [c.name for c in claims if self.claim(c) is not None]
+            if not left:
+                return StepOutcome()
+            report(f"waiting for {', '.join(left)} to go")
+            await self.look_again(revision)
+
+    def claim(self, reference: ClaimRef) -> NodeClaim | None:
+        """The claim in the cache; another UID under the same name means that this one is gone."""
+        claim = self.lookups.claim(reference.name)
+        return claim if claim is not None and claim.uid == reference.uid else None
+
+    async def look_again(self, revision: int) -> None:
+        """Sleep until something has changed, a second at most."""
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self.view.changed(revision)
+        except TimeoutError:
+            return
+
+
+async def is_running(client: Client, workflow_id: str) -> bool:
+    """Whether a workflow of that id runs now."""
+    return bool(await running_type(client, workflow_id))
+
+
+async def running_type(client: Client, workflow_id: str) -> str:
+    """The type that runs under that id; empty where none does."""
+    try:
+        found = await client.get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return ""
+        raise
+    return found.workflow_type if found.status == WorkflowExecutionStatus.RUNNING else ""

@@ -1,0 +1,106 @@
+"""Carries out one order of the Caretaker each.
+
+An order says what was seen; every step here looks again, live, before it acts. Owners are started, never listed: the
+workflow's id is the lock, and "already started" is the wished-for answer only when the type that runs is the one that
+is wanted.
+"""
+
+from collections.abc import Callable
+
+from temporalio import activity
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from activities.awaiting import running_type
+from activities.marking import Marking
+from activities.revising import revise_claim
+from activities.translating import NotYet
+from core.model import names
+from core.model.inputs import ClaimInput, NodeInput, UnmarkRequest
+from core.model.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from core.model.pod_rules import format_moment
+from core.model.steps import StepOutcome
+from core.model.workflow_ids import claim_owner_id, node_owner_id, task_queue
+from core.model.workflow_types import RELEASE_NODE
+from ports.cloud import Cloud
+from ports.objects import MetadataChange, NodeClaims
+
+
+class Caretaking:
+    """The steps that carry orders out."""
+
+    def __init__(
+        self, cluster: str, claims: NodeClaims, cloud: Cloud, marking: Marking, now: Callable[[], float]
+    ) -> None:
+        self.cluster = cluster
+        self.claims = claims
+        self.cloud = cloud
+        self.marking = marking
+        self.now = now
+
+    @activity.defn
+    async def start_owner(self, order: StartOwner) -> StepOutcome:
+        """The claim's workflow. Where the other type still runs, look again in a second: it may be leaving."""
+        identity = claim_owner_id(self.cluster, order.claim.name)
+        given = ClaimInput(cluster=self.cluster, claim=order.claim)
+        await self._start(order.workflow_type, given, identity, f"{order.workflow_type} of {order.claim.name}")
+        return StepOutcome()
+
+    @activity.defn
+    async def start_release(self, order: StartRelease) -> StepOutcome:
+        """The release of a node without a claim."""
+        given = NodeInput(cluster=self.cluster, node=order.node, uid=order.uid)
+        await self._start(RELEASE_NODE, given, node_owner_id(self.cluster, order.node), f"release {order.node}")
+        return StepOutcome()
+
+    async def _start(self, workflow_type: str, given: object, identity: str, summary: str) -> None:
+        client = activity.client()
+        try:
+            await client.start_workflow(
+                workflow_type,
+                given,
+                id=identity,
+                task_queue=task_queue(self.cluster, "control"),
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                static_summary=summary,
+            )
+        except WorkflowAlreadyStartedError:
+            running = await running_type(client, identity)
+            if running != workflow_type:
+                raise NotYet(f"{identity} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0) from None
+
+    @activity.defn
+    async def take_off_mark(self, order: TakeOffMark) -> StepOutcome:
+        """Take the mark off, unless its owner runs after all."""
+        if await running_type(activity.client(), order.owner):
+            return StepOutcome(message=f"{order.owner} runs")
+        return await self.marking.unmark_nodes(UnmarkRequest(owner=order.owner, claims=(order.claim,)))
+
+    @activity.defn
+    async def delete_claim_for(self, order: DeleteClaim) -> StepOutcome:
+        """Delete the claim for that reason; its TerminateNode follows from the deletion."""
+        claim = await self.claims.read(order.claim.name)
+        if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
+            return StepOutcome(message="already going")
+        if order.at_once:
+            deadline = format_moment(self.now())
+            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: deadline})
+            claim = await revise_claim(self.claims, claim, lambda found: change)
+            if claim is None:
+                return StepOutcome(message="already gone")
+        await self.claims.delete(order.claim.name, order.claim.uid)
+        return StepOutcome(message=order.message)
+
+    @activity.defn
+    async def terminate_orphan(self, order: TerminateOrphan) -> StepOutcome:
+        """Terminate an instance that no claim stands for, unless one does by now."""
+        found = await self.cloud.find(provider_id=order.provider_id)
+        if found is None:
+            return StepOutcome(message="already gone")
+        if found.claim_name:
+            claim = await self.claims.read(found.claim_name)
+            if claim is not None and claim.uid == found.claim_uid:
+                return StepOutcome(message=f"NodeClaim {claim.name} stands for it")
+        await self.cloud.terminate(order.provider_id)
+        return StepOutcome(message=f"terminated {order.provider_id}")

@@ -1,0 +1,124 @@
+"""Creates the NodeClaims of a plan.
+
+Asked by the Scheduler for pending pods and by DisruptNodes for replacements. The names come from the plan's id, so the
+step may run twice and makes the same claims; a claim of that name that another plan made is not ours and is refused. A
+pool that is already over its limits is not added to (L-3, S-11).
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from temporalio import activity
+
+from core.model import names
+from core.model.inputs import CreateOutcome, CreateRequest
+from core.model.nodes import NodeClaim
+from core.model.plans import ProposedNode, claim_name, plan_label
+from core.model.pods import Expression, Owner
+from core.model.pools import NodePool
+from core.model.resources import NODES
+from core.model.steps import ClaimRef
+from core.model.writes import claim_write
+from ports.failures import Refused, Taken
+from ports.objects import NewClaim, NodeClaims, NodePools, Notice, Notices
+
+# Requests to the API server at once: more would only wait in its queue.
+AT_ONCE = 20
+
+
+class Creating:
+    """The step that turns proposed nodes into claims."""
+
+    def __init__(self, claims: NodeClaims, pools: NodePools, notices: Notices, now: Callable[[], float]) -> None:
+        self.claims = claims
+        self.pools = pools
+        self.notices = notices
+        self.now = now
+        self.slots = asyncio.Semaphore(AT_ONCE)
+
+    @activity.defn
+    async def create_node_claims(self, request: CreateRequest) -> CreateOutcome:
+        """All of them side by side; one that fails does not stop the others (S-11)."""
+        pools = {name: await self.pools.read(name) for name in sorted({p.pool for p in request.proposed})}
+        results = await asyncio.gather(
+            *[self._create(request, index, pools[proposed.pool]) for index, proposed in enumerate(request.proposed)]
+        )
+        made = [r for r in results if isinstance(r, NodeClaim)]
+        return CreateOutcome(
+            claims=tuple(ClaimRef(name=c.name, uid=c.uid, pool=c.labels.get(names.NODE_POOL, "")) for c in made),
+            refused=tuple(r for r in results if not isinstance(r, NodeClaim)),
+            writes=tuple(claim_write(c) for c in made),
+        )
+
+    async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
+        proposed = request.proposed[index]
+        name = claim_name(proposed.pool, request.plan_id, index)
+        why_not = _pool_refuses(proposed, pool)
+        if why_not:
+            return name, why_not
+        async with self.slots:
+            try:
+                claim = await self.claims.create(new_claim(request, index))
+            except (Refused, Taken) as refusal:
+                return name, str(refusal)
+        await self._nominate(proposed, claim)
+        return claim
+
+    async def _nominate(self, proposed: ProposedNode, claim: NodeClaim) -> None:
+        """S-225: tell each pod where it is expected to go."""
+        await self.notices.publish(
+            *[
+                Notice(
+                    kind="Pod",
+                    namespace=pod.namespace,
+                    name=pod.name,
+                    uid=pod.uid,
+                    reason="Nominated",
+                    message=f"Pod should schedule on: nodeclaim/{claim.name}",
+                )
+                for pod in proposed.pods
+            ]
+        )
+
+
+def _pool_refuses(proposed: ProposedNode, pool: NodePool | None) -> str:
+    """Why nothing may be added to the pool now; empty where it may."""
+    if pool is None or pool.uid != proposed.pool_uid:
+        return f"NodePool {proposed.pool} is gone"
+    if pool.deleting_since is not None:
+        return f"NodePool {proposed.pool} is being deleted"
+    usage = pool.usage or {}
+    for resource, limit in sorted((pool.limits or {}).items()):
+        if usage.get(resource, 0) > limit and resource != NODES:
+            return f"NodePool {proposed.pool} is over its limit of {resource}"
+    return ""
+
+
+def new_claim(request: CreateRequest, index: int) -> NewClaim:
+    """The claim that stands for a proposed node, finalizer included (L-7: before anything is launched)."""
+    proposed = request.proposed[index]
+    types = Expression(
+        key=names.INSTANCE_TYPE,
+        operator="In",
+        values=request.type_lists[proposed.type_list],
+        min_values=proposed.min_types,
+    )
+    annotations = {
+        **dict(proposed.annotations),
+        names.PLAN: plan_label(request.plan_id, index),
+        names.PLANNED_PODS: ",".join(sorted(pod.uid for pod in proposed.pods)),
+    }
+    return NewClaim(
+        name=claim_name(proposed.pool, request.plan_id, index),
+        labels=dict(proposed.labels),
+        annotations=annotations,
+        finalizers=(names.TERMINATION_FINALIZER,),
+        owner=Owner(api_version="karpenter.sh/v1", kind="NodePool", name=proposed.pool, uid=proposed.pool_uid),
+        node_class=proposed.node_class,
+        requirements=(*proposed.requirements, types) if types.values else proposed.requirements,
+        requests=dict(proposed.requests),
+        taints=proposed.taints,
+        startup_taints=proposed.startup_taints,
+        expire_after=proposed.expire_after,
+        termination_grace=proposed.termination_grace,
+    )

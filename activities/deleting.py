@@ -1,0 +1,25 @@
+"""Deletes a claim: the order by which a node leaves.
+
+Asked by LaunchNode (a launch that failed), DisruptNodes (past the point of no return) and the Caretaker. What the
+deletion means is carried out by TerminateNode, whoever deleted. "Already gone" is success.
+"""
+
+from temporalio import activity
+
+from core.model.steps import ClaimRef, StepOutcome
+from core.model.writes import Write
+from ports.objects import NodeClaims
+
+
+class Deleting:
+    """The step that deletes."""
+
+    def __init__(self, claims: NodeClaims) -> None:
+        self.claims = claims
+
+    @activity.defn
+    async def delete_claim(self, ref: ClaimRef) -> StepOutcome:
+        """Delete the claim of that UID; another claim under the name is left alone."""
+        version = await self.claims.delete(ref.name, ref.uid)
+        write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
+        return StepOutcome(message="deleting" if version else "already gone", writes=(write,))

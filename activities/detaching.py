@@ -1,0 +1,107 @@
+"""Waits until the volumes of a drained node are off, or its deadline has passed.
+
+Third step of TerminateNode and ReleaseNode (T-31 to T-34). It writes down that the node is drained as well, in the same
+request as its own first finding. Nothing here detaches anything: the attach-detach controller does, and a volume torn
+off early can lose data, so only the deadline ends the wait.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from temporalio import activity
+
+from activities.beating import report
+from activities.looking import looks
+from activities.notices.nodes import awaiting_detachment
+from activities.revising import set_conditions
+from activities.versions import is_same
+from core.lifecycle.conditions import false, true, unknown
+from core.model.names import DRAINED, VOLUMES_DETACHED
+from core.model.nodes import Condition, Node
+from core.model.pods import Pod
+from core.model.steps import Departure, StepOutcome
+from core.model.workloads import VolumeAttachment, VolumeClaim
+from core.model.writes import Write, claim_write
+from core.termination.attachments import holding, volume_claim_keys
+from ports.objects import NodeClaims, Notices
+
+
+class VolumeLookups(Protocol):
+    """The look-ups in the cache that volumes need."""
+
+    def node(self, name: str) -> Node | None:
+        """The node of that name."""
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        """The pods bound to a node."""
+
+    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
+        """The volumes attached to a node."""
+
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        """The volume claim of that namespace/name."""
+
+
+class Detaching:
+    """The wait for volumes."""
+
+    def __init__(
+        self,
+        lookups: VolumeLookups,
+        claims: NodeClaims,
+        notices: Notices,
+        now: Callable[[], float],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.lookups, self.claims, self.notices, self.now, self.pause = lookups, claims, notices, now, pause
+
+    @activity.defn
+    async def await_detached(self, departure: Departure) -> StepOutcome:
+        """Wait for each of the departure's nodes."""
+        said = ""
+        async for _ in looks(self.pause):
+            held = self._held(departure)
+            names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
+            if not names:
+                writes = await self._say(departure, true(VOLUMES_DETACHED, self.now()))
+                return StepOutcome(message="volumes are off", writes=writes)
+            report(f"waiting for volumes to detach: {names}")
+            if departure.deadline is not None and self.now() > departure.deadline:
+                why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
+                writes = await self._say(departure, false(VOLUMES_DETACHED, self.now(), why))
+                return StepOutcome(message=f"deadline passed with volumes attached: {names}", writes=writes)
+            if said != names:
+                why = ("AwaitingVolumeDetachment", "Volumes are still attached")
+                await self._say(departure, unknown(VOLUMES_DETACHED, self.now(), why))
+                said = names
+            await self._tell(held)
+        raise AssertionError("looks never end")
+
+    def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
+        """The attachments to wait for, by node. A node that is gone holds none."""
+        return {name: self._holding(name) for name in departure.nodes if self.lookups.node(name) is not None}
+
+    def _holding(self, node: str) -> tuple[VolumeAttachment, ...]:
+        attachments = self.lookups.attachments_on(node)
+        if not attachments:
+            return ()
+        staying = volume_claim_keys(self.lookups.pods_on(node), self.now())
+        claims = {key: self.lookups.volume_claim(key) for key in staying}
+        volumes = {key: claim.volume_name for key, claim in claims.items() if claim is not None}
+        return holding(attachments, staying, volumes)
+
+    async def _say(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
+        """The condition, and Drained with it, on the claim; a node without a claim has no conditions (T-10)."""
+        ref = departure.claim
+        claim = await self.claims.read(ref.name) if ref.uid else None
+        if claim is None or not is_same(claim, ref.uid):
+            return ()
+        written = await set_conditions(self.claims, claim, true(DRAINED, self.now()), condition)
+        return () if written is None else (claim_write(written),)
+
+    async def _tell(self, held: dict[str, tuple[VolumeAttachment, ...]]) -> None:
+        for node, attachments in held.items():
+            found = self.lookups.node(node)
+            if attachments and found is not None:
+                await self.notices.publish(awaiting_detachment(found, tuple(a.name for a in attachments)))

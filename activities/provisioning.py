@@ -1,0 +1,136 @@
+"""Awaits pending pods and plans nodes for them.
+
+Asked by the Scheduler's provisioning loop. One long step: wait until our own writes are seen and the last round's
+claims are launched, gather a batch, take a snapshot, place the pods, and return only a plan that has something to carry
+out. Pods that cannot be placed are told so, and are tried again with the next new pod or after ten seconds (S-1).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.batching import BatchWindow
+from activities.beating import report
+from activities.placing import plan_provisioning, refusal_notices
+from activities.snapshots import whole_snapshot
+from activities.solving import Solver
+from core.model import names
+from core.model.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
+from core.model.nodes import NodeClaim
+from core.model.plans import ProvisioningPlan
+from core.model.pod_rules import is_provisionable
+from core.model.snapshot import Snapshot
+from core.scheduling.settings import PlacementSettings
+from ports.cloud import Catalogues
+from ports.objects import Notices
+from ports.view import ClusterView
+
+RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
+LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims
+AGAIN_SECONDS = 10.0  # S-1: pods that stay pending are tried again
+LOOK_SECONDS = 0.1  # changes are looked at no more often than this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisioningSettings:
+    """How batches are gathered and pods are placed."""
+
+    placement: PlacementSettings
+    idle: float = 1.0
+    longest: float = 10.0
+
+
+class Provisioning:
+    """The step that the provisioning loop waits for."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        catalogues: Catalogues,
+        notices: Notices,
+        settings: ProvisioningSettings,
+        now: Callable[[], float],
+    ) -> None:
+        self.view = view
+        self.catalogues = catalogues
+        self.notices = notices
+        self.settings = settings
+        self.now = now
+        self.solver = Solver()
+
+    @activity.defn
+    async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
+        """The next plan with something to carry out, or nothing after an hour."""
+        until = self.now() + RETURN_SECONDS
+        await self.view.catch_up(request.must_see)
+        await self._await_launches(request)
+        tried: frozenset[str] = frozenset()
+        while self.now() < until:
+            batch = await self._gather(tried, until)
+            if not batch:
+                break
+            plan = await self._plan()
+            if plan.proposed or plan.nominated:
+                return plan
+            tried = batch
+        return NothingPlanned()
+
+    async def _await_launches(self, request: ProvisioningRequest) -> None:
+        """Until the last round's claims are launched or gone, 10 s at most: launched, they are capacity."""
+        deadline = request.launching_since + LAUNCH_SECONDS
+        while self.now() < deadline:
+            revision = self.view.revision()
+            claims = self.view.snapshot().claims
+            if not any(_unlaunched(claims.get(c.name), c.uid) for c in request.launching):
+                return
+            report("waiting for the last round's claims to be launched")
+            await self._changed(revision, deadline - self.now())
+
+    async def _gather(self, tried: frozenset[str], until: float) -> frozenset[str]:
+        """A batch of pending pods. Those that were just tried open a window only after a pause."""
+        window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
+        again = self.now() + AGAIN_SECONDS if tried else 0.0
+        while self.now() < until:
+            revision = self.view.revision()
+            pending = pending_uids(self.view.snapshot())
+            now = self.now()
+            if now >= again or pending - tried:
+                window.add(pending, now)
+            closes = window.closes()
+            if closes is not None and now >= closes:
+                return frozenset(window.seen)
+            report(f"{len(pending)} pods pending")
+            wait = min(until, closes if closes is not None else until, again if again > now else until) - now
+            await self._changed(revision, wait)
+            await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
+        return frozenset()
+
+    async def _plan(self) -> ProvisioningPlan:
+        """Snapshot, placement, notices."""
+        snapshot = await whole_snapshot(self.view, self.catalogues)
+        settings = self.settings.placement
+        plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
+        await self.notices.publish(*refusal_notices(placement))
+        return plan
+
+    async def _changed(self, revision: int, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(max(seconds, 0.01)):
+                await self.view.changed(revision)
+        except TimeoutError:
+            return
+
+
+def pending_uids(snapshot: Snapshot) -> frozenset[str]:
+    """The pods that need a node and are not spoken for by a claim that is on its way."""
+    spoken_for: set[str] = set()
+    for claim in snapshot.claims.values():
+        if claim.deleting_since is None and not claim.is_true(names.LAUNCHED):
+            spoken_for.update(filter(None, claim.annotations.get(names.PLANNED_PODS, "").split(",")))
+    return frozenset(uid for uid, p in snapshot.pods.items() if is_provisionable(p) and uid not in spoken_for)
+
+
+def _unlaunched(claim: NodeClaim | None, uid: str) -> bool:
+    return claim is not None and claim.uid == uid and not claim.is_true(names.LAUNCHED) and not claim.deleting_since

@@ -1,0 +1,31 @@
+"""A snapshot with everything that a decision needs: the view's objects, the cloud's catalogues, what only we know.
+
+Asked by the planners and by `explain`. The catalogues are asked for pool by pool; one that cannot be listed becomes an
+error in the snapshot, and the other pools go on (D-26, S-14).
+"""
+
+import asyncio
+from dataclasses import replace
+
+from core.model.pools import Catalogue, NodePool
+from core.model.snapshot import Snapshot
+from ports.cloud import Catalogues
+from ports.failures import Failure
+from ports.view import ClusterView
+
+
+async def whole_snapshot(view: ClusterView, catalogues: Catalogues) -> Snapshot:
+    """The cluster now, with what could be bought for each pool."""
+    supported = catalogues.supported_classes()
+    pools = view.snapshot().pools
+    ours = [p for p in pools.values() if (p.template.node_class.group, p.template.node_class.kind) in supported]
+    listed = await asyncio.gather(*[_list(catalogues, pool) for pool in ours])
+    by_pool = {pool.name: catalogue for pool, catalogue in zip(ours, listed, strict=True)}
+    return replace(view.snapshot(), catalogues=by_pool, supported_node_classes=supported)
+
+
+async def _list(catalogues: Catalogues, pool: NodePool) -> Catalogue:
+    try:
+        return await catalogues.catalogue(pool)
+    except Failure as error:
+        return Catalogue(error=str(error))

@@ -1,0 +1,56 @@
+"""Terminates the instance of a departure and looks until it is gone.
+
+A look at the cloud, retried by Temporal every 5 s without events (T-36). Terminating is the look: it is safe to repeat
+and only "gone" ends it. The trap avoided: an empty providerID is no proof that nothing was bought; the claim's UID is
+asked for (D-3).
+"""
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from activities.revising import set_conditions
+from activities.translating import NotYet
+from activities.versions import is_same
+from core.lifecycle.conditions import true
+from core.model.names import INSTANCE_TERMINATING
+from core.model.steps import ClaimRef, Departure, StepOutcome
+from core.model.writes import Write, claim_write
+from ports.cloud import Cloud
+from ports.objects import NodeClaims
+
+LOOK_SECONDS = 5.0  # T-36
+SOON = 4  # the first looks come after 1, 2, 3 s: some instances are gone at once
+
+
+class Terminating:
+    """The step that ends the instance."""
+
+    def __init__(self, claims: NodeClaims, cloud: Cloud, now: Callable[[], float]) -> None:
+        self.claims, self.cloud, self.now = claims, cloud, now
+
+    @activity.defn
+    async def terminate_instance(self, departure: Departure) -> StepOutcome:
+        """Ask for its end; done once the cloud says that it is gone."""
+        provider_id = departure.provider_id or await self._bought(departure.claim.uid)
+        if not provider_id:
+            return StepOutcome(message="nothing was ever bought for it")
+        answer = await self.cloud.terminate(provider_id)
+        attempt = activity.info().attempt if activity.in_activity() else 1
+        writes = await self._say(departure.claim) if attempt == 1 or answer == "gone" else ()
+        if answer == "terminating":
+            after = float(attempt) if attempt < SOON else LOOK_SECONDS
+            raise NotYet(f"instance {provider_id} is terminating", after=after)
+        return StepOutcome(message=f"{provider_id} is gone", writes=writes)
+
+    async def _bought(self, claim_uid: str) -> str:
+        instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None
+        return "" if instance is None else instance.provider_id
+
+    async def _say(self, ref: ClaimRef) -> tuple[Write, ...]:
+        """InstanceTerminating on the claim, once."""
+        claim = await self.claims.read(ref.name) if ref.uid else None
+        if claim is None or not is_same(claim, ref.uid) or claim.is_true(INSTANCE_TERMINATING):
+            return ()
+        written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))
+        return () if written is None else (claim_write(written),)

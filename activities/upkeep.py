@@ -1,0 +1,92 @@
+"""Keeps conditions, hashes and stamps true as facts change.
+
+Asked by the Caretaker as one long step that returns after an hour. Level-triggered: each look compares what stands on
+an object with what should, and writes only the difference, so there is nothing to remember but which pods stood on
+which node at the last look (D-163). After a restart the pods' own times stand in for that memory (Q-12).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+from temporalio import activity
+
+from activities.beating import report
+from activities.snapshots import whole_snapshot
+from core.model.snapshot import Snapshot
+from ports.cloud import Catalogues
+from ports.failures import Failure
+from ports.view import ClusterView
+
+_log = logging.getLogger(__name__)
+
+RETURN_SECONDS = 3600.0
+QUIET_SECONDS = 0.2  # changes come in bursts
+AT_ONCE = 20
+
+
+class Keeper(Protocol):
+    """Finds what differs in one respect."""
+
+    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
+        """The writes that are due, and when to look again although nothing has changed."""
+
+
+class Upkeep:
+    """The long step."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        catalogues: Catalogues,
+        keepers: Callable[[], Sequence[Keeper]],
+        now: Callable[[], float],
+    ) -> None:
+        self.view = view
+        self.catalogues = catalogues
+        self.keepers = keepers  # made anew for each run: what they remember must not outlive it
+        self.now = now
+
+    @activity.defn
+    async def keep_up(self) -> None:
+        """Look, write what differs, sleep until something changes or a moment is due."""
+        until = self.now() + RETURN_SECONDS
+        keepers = self.keepers()
+        while self.now() < until:
+            revision = self.view.revision()
+            snapshot = await whole_snapshot(self.view, self.catalogues)
+            wrote, again = await _once(keepers, snapshot)
+            report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
+            await self._changed(revision, min(until, again) - self.now())
+
+    async def _changed(self, revision: int, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self.view.changed(revision)
+                await asyncio.sleep(QUIET_SECONDS)
+        except TimeoutError:
+            return
+
+
+async def _once(keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
+    """All objects once. What cannot be written is said and tried again; the others go on."""
+    found = [await keeper.differences(snapshot) for keeper in keepers]
+    wrote = await _carry_out([write for writes, _ in found for write in writes])
+    return wrote, min(again for _, again in found)
+
+
+async def _carry_out(writes: Iterable[Callable[[], Awaitable[object]]]) -> int:
+    slots = asyncio.Semaphore(AT_ONCE)
+    done = await asyncio.gather(*[_one(slots, write) for write in writes])
+    return sum(done)
+
+
+async def _one(slots: asyncio.Semaphore, write: Callable[[], Awaitable[object]]) -> int:
+    async with slots:
+        try:
+            await write()
+        except Failure as failure:
+            _log.warning("upkeep: %s", failure)
+            return 0
+    return 1

@@ -1,0 +1,88 @@
+"""What to buy for a claim: the offers that satisfy it, cheapest first, frozen as a short text.
+
+Asked by `prepare` and read back by `launch`. Chosen by the claim's own words (requirements, requests, NodeClass), with
+none of the product's engine, so that the cloud does not share its mistakes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from adapters.embedded.catalogue import Offer, labels_of, machine_types, offers
+from adapters.embedded.node_classes import NodeClass
+from adapters.embedded.selecting import satisfies
+from core.model import names
+from core.model.nodes import NodeClaim
+from core.model.resources import fits, total
+
+# W-81: a launch names at most 60 ways to buy.
+MAX_OFFERS: Final = 60
+
+Pool = tuple[str, str, str]  # instance type, zone, capacity type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """A frozen request: the ways to buy in the order in which they are tried, and the class as it then was."""
+
+    node_class: str
+    class_hash: str
+    image: str
+    pools: tuple[Pool, ...]
+
+
+def frozen(purchase: Purchase) -> str:
+    """The request as text, the same for the same purchase."""
+    body = {
+        "class": purchase.node_class,
+        "hash": purchase.class_hash,
+        "image": purchase.image,
+        "pools": [list(pool) for pool in purchase.pools],
+    }
+    return orjson.dumps(body).decode()
+
+
+def thawed(request: str) -> Purchase:
+    """The purchase that a text stands for."""
+    body = orjson.loads(request)
+    return Purchase(
+        node_class=body["class"],
+        class_hash=body["hash"],
+        image=body["image"],
+        pools=tuple((p[0], p[1], p[2]) for p in body["pools"]),
+    )
+
+
+def purchase_for(claim: NodeClaim, node_class: NodeClass, short: Iterable[Pool]) -> Purchase:
+    """The cheapest offers for a claim that are not known to be short; none at all where nothing fits."""
+    missing = frozenset(short)
+    pools = [offer.pool for offer in suitable(claim, node_class) if offer.pool not in missing]
+    return Purchase(
+        node_class=node_class.name,
+        class_hash=node_class.hash,
+        image=node_class.image,
+        pools=tuple(pools[:MAX_OFFERS]),
+    )
+
+
+def suitable(claim: NodeClaim, node_class: NodeClass) -> list[Offer]:
+    """Every offer that a claim and its class allow and that has room for what the claim asks, cheapest first."""
+    wanted = total((claim.requests, {"pods": 0}))
+    roomy = {name for name, machine in machine_types().items() if fits(wanted, machine.allocatable)}
+    return [
+        offer
+        for offer in offers()
+        if offer.instance_type in roomy and node_class.allows(offer) and _allowed(claim, offer)
+    ]
+
+
+def _allowed(claim: NodeClaim, offer: Offer) -> bool:
+    """Labels that no machine has by itself are the claim's own to give, so they decide nothing here."""
+    labels = labels_of(offer)
+    return all(
+        satisfies(labels, e.key, e.operator, e.values)
+        for e in claim.requirements
+        if e.key in labels or e.key == names.WINDOWS_BUILD
+    )

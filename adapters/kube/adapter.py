@@ -1,0 +1,123 @@
+"""The whole of this adapter, wired: what the composition root opens, uses and closes.
+
+Asked by worker/wiring.py and by tests. Says in one failure what is missing: no kubeconfig (Misconfigured), no server
+(Unreachable), no credentials (Unauthenticated).
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from adapters.kube.cache import Cache
+from adapters.kube.claims import KubeNodeClaims
+from adapters.kube.client import Client, Observer, Request, unobserved
+from adapters.kube.connection import ClusterAddress
+from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
+from adapters.kube.nodes import KubeNodes
+from adapters.kube.notices import KubeNotices
+from adapters.kube.pods import KubePods
+from adapters.kube.pools import KubeNodePools
+from adapters.kube.store import Kind
+from adapters.kube.view import CachedView
+from adapters.kube.watch import Watch
+from adapters.kube.watch_thread import WatchThread
+from ports.failures import NotSeenYet
+
+READY_SECONDS: Final = 60.0  # the first lists of 100,000 pods take about 10 s
+
+
+class _Running(Protocol):
+    async def stop(self) -> None: ...
+
+
+class _WatchTask:
+    """The watch on the caller's own loop."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._task = asyncio.create_task(watch.run(), name="watch")
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeAdapter:
+    """Every port that the Kubernetes API answers. `view` and `lookups` are one object."""
+
+    client: Client
+    cache: Cache
+    watch: Watch
+    running: _Running
+    view: CachedView
+    lookups: CachedView
+    claims: KubeNodeClaims
+    nodes: KubeNodes
+    pods: KubePods
+    pools: KubeNodePools
+    notices: KubeNotices
+
+    @classmethod
+    async def connect(
+        cls,
+        address: ClusterAddress,
+        *,
+        node_classes: Iterable[Kind] = (EC2_NODE_CLASS,),
+        own_thread: bool = False,
+        observe: Observer = unobserved,
+    ) -> "KubeAdapter":
+        """Ask the server whether it is there, and start watching. `own_thread` for the planner process."""
+        client = Client(address, observe)
+        try:
+            await client.open()
+            await client.call(Request(method="GET", path="/version", subject=f"cluster {client.host}"))
+        except BaseException:
+            await client.close()
+            raise
+        cache = Cache((*CLUSTER_KINDS, *node_classes))
+        watch = Watch(cache, Client(address, observe))
+        running = _start(watch, own_thread=own_thread)
+        view = CachedView(cache, watch.problem)
+        return cls(
+            client=client,
+            cache=cache,
+            watch=watch,
+            running=running,
+            view=view,
+            lookups=view,
+            claims=KubeNodeClaims(client),
+            nodes=KubeNodes(client, view),
+            pods=KubePods(client),
+            pools=KubeNodePools(client),
+            notices=KubeNotices(client),
+        )
+
+    async def ready(self, timeout: float = READY_SECONDS) -> None:
+        """Wait until the view can be used; NotSeenYet with what is missing."""
+        try:
+            async with asyncio.timeout(timeout):
+                while self.watch.problem():
+                    with self.cache.bell.listen() as heard:
+                        if self.watch.problem():
+                            await heard
+        except TimeoutError:
+            raise NotSeenYet("cluster view", "; ".join(self.watch.troubles())) from None
+
+    def raw_objects(self, kind: str) -> Mapping[str, Any]:
+        """The raw objects of a NodeClass kind by name; NotSeenYet while the view cannot be used."""
+        self.view.insist()
+        return self.cache.objects(kind)
+
+    async def close(self) -> None:
+        """Stop watching and close all connections."""
+        await self.running.stop()
+        await self.client.close()
+
+
+def _start(watch: Watch, *, own_thread: bool) -> _Running:
+    if not own_thread:
+        return _WatchTask(watch)
+    thread = WatchThread(watch)
+    thread.start()
+    return thread

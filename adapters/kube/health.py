@@ -1,0 +1,62 @@
+"""Whether a stream of one kind can be trusted now.
+
+Asked through Watch.problem before every look into the cache. A stream is good while it is connected, has been listed
+once and has said something (an event, a bookmark, its opening) in the last three minutes. The trap avoided: a
+connection that is open and dead; the server says something at least every two minutes, so silence means that.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+SILENCE_SECONDS: Final = 180.0  # an idle stream's first bookmark comes after 120 s, then one every 60 s
+
+# The server ends every stream after a few minutes, and opening the next takes milliseconds: that is no loss of contact.
+_REOPENING_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class StreamHealth:
+    """The state of one stream. Written by its own task, read from any thread."""
+
+    kind: str
+    listed: bool = False
+    connected: bool = False
+    absent: bool = False  # an optional kind that is not installed: nothing to list, nothing to wait for
+    heard_at: float = 0.0
+    ended_at: float = 0.0  # when the server last ended it in good order
+    trouble: str = ""  # what went wrong last, until it works again
+
+    def heard(self) -> None:
+        """The stream has said something."""
+        self.heard_at = time.monotonic()
+
+    def opened(self) -> None:
+        """The stream stands."""
+        self.connected = True
+        self.trouble = ""
+        self.heard()
+
+    def ended(self) -> None:
+        """The server ended it in good order; it is opened again at once."""
+        self.connected = False
+        self.ended_at = time.monotonic()
+
+    def broke(self, trouble: str) -> None:
+        """It could not be listed or opened, or it broke."""
+        self.connected = False
+        self.ended_at = 0.0
+        self.trouble = trouble
+
+    def problem(self) -> str:
+        """Why the stream cannot be trusted now; empty where it can."""
+        if self.absent:
+            return ""
+        now = time.monotonic()
+        if not self.listed:
+            return f"{self.kind}: {self.trouble or 'not listed yet'}"
+        if not self.connected and now - self.ended_at > _REOPENING_SECONDS:
+            return f"{self.kind}: the watch is broken: {self.trouble or 'it is being opened'}"
+        if now - self.heard_at > SILENCE_SECONDS:
+            return f"{self.kind}: the watch has been silent for {now - self.heard_at:.0f} s"
+        return ""

@@ -1,0 +1,28 @@
+"""What commands print, and how they end.
+
+Asked by every command. A failure that a person can mend is one line on standard error and exit code 1; anything else
+is a bug and shows its traceback.
+"""
+
+import sys
+
+
+class CommandFailed(Exception):
+    """The command cannot do what was asked; the message is the one line that says why."""
+
+
+def say(text: str) -> None:
+    """A line on standard output, at once."""
+    print(text, flush=True)
+
+
+def complain(text: str) -> None:
+    """A line on standard error."""
+    print(f"dovetail: {text}", file=sys.stderr, flush=True)
+
+
+def table(rows: list[tuple[str, ...]], heads: tuple[str, ...]) -> str:
+    """Columns as wide as their widest cell."""
+    lines = [heads, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)

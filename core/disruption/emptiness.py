@@ -1,0 +1,52 @@
+"""Emptiness: nodes that nobody would miss (D-63 to D-68).
+
+Asked first in every round. It simulates nothing; what makes it safe is that a node on which a pod is expected is
+nominated or promised, and the second look after 15 s. The trap avoided: a node is empty by the cost of its pods, not by
+their number.
+"""
+
+from core.disruption.candidates import Block, Candidate
+from core.disruption.commands import Command, Found
+from core.disruption.rounds import Method, Purse, Round
+from core.model.disruption_reasons import DisruptionReason, WhyNot
+
+
+def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
+    """D-63, in this order."""
+    if candidate.is_static:
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+    if candidate.pool.disruption.consolidate_after is None:
+        message = f'NodePool "{candidate.pool.name}" has consolidation disabled'
+        return Block(why=WhyNot.CONSOLIDATION_OFF, message=message, event="Unconsolidatable")
+    if round_.snapshot.buffer_pods.get(candidate.name, 0) > 0:
+        message = f'Node "{candidate.name}" has buffer pods'
+        return Block(why=WhyNot.BUFFER_PODS, message=message, event="Unconsolidatable")
+    if not candidate.is_empty:
+        return Block(why=WhyNot.NOT_EMPTY, message="Node is not empty", event="")
+    if not round_.is_quiet(candidate):
+        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event="")
+    return None
+
+
+def by_ratio(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    """D-98: the most saved per disturbance first; equals by name."""
+    return sorted(candidates, key=lambda c: (-c.ratio, c.name))
+
+
+def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """D-64: all that the allowances permit, in one command."""
+    purse = Purse.of(round_.allowances(DisruptionReason.EMPTY))
+    taken = tuple(c for c in by_ratio(candidates) if purse.spend(c.pool.name))
+    commands = (Command(reason=DisruptionReason.EMPTY, candidates=taken),) if taken else ()
+    return Found(commands=commands, constrained=purse.constrained)
+
+
+EMPTINESS = Method(
+    name="emptiness",
+    reason=DisruptionReason.EMPTY,
+    eventual=False,
+    kind="empty",
+    waits=True,
+    why_not=why_not_empty,
+    decide=decide_empty,
+)

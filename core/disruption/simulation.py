@@ -1,0 +1,70 @@
+"""Where would the pods of these nodes go (D-82 to D-95)?
+
+Asked by drift and consolidation for one set of nodes after another, against one snapshot. The answer comes from the
+placement engine; what is added here is disruption's own: which pods move at all, and which answers are errors although
+a place was found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from core.disruption.candidates import Candidate
+from core.disruption.notices import Notice
+from core.model.placement import NewNode
+from core.model.plans import ProposedNode
+from core.model.pools import InstanceType
+from core.model.requirements import RequirementSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """A node that a simulation had to make up, with its types in price order; or one made from a static template."""
+
+    pool: str
+    requirements: RequirementSet
+    types: tuple[InstanceType, ...]
+    pods: tuple[str, ...] = ()  # namespace/name, sorted
+    cheapest: float = 0.0  # of the first type, among the offerings that the requirements admit
+    node: NewNode | None = None
+    static: ProposedNode | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Where pods went, and which found no place. `failed`: the question could not be asked, in words."""
+
+    replacements: tuple[Replacement, ...] = ()
+    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unplaced: Mapping[str, str] = field(default_factory=dict)  # pod that runs today -> why it finds no place
+    candidate_leaves: bool = False  # D-83
+    failed: str = ""
+
+
+class Wave(Protocol):
+    """Node after node, each in a cluster that those before it have left."""
+
+    def take(self, candidate: Candidate) -> Simulation:
+        """Where this node's pods go."""
+        ...
+
+
+class Simulator(Protocol):
+    """What methods ask."""
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What simulating tells people."""
+        ...
+
+    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
+        """The cluster without these nodes."""
+        ...
+
+    def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether arithmetic alone shows that more than one new node would be needed."""
+        ...
+
+    def wave(self, candidates: Sequence[Candidate]) -> Wave:
+        """The cluster without all of these, one after the other."""
+        ...

@@ -1,0 +1,150 @@
+"""When does which instance join, and when does its kubelet fall silent?
+
+Follows the cloud's instances (a long poll, so nothing is asked in vain), and acts at the moments that the cloud
+fixed at launch. The trap avoided: an API server that is away for a while must not lose a node, so what failed
+stays due.
+"""
+
+import threading
+import time
+from typing import Any
+
+import yaml
+
+from testbed.cloud.kubelets.clients import STRATEGIC, CloudControl, Cluster, UnreachableError
+from testbed.cloud.kubelets.node import KUBELET, SILENT, condition, make_node
+
+Json = dict[str, Any]
+LONGEST_WAIT = 20.0
+RETRY = 0.5
+NODES = "/api/v1/nodes"
+
+
+def say(text: str) -> None:
+    """One line to the log, at once."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+class Followed:
+    """The cloud's instances as last heard; shared with the node controller."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.epoch: str | None = None
+        self.version = 0
+        self.instances: dict[str, Json] = {}
+
+    def take(self, feed: Json) -> list[Json]:
+        """Take in a feed; the instances that changed."""
+        with self.lock:
+            if feed["epoch"] != self.epoch:
+                self.epoch, self.instances = feed["epoch"], {}
+            self.version = feed["version"]
+            for each in feed["instances"]:
+                self.instances[each["id"]] = each
+        changed: list[Json] = feed["instances"]
+        return changed
+
+    def is_gone(self, instance_id: str, now: float) -> bool:
+        """Whether the cloud no longer has it; one that it never told of is gone too."""
+        with self.lock:
+            found = self.instances.get(instance_id)
+        return found is None or (found["goneAt"] is not None and now >= found["goneAt"])
+
+
+def _may_have_joined(instance: Json) -> bool:
+    """Also true of instances that joined before this process was started."""
+    joins, ended = instance["joinsAt"], instance["terminatedAt"]
+    return joins is not None and (ended is None or joins <= ended)
+
+
+class Kubelets:
+    """All kubelets of one cloud."""
+
+    def __init__(self, cluster: Cluster, cloud: CloudControl, *, last_words: bool = False) -> None:
+        self._cluster = cluster
+        self._cloud = cloud
+        self._last_words = last_words
+        self._types: dict[str, Json] = {}
+        self._due: dict[str, float] = {}
+        self._joined: set[str] = set()
+        self._silent: set[str] = set()
+        self._version = "v1.36.0"
+        self.followed = Followed()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Follow until told to stop."""
+        while not stopping.is_set():
+            try:
+                self.step()
+            except UnreachableError as away:
+                say(str(away))
+                stopping.wait(RETRY)
+
+    def step(self) -> None:
+        """Hear what changed, at most until the next thing is due; then do what is due."""
+        now = time.time()
+        wait = max(0.0, min([each - now for each in self._due.values()] + [LONGEST_WAIT]))
+        followed = self.followed
+        epoch = f"&epoch={followed.epoch}" if followed.epoch else ""
+        before = followed.epoch
+        changed = followed.take(self._cloud.ask(f"instances?after={followed.version}{epoch}&wait={wait:.3f}"))
+        if before != followed.epoch:
+            self._due, self._joined, self._silent = {}, set(), set()
+        for each in changed:
+            self._plan(each)
+        for instance_id in [key for key, at in self._due.items() if at <= time.time()]:
+            self._act(followed.instances[instance_id])
+
+    def _plan(self, instance: Json) -> None:
+        """When this instance next needs something."""
+        key = instance["id"]
+        ended = instance["terminatedAt"] is not None or instance["forcedState"] is not None
+        if ended:
+            if _may_have_joined(instance) and key not in self._silent:
+                self._due[key] = 0.0
+            else:
+                self._due.pop(key, None)
+        elif key not in self._joined and instance["joinsAt"] is not None:
+            self._due[key] = instance["joinsAt"]
+        else:
+            self._due.pop(key, None)
+
+    def _act(self, instance: Json) -> None:
+        if instance["terminatedAt"] is None and instance["forcedState"] is None:
+            self._join(instance)
+        else:
+            self._fall_silent(instance)
+        self._due.pop(instance["id"], None)
+
+    def _facts(self, name: str) -> Json:
+        if name not in self._types:
+            self._types = self._cloud.ask("types")
+            self._version = str(self._cluster.ask("GET", "/version")[1].get("gitVersion", self._version))
+        found: Json = self._types[name]
+        return found
+
+    def _join(self, instance: Json) -> None:
+        try:
+            node = make_node(instance, self._facts(instance["type"]), self._version)
+        except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as unreadable:
+            # as on AWS: a machine that cannot read its user data runs and never joins
+            say(f"{instance['id']} never joins, its user data is broken: {unreadable!r}")
+            self._joined.add(instance["id"])
+            return
+        status, answer = self._cluster.ask("POST", NODES, node)
+        if status == 409:  # this process was started anew; or a Node of an earlier instance is in the way
+            found = self._cluster.ask("GET", f"{NODES}/{instance['nodeName']}")[1]
+            if (found.get("spec") or {}).get("providerID") != instance["providerID"]:
+                raise UnreachableError(f"{instance['nodeName']} is taken by another instance's Node; waiting")
+        elif status != 201:
+            say(f"{instance['nodeName']} may not join: {status} {answer.get('message')}")
+        self._joined.add(instance["id"])
+
+    def _fall_silent(self, instance: Json) -> None:
+        path = f"{NODES}/{instance['nodeName']}"
+        self._cluster.ask("PATCH", path, {"metadata": {"labels": {KUBELET: SILENT}}}, STRATEGIC)
+        if self._last_words:  # only after the label, or kwok would answer with Ready again
+            words = condition("False", "KubeletNotReady", "node is shutting down")
+            self._cluster.ask("PATCH", f"{path}/status", {"status": {"conditions": [words]}}, STRATEGIC)
+        self._silent.add(instance["id"])

@@ -1,0 +1,95 @@
+"""What does a kubelet write when it registers? One Node object per instance.
+
+Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready a moment later.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from testbed.cloud.catalogue import architecture
+from testbed.cloud.kubelets.machine import Machine, capacity_and_allocatable
+from testbed.cloud.kubelets.user_data import read_user_data
+
+Json = dict[str, Any]
+KUBELET = "dovetail.test/kubelet"  # kwok looks after the nodes that carry this label with the value `alive`
+ALIVE, SILENT = "alive", "silent"
+ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
+
+
+def _labels(instance: Json, told: dict[str, str], arch: str, system: str) -> dict[str, str]:
+    own = {
+        "kubernetes.io/hostname": instance["nodeName"],
+        "kubernetes.io/os": system,
+        "kubernetes.io/arch": arch,
+        "beta.kubernetes.io/os": system,
+        "beta.kubernetes.io/arch": arch,
+    }
+    cloud = {
+        "node.kubernetes.io/instance-type": instance["type"],
+        "topology.kubernetes.io/region": instance["region"],
+        "topology.kubernetes.io/zone": instance["zone"],
+        "topology.k8s.aws/zone-id": instance["zoneId"],
+    }
+    return {**told, **own, **cloud, KUBELET: ALIVE}
+
+
+def make_node(instance: Json, facts: Json, version: str) -> Json:
+    """The Node of an instance, as the control API shows instances."""
+    setup = read_user_data(instance["userData"])
+    machine = Machine(
+        facts=facts,
+        block_devices=instance["blockDevices"],
+        interfaces=instance["interfaces"],
+        setup=setup,
+        memory_overhead=float(instance["memoryOverhead"]),
+    )
+    capacity, allocatable = capacity_and_allocatable(machine)
+    arch = ARCHITECTURES[architecture(facts)]
+    system = "windows" if setup.family == "windows" else "linux"
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": instance["nodeName"], "labels": _labels(instance, dict(setup.labels), arch, system)},
+        "spec": {"providerID": instance["providerID"], "taints": list(setup.taints)},
+        "status": {
+            "capacity": capacity,
+            "allocatable": allocatable,
+            "addresses": [
+                {"type": "InternalIP", "address": instance["address"]},
+                {"type": "InternalDNS", "address": instance["nodeName"]},
+                {"type": "Hostname", "address": instance["nodeName"]},
+            ],
+            "conditions": [condition("False", "KubeletNotReady", "container runtime network not ready")],
+            "nodeInfo": {
+                "architecture": arch,
+                "operatingSystem": system,
+                "kubeletVersion": version,
+                "kubeProxyVersion": version,
+                "osImage": setup.family,
+                "kernelVersion": "6.12.0",
+                "containerRuntimeVersion": "containerd://2.1.0",
+                "bootID": instance["id"],
+                "machineID": instance["id"],
+                "systemUUID": instance["id"],
+            },
+        },
+    }
+
+
+def condition(status: str, reason: str, message: str) -> Json:
+    """The Ready condition."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "type": "Ready",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+
+
+def is_ready(node: Json) -> bool:
+    """Whether the Node's Ready condition is True."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

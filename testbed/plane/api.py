@@ -1,0 +1,103 @@
+"""The API server over plain HTTP: a method, a path, a body in, a status and JSON out.
+
+Asked by the plane while it waits to be ready, by tests and by the AWS layer. It knows no kinds and raises for no
+status, so a test sees exactly what the server said. It is no part of the product: that speaks through adapters/kube.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+PATCH_TYPES = {
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "json": "application/json-patch+json",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiResponse:
+    """What the server said. `body` is empty where it said no JSON."""
+
+    status: int
+    body: dict[str, Any]
+    text: str
+
+
+class ApiClient:
+    """One identity's connection to one plane. Use it as an async context manager."""
+
+    def __init__(self, kubeconfig: Path, user_agent: str = "testbed") -> None:
+        self.server, self._ssl = _read_kubeconfig(kubeconfig)
+        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._ssl, limit=50))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, path: str) -> ApiResponse:
+        return await self._request("GET", path, None, None)
+
+    async def post(self, path: str, body: dict[str, Any]) -> ApiResponse:
+        return await self._request("POST", path, body, "application/json")
+
+    async def put(self, path: str, body: dict[str, Any]) -> ApiResponse:
+        return await self._request("PUT", path, body, "application/json")
+
+    async def patch(self, path: str, body: Any, kind: str = "merge") -> ApiResponse:
+        return await self._request("PATCH", path, body, PATCH_TYPES[kind])
+
+    async def delete(self, path: str, body: dict[str, Any] | None = None) -> ApiResponse:
+        return await self._request("DELETE", path, body, "application/json")
+
+    async def wait_for(self, path: str, condition: Callable[[ApiResponse], bool], seconds: float = 30.0) -> ApiResponse:
+        """Look until the answer is as wished; TimeoutError with the last answer when it never is."""
+        answer = await self.get(path)
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition(answer):
+                    await asyncio.sleep(0.05)
+                    answer = await self.get(path)
+        except TimeoutError as error:
+            raise TimeoutError(f"{path} is not as wished after {seconds} s: {answer.text[:2000]}") from error
+        return answer
+
+    async def _request(self, method: str, path: str, body: Any, content_type: str | None) -> ApiResponse:
+        assert self._session is not None, "use ApiClient as an async context manager"
+        headers = {**self._headers, **({"Content-Type": content_type} if content_type else {})}
+        data = None if body is None else json.dumps(body)
+        async with self._session.request(method, self.server + path, data=data, headers=headers) as answer:
+            text = await answer.text()
+            is_json = answer.content_type == "application/json"
+            return ApiResponse(status=answer.status, body=json.loads(text) if is_json else {}, text=text)
+
+
+def _read_kubeconfig(path: Path) -> tuple[str, ssl.SSLContext]:
+    """Only the kind that this test bed writes: one cluster, one user, certificates inside."""
+    content = json.loads(path.read_text())
+    cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    context = ssl.create_default_context(cadata=authority)
+    with tempfile.NamedTemporaryFile() as both:  # the ssl module takes a client's certificate only from a file
+        both.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
+        both.flush()
+        context.load_cert_chain(both.name)
+    return cluster["server"], context

@@ -1,0 +1,100 @@
+"""Where are the programs of the control plane? Named by the environment, in the cache, or built now.
+
+Asked before every start; it says in one line where it found them. The cache lies outside the repository and is keyed
+by what goes into the build, so a second run costs nothing and a changed pin never meets an old binary. Two runs that
+find the cache empty at once wait for one build (a lock file), and a build that dies half-way leaves no folder that
+looks complete: it is renamed into place at the end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.plane.building import SOURCES, build_all, recipe
+from testbed.plane.unavailable import TestbedUnavailable
+
+ENVIRONMENT_VARIABLE = "DOVETAIL_TESTBED_BINARIES"
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
+Say = Callable[[str], None]
+
+__all__ = ["ENVIRONMENT_VARIABLE", "PROGRAMS", "Binaries", "Say", "TestbedUnavailable", "cache_folder", "find_binaries"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    """A folder that holds all six programs."""
+
+    folder: Path
+
+    def path(self, program: str) -> Path:
+        return self.folder / program
+
+
+def find_binaries(say: Say) -> Binaries:
+    """The programs, built if need be; TestbedUnavailable where that cannot be."""
+    if named := os.environ.get(ENVIRONMENT_VARIABLE):
+        return _named_by_environment(Path(named), say)
+    cached = cache_folder() / _key()
+    if not _missing(cached):
+        say(f"control plane: binaries from the cache ({cached})")
+        return Binaries(folder=cached)
+    with _one_builder(cache_folder()):
+        if _missing(cached):  # another run may have built them while this one waited
+            say(f"control plane: no {ENVIRONMENT_VARIABLE}, nothing in the cache, so the binaries are built now")
+            _build_into(cached, say)
+    return Binaries(folder=cached)
+
+
+def cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "dovetail" / "testbed"
+
+
+def _named_by_environment(folder: Path, say: Say) -> Binaries:
+    if missing := _missing(folder):
+        raise TestbedUnavailable(f"{ENVIRONMENT_VARIABLE} names {folder}, which lacks {', '.join(missing)}")
+    say(f"control plane: binaries from {ENVIRONMENT_VARIABLE} ({folder})")
+    return Binaries(folder=folder.resolve())
+
+
+def _missing(folder: Path) -> list[str]:
+    return [program for program in PROGRAMS if not os.access(folder / program, os.X_OK)]
+
+
+def _key() -> str:
+    """Changes with everything that changes the result: pins, sums, our mains, the build's flags, the machine's kind."""
+    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {recipe()}".encode())
+    for source in sorted(SOURCES.rglob("*")):
+        if source.name in {"go.mod", "go.sum"} or source.suffix == ".go":
+            digest.update(source.relative_to(SOURCES).as_posix().encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _build_into(folder: Path, say: Say) -> None:
+    unfinished = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
+    try:
+        build_all(unfinished, say)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def _one_builder(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / "lock").open("w")
+    except OSError as error:
+        raise TestbedUnavailable(f"the cache {folder} cannot be written: {error.strerror}") from error
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

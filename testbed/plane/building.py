@@ -1,0 +1,132 @@
+"""How are the programs of the control plane built? From two small Go modules with pinned versions and sums.
+
+Asked by the search for binaries when the cache is empty. A cold build takes about seven minutes on two cores, so it
+says how far it is; and when it fails, the one line that matters is taken out of the compiler's output, the rest being
+kept in a log.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.plane.toolchain import Toolchain, find_toolchain
+from testbed.plane.unavailable import TestbedUnavailable
+
+SOURCES = Path(__file__).parent.parent / "go"
+KUBERNETES_VERSION = "v1.36.3"
+PROGRESS_SECONDS = 20  # a person who waits for minutes wants a sign more often than that they give up
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One binary, and the names it is started by."""
+
+    output: str
+    module: str
+    package: str
+    link_flags: str = "-s -w"
+    also: tuple[str, ...] = ()
+
+
+# The server's version is in one package, the one in every user agent in another.
+_STAMPS = {
+    "gitVersion": KUBERNETES_VERSION,
+    "gitMajor": "1",
+    "gitMinor": "36",
+    "gitTreeState": "clean",
+    "gitCommit": "",
+}
+_KUBERNETES_FLAGS = "-s -w " + " ".join(
+    f"-X {package}.{name}={value}"
+    for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    for name, value in _STAMPS.items()
+)
+TARGETS = (
+    Target(
+        output="kubernetes",
+        module="controlplane",
+        package="./kubernetes",
+        link_flags=_KUBERNETES_FLAGS,
+        also=("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
+    ),
+    Target(output="etcd", module="controlplane", package="./etcd"),
+    Target(output="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
+)
+
+
+def recipe() -> str:
+    """All of the build that the sources do not say, for the cache's key."""
+    return repr(TARGETS)
+
+
+def build_all(folder: Path, say: Say) -> None:
+    """Every program into this folder; TestbedUnavailable with the reason where one cannot be built."""
+    toolchain = find_toolchain(_needed_go(), folder.parent / "go-wheel", say)
+    for target in TARGETS:
+        _build(target, toolchain, folder, say)
+        for name in target.also:
+            (folder / name).symlink_to(target.output)
+
+
+def _needed_go() -> tuple[int, ...]:
+    """The newest `go` line of our modules: they ask for no less than their dependencies do."""
+    lines = (re.search(r"^go ([\d.]+)$", module.read_text(), re.M) for module in SOURCES.glob("*/go.mod"))
+    return max(tuple(int(part) for part in line[1].split(".")) for line in lines if line)
+
+
+def _build(target: Target, toolchain: Toolchain, folder: Path, say: Say) -> None:
+    say(f"control plane: {target.output}: fetching its modules")
+    total = _count_packages(target, toolchain)
+    command = [str(toolchain.command), "build", "-v", "-trimpath", "-ldflags", target.link_flags]
+    command += ["-o", str(folder / target.output), target.package]
+    begun = said = time.monotonic()
+    lines: list[str] = []
+    with subprocess.Popen(
+        command,
+        cwd=SOURCES / target.module,
+        env=toolchain.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as compiler:
+        for line in compiler.stderr or ():
+            lines.append(line.rstrip())
+            if time.monotonic() - said >= PROGRESS_SECONDS:
+                said = time.monotonic()
+                say(f"control plane: {target.output}: {len(lines)} of {total} packages, {said - begun:.0f} s")
+    if compiler.returncode != 0:
+        raise _failed(target, lines, folder)
+    say(f"control plane: {target.output} built in {time.monotonic() - begun:.0f} s")
+
+
+def _count_packages(target: Target, toolchain: Toolchain) -> int:
+    """Also what fetches the modules, so that a machine without the module proxy learns of it before compiling."""
+    listed = subprocess.run(
+        [str(toolchain.command), "list", "-deps", target.package],
+        cwd=SOURCES / target.module,
+        env=toolchain.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        raise _failed(target, listed.stderr.splitlines(), None)
+    return len(listed.stdout.splitlines())
+
+
+def _failed(target: Target, lines: list[str], folder: Path | None) -> TestbedUnavailable:
+    """The last line that is not a package's name or a download is what went wrong."""
+    telling = [line.strip() for line in lines if " " in line.strip() and not line.startswith("go: downloading")]
+    reason = telling[-1][:300] if telling else "the compiler gave no reason"
+    if folder is not None:
+        log = folder.parent / "last-failed-build.log"
+        log.write_text("\n".join(lines) + "\n")
+        reason += f" (all of it in {log})"
+    return TestbedUnavailable(f"{target.output} cannot be built here: {reason}")

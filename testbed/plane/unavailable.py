@@ -1,0 +1,11 @@
+"""Why there can be no control plane on this machine, in one line.
+
+Asked by the fixture that turns it into skips and by the command that prints it. It is an answer about the machine,
+not a defect of the plane: a plane that fails to start raises PlaneError, and that fails the tests.
+"""
+
+
+class TestbedUnavailable(Exception):
+    """The binaries are neither given nor cached, and cannot be built here. The text is one line for a person."""
+
+    __test__ = False  # the name begins like a test class; pytest must not collect it

@@ -1,0 +1,313 @@
+"""A world of a few dictionaries behind the ports, with a clock that only moves when a step pauses.
+
+Asked by the tests of the lifecycle's steps. Versions, conflicts, finalizers and UIDs behave as the API server's; every
+write and every purchase is in `ledger`. The cache shows writes at once unless `lag` holds some back. `at` plays what
+others do at a moment: pods end, kubelets report, instances die.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+from core.model.nodes import Node, NodeClaim
+from core.model.pods import Pod
+from core.model.resources import Resources
+from core.model.taints import Taint
+from core.model.workloads import VolumeAttachment, VolumeClaim
+from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from ports.failures import Conflict, Failure
+from ports.objects import ClaimStatus, Eviction, MetadataChange, NewClaim, Notice
+
+AnyObject = TypeVar("AnyObject", Node, NodeClaim)
+
+
+@dataclass(slots=True)
+class World:
+    """Everything that exists, and everything that was done."""
+
+    clock: float = 1000.0
+    claims: dict[str, NodeClaim] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    instances: dict[str, Instance] = field(default_factory=dict)
+    attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
+    volume_claims: dict[str, VolumeClaim] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+    ledger: list[str] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)  # names that the cache has not been told of
+    later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    versions: int = 100
+
+    def now(self) -> float:
+        return self.clock
+
+    async def pause(self, seconds: float) -> None:
+        """The only thing that moves the clock."""
+        self.clock += seconds
+        if self.clock > 10**6:
+            raise AssertionError("the step waits for ever")
+        for item in sorted((one for one in self.later if one[0] <= self.clock), key=lambda one: one[0]):
+            self.later.remove(item)
+            item[1]()
+
+    def at(self, moment: float, act: Callable[[], None]) -> None:
+        self.later.append((moment, act))
+
+    def version(self) -> str:
+        self.versions += 1
+        return str(self.versions)
+
+    def put(self, *objects: Node | NodeClaim | Pod) -> None:
+        """As somebody else would write them."""
+        for one in objects:
+            if isinstance(one, NodeClaim):
+                self.claims[one.name] = replace(one, resource_version=self.version())
+            elif isinstance(one, Node):
+                self.nodes[one.name] = replace(one, resource_version=self.version())
+            else:
+                self.pods[one.uid] = one
+
+    def kill(self, pod: Pod) -> None:
+        self.pods.pop(pod.uid, None)
+
+    def said(self) -> set[str]:
+        """The reasons of the notices."""
+        return {notice.reason for notice in self.notices}
+
+
+def _patched(world: World, kept: dict[str, AnyObject], one: AnyObject, fields: dict[str, Any]) -> AnyObject | None:
+    live = kept.get(one.name)
+    if live is None or live.uid != one.uid:
+        return None
+    if live.resource_version != one.resource_version:
+        world.ledger.append(f"conflict {one.name}")
+        raise Conflict(one.name, "the object has been modified")
+    changed = replace(live, **fields, resource_version=world.version())
+    if changed.deleting_since is not None and not changed.finalizers:
+        del kept[one.name]
+        return changed
+    kept[one.name] = changed
+    return changed
+
+
+def _metadata(live: Node | NodeClaim, change: MetadataChange) -> dict[str, Any]:
+    labels = {**live.labels, **change.labels}
+    annotations = {**live.annotations, **change.annotations}
+    fields: dict[str, Any] = {
+        "labels": {key: value for key, value in labels.items() if value is not None},
+        "annotations": {key: value for key, value in annotations.items() if value is not None},
+    }
+    if change.finalizers is not None:
+        fields["finalizers"] = change.finalizers
+    if change.add_owner is not None:
+        fields["owners"] = (*live.owners, change.add_owner)
+    return fields
+
+
+def _deleted(world: World, kept: dict[str, AnyObject], name: str, uid: str) -> int:
+    live = kept.get(name)
+    if live is None or live.uid != uid:
+        return 0
+    if not live.finalizers:
+        del kept[name]
+        return 0
+    if live.deleting_since is None:
+        kept[name] = replace(live, deleting_since=world.clock, resource_version=world.version())
+    return int(kept[name].resource_version)
+
+
+class FakeClaims:
+    """NodeClaims."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def create(self, claim: NewClaim) -> NodeClaim:
+        raise NotImplementedError("no step of the lifecycle creates claims")
+
+    async def read(self, name: str) -> NodeClaim | None:
+        self.world.ledger.append(f"get claim {name}")
+        return self.world.claims.get(name)
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        self.world.ledger.append(f"patch claim {claim.name}")
+        return _patched(self.world, self.world.claims, claim, _metadata(claim, change))
+
+    async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
+        self.world.ledger.append(f"patch status {claim.name}")
+        given = {name: getattr(status, name) for name in ("provider_id", "image_id", "node_name", "capacity")}
+        given |= {"allocatable": status.allocatable, "conditions": status.conditions}
+        fields = {name: value for name, value in given.items() if value is not None}
+        return _patched(self.world, self.world.claims, claim, fields)
+
+    async def delete(self, name: str, uid: str) -> int:
+        self.world.ledger.append(f"delete claim {name}")
+        return _deleted(self.world, self.world.claims, name, uid)
+
+
+class FakeNodes:
+    """Nodes."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def read(self, name: str) -> Node | None:
+        self.world.ledger.append(f"get node {name}")
+        return self.world.nodes.get(name)
+
+    async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        found = self.world.nodes.values()
+        return tuple(node for node in found if provider_id and node.provider_id == provider_id)
+
+    async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
+        self.world.ledger.append(f"patch node {node.name}")
+        fields = _metadata(node, change)
+        if taints is not None:
+            fields["taints"] = taints
+        return _patched(self.world, self.world.nodes, node, fields)
+
+    async def delete(self, name: str, uid: str) -> int:
+        self.world.ledger.append(f"delete node {name}")
+        return _deleted(self.world, self.world.nodes, name, uid)
+
+
+class FakePods:
+    """Pods. `answers` names what an eviction of a pod answers; `leave` is what happens to one that was evicted."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.answers: dict[str, Literal["blocked", "unsupported", "gone", "replaced"]] = {}
+        self.fails: dict[str, Failure] = {}
+        self.lasts = 1.0  # seconds from eviction to end
+
+    async def list_on(self, node: str) -> tuple[Pod, ...]:
+        self.world.ledger.append(f"list pods {node}")
+        return tuple(pod for pod in self.world.pods.values() if pod.node_name == node)
+
+    async def evict(self, pod: Pod) -> Eviction:
+        self.world.ledger.append(f"evict {pod.name} {self.world.clock:.1f}")
+        if pod.uid in self.fails:
+            raise self.fails[pod.uid]
+        answer = self.answers.get(pod.uid)
+        if answer is not None:
+            codes = {"blocked": 429, "unsupported": 500, "gone": 404, "replaced": 409}
+            return Eviction(outcome=answer, code=codes[answer])
+        self._end(pod, self.lasts)
+        return Eviction(outcome="evicted", code=201)
+
+    async def delete(self, pod: Pod, grace_seconds: int) -> None:
+        self.world.ledger.append(f"force {pod.name} {grace_seconds} {self.world.clock:.1f}")
+        self._end(pod, float(grace_seconds))
+
+    def _end(self, pod: Pod, after: float) -> None:
+        self.world.pods[pod.uid] = replace(pod, deleting_since=self.world.clock + after)
+        self.world.at(self.world.clock + after, lambda: self.world.kill(pod))
+
+
+class FakeCloud:
+    """Instances. A token buys once. `answer` replaces what a launch answers; `before`/`after` break a call."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.tokens: dict[str, str] = {}
+        self.answer: NoCapacity | ClassNotReady | LaunchRefused | None = None
+        self.prepared: NoCapacity | ClassNotReady | LaunchRefused | None = None
+        self.before: Failure | None = None  # the call never arrives
+        self.after: Failure | None = None  # it arrives, and the answer is lost
+        self.during: Callable[[], None] = lambda: None
+        self.blind = False  # looking up by tag lags behind
+        self.lingers = 0  # so many times "terminating" before "gone"
+        self.size: Resources = {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58}
+
+    async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        self.world.ledger.append(f"prepare {claim.name}")
+        return self.prepared or Prepared(request=f"request-{len(self.world.ledger)}")
+
+    async def launch(
+        self, claim: NodeClaim, request: str, token: str
+    ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
+        self.world.ledger.append(f"launch {claim.name} {request}")
+        if self.before is not None:
+            raise self.before
+        if self.answer is not None:
+            return self.answer
+        known = self.tokens.get(token)
+        if known is not None and known != request:
+            raise AssertionError("one token, two requests")
+        if known is None:
+            self.tokens[token] = request
+            self._buy(claim, token)
+        self.during()
+        if self.after is not None:
+            raise self.after
+        return self.world.instances[f"aws:///zone/{token[:8]}"]
+
+    def _buy(self, claim: NodeClaim, token: str) -> None:
+        provider_id = f"aws:///zone/{token[:8]}"
+        self.world.ledger.append(f"bought for {claim.uid}")
+        self.world.instances[provider_id] = Instance(
+            provider_id=provider_id,
+            claim_uid=claim.uid,
+            claim_name=claim.name,
+            image_id="ami-1",
+            labels={"node.kubernetes.io/instance-type": "m5.xlarge"},
+            annotations={"karpenter.k8s.aws/ec2nodeclass-hash": "1"},
+            capacity=self.size,
+            allocatable=self.size,
+        )
+
+    async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
+        if claim_uid and self.blind:
+            return None
+        found = self.world.instances.values()
+        wanted = (i for i in found if (i.claim_uid == claim_uid if claim_uid else i.provider_id == provider_id))
+        # Newest first: a claim may have an older one that is ending.
+        return next(iter(sorted(wanted, key=lambda i: i.state != "running")), None)
+
+    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+        self.world.ledger.append(f"terminate {provider_id}")
+        if provider_id in self.world.instances and self.lingers > 0:
+            self.lingers -= 1
+            return "terminating"
+        self.world.instances.pop(provider_id, None)
+        return "gone"
+
+    async def list_instances(self) -> tuple[Instance, ...]:
+        return tuple(self.world.instances.values())
+
+
+class FakeLookups:
+    """The cache."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def claim(self, name: str) -> NodeClaim | None:
+        return None if name in self.world.hidden else self.world.claims.get(name)
+
+    def node(self, name: str) -> Node | None:
+        return None if name in self.world.hidden else self.world.nodes.get(name)
+
+    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
+        shown = (node for name, node in self.world.nodes.items() if name not in self.world.hidden)
+        return tuple(node for node in shown if provider_id and node.provider_id == provider_id)
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        shown = (pod for pod in self.world.pods.values() if pod.name not in self.world.hidden)
+        return tuple(pod for pod in shown if pod.node_name == node)
+
+    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
+        return tuple(one for one in self.world.attachments.values() if one.node_name == node)
+
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        return self.world.volume_claims.get(key)
+
+
+class FakeNotices:
+    """Events."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def publish(self, *notices: Notice) -> None:
+        self.world.notices += notices

@@ -1,0 +1,308 @@
+"""begin_departure, release_claim, begin_release, release_node, terminate_instance, delete_claim."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from activities.deleting import Deleting
+from activities.departing import Departing
+from activities.terminating import Terminating
+from activities.translating import NotYet
+from core.model import names
+from core.model.inputs import NodeInput
+from core.model.nodes import Condition, NodeClaim
+from core.model.steps import ClaimRef, Departure
+from core.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
+from ports.cloud import Instance
+from ports.failures import Refused, Retryable
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, World
+from tests.core.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+DELETED = 1_000.0
+SILENT = (Condition(type=names.READY, status="Unknown"),)
+
+
+def a_leaving_claim(**fields: Any) -> NodeClaim:
+    return a_joined_claim(deleting_since=DELETED, generation=2, **fields)
+
+
+def an_instance(provider_id: str = "aws:///zone/i-1", claim_uid: str = "uid-pool-1") -> Instance:
+    return Instance(
+        provider_id=provider_id, claim_uid=claim_uid, labels={}, annotations={}, capacity={}, allocatable={}
+    )
+
+
+@dataclass(slots=True)
+class Stage:
+    world: World
+    cloud: FakeCloud
+    departing: Departing
+    terminating: Terminating
+
+    async def begin(self) -> Departure:
+        return await self.departing.begin_departure(REF)
+
+    def has(self, *instances: Instance) -> None:
+        self.world.instances = {instance.provider_id: instance for instance in instances}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    world = World()
+    claims, nodes, cloud = FakeClaims(world), FakeNodes(world), FakeCloud(world)
+    stage = Stage(world, cloud, Departing(claims, nodes, cloud, world.now), Terminating(claims, cloud, world.now))
+    stage.has(an_instance())
+    return stage
+
+
+async def test_a_deleted_claim_takes_its_node_along(stage: Stage) -> None:
+    """T-4, L-52, B-5, B-67: tainted before it is deleted, so that no pod is bound in between."""
+    stage.world.put(a_leaving_claim(termination_grace=300.0), a_joined_node())
+
+    departure = await stage.begin()
+
+    node, claim = stage.world.nodes["node-1"], stage.world.claims["pool-1"]
+    assert departure.nodes == ("node-1",)
+    assert (departure.provider_id, departure.deadline) == ("aws:///zone/i-1", 1300.0)
+    assert (departure.reason, departure.instance_gone, departure.claim_gone) == ("Forceful Termination", False, False)
+    assert node.deleting_since is not None
+    assert (LEAVING_TAINT in node.taints, node.labels[EXCLUDE_LABEL]) == (True, "karpenter")
+    assert claim.annotations[names.TERMINATION_DEADLINE] == "1970-01-01T00:21:40Z"
+    drained = claim.condition(names.DRAINED)
+    assert drained is not None
+    assert (drained.status, drained.reason) == ("Unknown", "Draining")
+    assert stage.world.ledger.index("patch node node-1") < stage.world.ledger.index("delete node node-1")
+
+
+async def test_beginning_twice_changes_nothing(stage: Stage) -> None:
+    stage.world.put(a_leaving_claim(termination_grace=300.0), a_joined_node())
+    first = await stage.begin()
+    before = (dict(stage.world.claims), dict(stage.world.nodes))
+    stage.world.clock += 100
+
+    second = await stage.begin()
+
+    assert (stage.world.claims, stage.world.nodes) == before
+    assert replace(second, writes=()) == replace(first, writes=())
+
+
+async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
+    """T-29, B-33."""
+    reason = is_now(names.DISRUPTION_REASON, reason="Drifted")
+    stage.world.put(a_leaving_claim(conditions=(*a_joined_claim().conditions, reason)), a_joined_node())
+
+    assert (await stage.begin()).reason == "Drifted"
+
+
+async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:
+    """L-52, B-71."""
+    stage.world.put(a_leaving_claim(), a_joined_node("node-1"), a_joined_node("node-2"))
+
+    departure = await stage.begin()
+
+    assert departure.nodes == ("node-1", "node-2")
+    assert all(node.deleting_since for node in stage.world.nodes.values())
+
+
+async def test_a_node_that_never_registered_is_left_alone(stage: Stage) -> None:
+    """L-52, B-74."""
+    stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
+
+    departure = await stage.begin()
+
+    assert departure.nodes == ()
+    assert stage.world.nodes["node-1"].deleting_since is None
+
+
+async def test_a_node_with_our_finalizer_leaves_although_the_claim_does_not_know(stage: Stage) -> None:
+    """D-5: registered on the node, not yet on the claim."""
+    stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_joined_node())
+
+    assert (await stage.begin()).nodes == ("node-1",)
+
+
+async def test_an_instance_that_was_never_written_down_is_found(stage: Stage) -> None:
+    """D-3: the claim was deleted while the launch was under way."""
+    stage.world.put(a_claim(deleting_since=DELETED))
+    stage.has(an_instance("aws:///zone/i-9"))
+
+    assert (await stage.begin()).provider_id == "aws:///zone/i-9"
+
+
+async def test_a_claim_that_bought_nothing_touches_no_node(stage: Stage) -> None:
+    """L-54, P-3, B-72: an empty providerID matches nothing."""
+    stage.world.put(a_claim(deleting_since=DELETED), a_joined_node(provider_id=""))
+    stage.has()
+
+    departure = await stage.begin()
+
+    assert (departure.provider_id, departure.nodes) == ("", ())
+    assert stage.world.nodes["node-1"].deleting_since is None
+
+
+async def test_a_silent_node_without_instance_is_not_drained(stage: Stage) -> None:
+    """T-5, B-16: no taint either."""
+    stage.world.put(a_leaving_claim(), a_joined_node(conditions=SILENT))
+    stage.has()
+
+    departure = await stage.begin()
+
+    assert departure.instance_gone
+    assert stage.world.nodes["node-1"].taints == ()
+
+
+@pytest.mark.parametrize(("conditions", "instances"), [(SILENT, 1), (a_joined_node().conditions, 0)])
+async def test_silence_alone_or_a_missing_instance_alone_is_not_enough(
+    stage: Stage, conditions: tuple[Condition, ...], instances: int
+) -> None:
+    """T-5, B-17."""
+    stage.world.put(a_leaving_claim(), a_joined_node(conditions=conditions))
+    stage.has(*[an_instance()][:instances])
+
+    assert not (await stage.begin()).instance_gone
+
+
+async def test_a_claim_that_is_gone_or_lost_its_finalizer_needs_nothing(stage: Stage) -> None:
+    """L-50."""
+    assert await stage.begin() == Departure(claim=REF, claim_gone=True)
+    stage.world.put(a_leaving_claim(finalizers=("other/finalizer",)))
+    assert await stage.begin() == Departure(claim=REF, claim_gone=True)
+
+
+async def test_a_claim_that_nobody_deleted_is_never_terminated(stage: Stage) -> None:
+    stage.world.put(a_joined_claim(), a_joined_node())
+
+    with pytest.raises(Refused):
+        await stage.begin()
+    assert stage.world.nodes["node-1"].deleting_since is None
+
+
+async def test_the_finalizers_come_off_and_everything_is_gone(stage: Stage) -> None:
+    """T-11, L-55."""
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    departure = await stage.begin()
+
+    outcome = await stage.departing.release_claim(departure)
+
+    assert (stage.world.claims, stage.world.nodes) == ({}, {})
+    assert {(write.kind, write.version) for write in outcome.writes} == {("Node", 0), ("NodeClaim", 0)}
+    again = await stage.departing.release_claim(departure)
+    assert again.message == "already gone"
+
+
+async def test_finalizers_of_others_stay(stage: Stage) -> None:
+    """T-11."""
+    stage.world.put(
+        a_leaving_claim(finalizers=(names.TERMINATION_FINALIZER, "other/claim")),
+        a_joined_node(finalizers=("other/node", names.TERMINATION_FINALIZER)),
+    )
+
+    await stage.departing.release_claim(await stage.begin())
+
+    assert stage.world.claims["pool-1"].finalizers == ("other/claim",)
+    assert stage.world.nodes["node-1"].finalizers == ("other/node",)
+
+
+async def test_another_node_of_the_same_name_keeps_its_finalizer(stage: Stage) -> None:
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    departure = await stage.begin()
+    stage.world.put(a_joined_node(uid="another"))
+
+    await stage.departing.release_claim(departure)
+
+    assert stage.world.nodes["node-1"].finalizers == (names.TERMINATION_FINALIZER,)
+
+
+async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> None:
+    """D-3, I2: an attempt that was called off bought after all, between the look and the release."""
+    stage.world.put(a_claim(deleting_since=DELETED))
+    stage.has()
+    departure = await stage.begin()
+    stage.has(an_instance("aws:///zone/i-late"))
+    stage.cloud.lingers = 1
+
+    with pytest.raises(Retryable, match="i-late"):
+        await stage.departing.release_claim(departure)
+    assert "pool-1" in stage.world.claims
+    await stage.departing.release_claim(departure)
+
+    assert (stage.world.instances, stage.world.claims) == ({}, {})
+
+
+async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> None:
+    """T-35, T-36."""
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    departure = await stage.begin()
+    stage.cloud.lingers = 1
+
+    with pytest.raises(NotYet) as caught:
+        await stage.terminating.terminate_instance(departure)
+    assert caught.value.after == 1.0
+    assert stage.world.claims["pool-1"].is_true(names.INSTANCE_TERMINATING)
+    assert stage.world.claims["pool-1"].is_true(names.READY)  # B-68
+    await stage.terminating.terminate_instance(departure)
+
+    assert stage.world.instances == {}
+    assert stage.world.ledger.count("patch status pool-1") == 2  # Draining, InstanceTerminating
+
+
+async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stage) -> None:
+    """L-54."""
+    stage.has()
+
+    outcome = await stage.terminating.terminate_instance(Departure(claim=REF))
+
+    assert outcome.message == "nothing was ever bought for it"
+
+
+async def test_an_instance_that_was_bought_late_is_terminated_all_the_same(stage: Stage) -> None:
+    """D-3."""
+    await stage.terminating.terminate_instance(Departure(claim=REF))
+
+    assert stage.world.instances == {}
+
+
+async def test_a_node_without_a_claim_is_tainted_and_released(stage: Stage) -> None:
+    """T-10, B-2: its instance is not ours to end."""
+    stage.world.put(a_joined_node(deleting_since=DELETED))
+
+    departure = await stage.departing.begin_release(NodeInput(cluster="c", node="node-1", uid="uid-node-1"))
+    assert LEAVING_TAINT in stage.world.nodes["node-1"].taints
+    assert (departure.deadline, departure.claim.uid) == (None, "")
+    await stage.departing.release_node(departure)
+
+    assert stage.world.nodes == {}
+    assert len(stage.world.instances) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        NodeInput(cluster="c", node="node-1", uid="another"),
+        NodeInput(cluster="c", node="node-2", uid="uid-node-2"),
+        NodeInput(cluster="c", node="free", uid="uid-free"),
+    ],
+)
+async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given: NodeInput) -> None:
+    """T-2."""
+    stage.world.put(a_joined_node(deleting_since=DELETED), a_joined_node("free", deleting_since=DELETED, finalizers=()))
+    before = dict(stage.world.nodes)
+
+    departure = await stage.departing.begin_release(given)
+
+    assert (departure.claim_gone, departure.nodes, stage.world.nodes) == (True, (), before)
+
+
+async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Stage) -> None:
+    stage.world.put(a_joined_claim())
+    step = Deleting(FakeClaims(stage.world))
+
+    other = await step.delete_claim(replace(REF, uid="another"))
+    assert (other.message, stage.world.claims["pool-1"].deleting_since) == ("already gone", None)
+    outcome = await step.delete_claim(REF)
+
+    claim = stage.world.claims["pool-1"]
+    assert claim.deleting_since is not None
+    assert [write.version for write in outcome.writes] == [int(claim.resource_version)]

@@ -1,0 +1,354 @@
+"""drain_node and await_detached: pods out politely, then volumes off (T-12 to T-34)."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from activities.detaching import Detaching
+from activities.draining import Draining, DrainOutcome
+from activities.evicting import Evicting
+from activities.turns import Turns
+from core.model import names
+from core.model.nodes import Condition
+from core.model.pods import Pod
+from core.model.steps import ClaimRef, Departure
+from core.model.workloads import VolumeAttachment
+from ports.failures import Unreachable
+from ports.objects import Eviction
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, FakePods, World
+from tests.activities.test_departing import an_instance
+from tests.core.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
+
+START = 1000.0
+DEPARTURE = Departure(
+    claim=ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool"),
+    provider_id="aws:///zone/i-1",
+    nodes=("node-1",),
+    node_uids=("uid-node-1",),
+    reason="Drifted",
+)
+DRAINING = is_now(names.DRAINED, "Unknown", reason="Draining", changed=START)
+
+
+@dataclass(slots=True)
+class Stage:
+    world: World
+    pods: FakePods
+    cloud: FakeCloud
+    drain: Draining
+    detach: Detaching
+    told: list[str] = field(default_factory=list)
+
+    def holds(self, *pods: Pod) -> None:
+        self.world.put(*pods)
+
+    async def run(self, **fields: object) -> DrainOutcome:
+        return await self.drain.drain_node(replace(DEPARTURE, **fields))  # type: ignore[arg-type]
+
+    def evictions(self) -> list[str]:
+        return [line.split()[1] for line in self.world.ledger if line.startswith("evict")]
+
+    def forced(self) -> list[tuple[str, int]]:
+        lines = (line.split() for line in self.world.ledger if line.startswith("force"))
+        return [(line[1], int(line[2])) for line in lines]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    world = World(clock=START)
+    world.put(
+        a_joined_claim(deleting_since=START, conditions=(*a_joined_claim().conditions, DRAINING)),
+        a_joined_node(deleting_since=START),
+    )
+    world.instances = {"aws:///zone/i-1": an_instance()}
+    pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
+    evicting = Evicting(pods, notices, Turns(world.now, world.pause), world.now)
+    return Stage(
+        world,
+        pods,
+        cloud,
+        Draining(lookups, evicting, cloud, world.now, world.pause),
+        Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
+    )
+
+
+async def test_an_empty_node_is_drained_after_five_seconds(stage: Stage) -> None:
+    """T-17, B-24."""
+    assert await stage.run() == DrainOutcome(message="drained")
+    assert 1005.0 <= stage.world.clock <= 1006.0
+
+
+async def test_a_restart_does_not_begin_the_five_seconds_anew(stage: Stage) -> None:
+    """D-11: they count from the condition."""
+    stage.world.clock = 1004.5
+
+    await stage.run()
+
+    assert stage.world.clock <= 1006.0
+
+
+async def test_a_node_without_a_claim_waits_for_nothing(stage: Stage) -> None:
+    """T-10."""
+    await stage.run(claim=ClaimRef(name="", uid=""))
+
+    assert stage.world.clock == START
+
+
+async def test_pods_are_evicted_by_tiers(stage: Stage) -> None:
+    """T-15, T-25, B-13, I4: the next tier is asked when the one before has gone."""
+    stage.holds(a_pod("agent", owners=(DAEMON,)), a_pod("web-2"), a_pod("web-1"), a_pod("dns", priority=2 * 10**9))
+
+    await stage.run()
+
+    assert stage.evictions() == ["web-1", "web-2", "agent", "dns"]
+    assert {n.message for n in stage.world.notices if n.reason == "Evicted"} == {"Evicted pod: Drifted"}
+
+
+async def test_a_pod_that_the_cache_has_not_shown_yet_is_not_forgotten(stage: Stage) -> None:
+    """The live look before "drained"."""
+    stage.holds(a_pod("late"))
+    stage.world.hidden.add("late")
+
+    await stage.run()
+
+    assert (stage.evictions(), stage.world.pods) == (["late"], {})
+
+
+async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) -> None:
+    """T-18."""
+    stage.world.at(1003.0, lambda: stage.holds(a_pod("late")))
+
+    await stage.run()
+
+    assert stage.evictions() == ["late"]
+
+
+async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage: Stage) -> None:
+    """T-26, B-12, B-31: 100 ms doubling to 10 s; the node is told why."""
+    stage.holds(a_pod())
+    stage.pods.answers["uid-web-1"] = "blocked"
+    stage.world.at(1060.0, lambda: stage.pods.answers.clear())
+
+    await stage.run()
+
+    assert len(stage.evictions()) == 13
+    messages = {n.message for n in stage.world.notices if n.reason == "FailedDraining"}
+    assert messages == {
+        "Failed to drain node, evicting pod apps/web-1 violates a PDB",
+        "Failed to drain node, 1 pod is waiting to be evicted",  # accepted, and not gone yet
+    }
+
+
+async def test_several_pdbs_are_told_apart_from_one_that_blocks(stage: Stage) -> None:
+    """T-26, B-31."""
+    stage.holds(a_pod())
+    stage.pods.answers["uid-web-1"] = "unsupported"
+    stage.world.at(1020.0, lambda: stage.pods.answers.clear())
+
+    await stage.run()
+
+    assert any("more than one PDB" in n.message for n in stage.world.notices if n.reason == "FailedDraining")
+
+
+@pytest.mark.parametrize("answer", ["gone", "replaced"])
+async def test_a_pod_that_is_gone_or_replaced_is_no_failure_and_no_event(stage: Stage, answer: str) -> None:
+    """T-26, B-29."""
+    pod = a_pod()
+    stage.holds(pod)
+    stage.pods.answers[pod.uid] = answer  # type: ignore[assignment]
+    stage.world.at(1001.5, lambda: stage.world.kill(pod))
+
+    await stage.run()
+
+    assert stage.world.said() == set()
+
+
+async def test_a_request_that_fails_is_tried_again(stage: Stage) -> None:
+    stage.holds(a_pod())
+    stage.pods.fails["uid-web-1"] = Unreachable("Pod/web-1", "no answer")
+    stage.world.at(1003.0, lambda: stage.pods.fails.clear())
+
+    assert (await stage.run()).message == "drained"
+
+
+async def test_a_protected_pod_holds_the_node_until_its_annotation_goes(stage: Stage) -> None:
+    """T-24, B-120."""
+    pod = a_pod(do_not_disrupt="true")
+    stage.holds(pod)
+    stage.world.at(2000.0, lambda: stage.holds(replace(pod, do_not_disrupt=None)))
+
+    await stage.run()
+
+    assert (stage.evictions(), stage.world.clock > 2000.0) == (["web-1"], True)
+
+
+async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> None:
+    """T-24, V-9, B-118."""
+    stage.holds(a_pod(do_not_disrupt="1d"))
+
+    await stage.run()
+
+    assert "InvalidDoNotDisruptAnnotation" in stage.world.said()
+    assert stage.world.clock < 1010.0
+
+
+async def test_a_blocked_pod_is_forced_when_its_grace_no_longer_fits(stage: Stage) -> None:
+    """T-14, T-27, B-34, V-2: a grace of 30 s before a deadline at 1300."""
+    stage.holds(a_pod(do_not_disrupt="true", grace_seconds=30))
+
+    await stage.run(deadline=1300.0)
+
+    (first, *_) = stage.forced()
+    assert first[0] == "web-1"
+    assert 28 <= first[1] <= 29
+    assert "granted" in next(n.message for n in stage.world.notices if n.reason == "Disrupted")
+    assert stage.world.clock <= 1302.0
+
+
+async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage) -> None:
+    """I7, G-15: a repair writes a deadline on a claim that is leaving already."""
+    claim = stage.world.claims["pool-1"]
+    stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: "1970-01-01T00:17:00Z"}))  # 1020
+    stage.holds(a_pod(do_not_disrupt="true", grace_seconds=10))
+
+    await stage.run(deadline=5000.0)
+
+    assert stage.world.clock < 1025.0
+    assert "TerminationGracePeriodExpiring" in stage.world.said()
+
+
+async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stage: Stage) -> None:
+    """T-6."""
+    claim = stage.world.claims["pool-1"]
+    stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: "soon"}))
+
+    assert (await stage.run()).message == "drained"
+    assert "InvalidTerminationTimestamp" in stage.world.said()
+
+
+async def test_an_instance_that_goes_during_the_drain_ends_it(stage: Stage) -> None:
+    """T-5, B-16: the node is silent and the cloud knows of no instance."""
+    stage.holds(a_pod(do_not_disrupt="true"))
+    silent = replace(stage.world.nodes["node-1"], conditions=(Condition(type=names.READY, status="Unknown"),))
+    stage.world.at(1030.0, lambda: stage.world.put(silent))
+    stage.world.at(1060.0, lambda: stage.world.instances.clear())
+
+    outcome = await stage.run()
+
+    assert outcome == DrainOutcome(message="the instance is gone", instance_gone=True)
+    assert 1060.0 <= stage.world.clock <= 1072.0
+
+
+async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
+    """Its finalizer was taken off by hand."""
+    stage.holds(a_pod(do_not_disrupt="true"))
+    stage.world.at(1030.0, lambda: stage.world.nodes.clear())
+
+    assert (await stage.run()).message == "the node is gone"
+
+
+async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: Stage) -> None:
+    """The API server may have counted it against the PDB already."""
+    began, go, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(pod: Pod) -> Eviction:
+        began.set()
+        await go.wait()
+        done.set()
+        return Eviction(outcome="evicted", code=201)
+
+    stage.pods.evict = slow  # type: ignore[method-assign]
+    stage.holds(a_pod())
+    drain = asyncio.create_task(stage.run())
+    await began.wait()
+
+    drain.cancel()
+    await asyncio.sleep(0)
+    assert not drain.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await drain
+
+    assert done.is_set()
+    assert "Evicted" in stage.world.said()
+
+
+async def test_pools_take_turns(stage: Stage) -> None:
+    """One pool with many callers does not hold up another with one."""
+    clock = World()
+    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    order: list[str] = []
+
+    async def ask(group: str) -> None:
+        await turns.take(group)
+        order.append(group)
+
+    await asyncio.gather(*[ask("big") for _ in range(5)], ask("small"))
+
+    assert order.index("small") <= 1
+    assert clock.clock - 1000.0 == pytest.approx(5.0)  # six turns, the first from the burst
+
+
+async def test_a_caller_that_gives_up_does_not_use_a_turn(stage: Stage) -> None:
+    clock = World()
+    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    first, second = asyncio.create_task(turns.take("a")), asyncio.create_task(turns.take("a"))
+    second.cancel()
+
+    await first
+    await asyncio.wait_for(turns.take("a"), timeout=5)
+
+    assert clock.clock - 1000.0 == pytest.approx(1.0)
+
+
+def attached(volume: str = "pv-1") -> VolumeAttachment:
+    return VolumeAttachment(name=f"attachment-{volume}", node_name="node-1", volume_name=volume)
+
+
+def conditions(world: World) -> dict[str, tuple[str, str]]:
+    wanted = (names.DRAINED, names.VOLUMES_DETACHED)
+    return {c.type: (c.status, c.reason) for c in world.claims["pool-1"].conditions if c.type in wanted}
+
+
+async def test_without_volumes_drained_and_detached_are_written_at_once(stage: Stage) -> None:
+    """T-18, T-32: one request."""
+    await stage.detach.await_detached(DEPARTURE)
+
+    assert conditions(stage.world) == {
+        "Drained": ("True", "Drained"),
+        "VolumesDetached": ("True", "VolumesDetached"),
+    }
+    assert stage.world.ledger.count("patch status pool-1") == 1
+
+
+async def test_an_attached_volume_is_waited_for(stage: Stage) -> None:
+    """T-33, B-25, V-4."""
+    stage.world.attachments["a"] = attached()
+    seen: list[dict[str, tuple[str, str]]] = []
+    stage.world.at(1020.0, lambda: seen.append(conditions(stage.world)))
+    stage.world.at(1030.0, lambda: stage.world.attachments.clear())
+
+    await stage.detach.await_detached(DEPARTURE)
+
+    assert seen == [{"Drained": ("True", "Drained"), "VolumesDetached": ("Unknown", "AwaitingVolumeDetachment")}]
+    assert conditions(stage.world)["VolumesDetached"] == ("True", "VolumesDetached")
+    assert "AwaitingVolumeDetachment" in stage.world.said()
+
+
+async def test_the_deadline_ends_the_wait_for_volumes(stage: Stage) -> None:
+    """T-34, B-27."""
+    stage.world.attachments["a"] = attached()
+
+    outcome = await stage.detach.await_detached(replace(DEPARTURE, deadline=1100.0))
+
+    assert "attachment-pv-1" in outcome.message
+    assert 1100.0 < stage.world.clock < 1102.0
+    assert conditions(stage.world)["VolumesDetached"] == ("False", "TerminationGracePeriodElapsed")
+
+
+async def test_a_node_that_is_gone_holds_no_volumes(stage: Stage) -> None:
+    stage.world.attachments["a"] = attached()
+    stage.world.nodes.clear()
+
+    assert (await stage.detach.await_detached(DEPARTURE)).message == "volumes are off"

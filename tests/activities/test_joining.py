@@ -1,0 +1,223 @@
+"""await_registered and await_initialized: a bought instance becomes a node that takes pods (L-20 to L-43)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from activities.joining import Joining
+from core.model import names
+from core.model.nodes import Condition, NodeClaim
+from core.model.steps import ClaimRef, JoinOutcome
+from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
+from tests.core.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+NOT_READY = (Condition(type=names.READY, status="False"),)
+
+
+def a_launched_claim() -> NodeClaim:
+    return a_claim(
+        provider_id="aws:///zone/i-1",
+        conditions=(
+            is_now(names.LAUNCHED),
+            is_now(names.REGISTERED_CONDITION, "Unknown", reason="NodeNotFound"),
+            is_now(names.INITIALIZED_CONDITION, "Unknown"),
+        ),
+    )
+
+
+def a_registered_claim() -> NodeClaim:
+    conditions = [c for c in a_joined_claim().conditions if c.type in (names.LAUNCHED, names.REGISTERED_CONDITION)]
+    return a_joined_claim(conditions=(*conditions, is_now(names.INITIALIZED_CONDITION, "Unknown")))
+
+
+@dataclass(slots=True)
+class Stage:
+    world: World
+    step: Joining
+
+    async def register(self) -> JoinOutcome:
+        return await self.step.await_registered(REF)
+
+    async def initialize(self) -> JoinOutcome:
+        return await self.step.await_initialized(REF)
+
+    def status_of(self, kind: str) -> tuple[str, str]:
+        condition = self.world.claims["pool-1"].condition(kind)
+        assert condition is not None
+        return condition.status, condition.reason
+
+    def writes(self) -> list[str]:
+        return [line for line in self.world.ledger if line.startswith(("patch", "delete"))]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    world = World(clock=1010.0)
+    return Stage(world, Joining(FakeLookups(world), FakeClaims(world), FakeNodes(world), world.now, world.pause))
+
+
+async def test_a_node_that_appears_is_registered(stage: Stage) -> None:
+    """L-23 to L-27, B-53, B-54."""
+    stage.world.put(a_launched_claim())
+    stage.world.at(1013.0, lambda: stage.world.put(a_node()))
+
+    outcome = await stage.register()
+
+    node, claim = stage.world.nodes["node-1"], stage.world.claims["pool-1"]
+    assert (outcome.kind, outcome.node, claim.node_name) == ("done", "node-1", "node-1")
+    assert node.labels[names.REGISTERED] == "true"
+    assert UNREGISTERED not in node.taints
+    assert names.TERMINATION_FINALIZER in node.finalizers
+    assert [owner.uid for owner in node.owners] == [claim.uid]
+    assert stage.status_of(names.REGISTERED_CONDITION) == ("True", "Registered")
+    assert {write.version for write in outcome.writes} == {int(node.resource_version), int(claim.resource_version)}
+
+
+async def test_registration_costs_one_write_to_each_object(stage: Stage) -> None:
+    stage.world.put(a_launched_claim(), a_node())
+
+    await stage.register()
+
+    assert stage.writes() == ["patch node node-1", "patch status pool-1"]
+
+
+async def test_a_registration_that_was_half_done_is_finished(stage: Stage) -> None:
+    """D-5: the node was written, the claim was not."""
+    stage.world.put(a_launched_claim(), a_node())
+    await stage.register()
+    before = stage.world.nodes["node-1"]
+    stage.world.put(a_launched_claim())
+
+    outcome = await stage.register()
+
+    assert (outcome.kind, stage.world.nodes["node-1"]) == ("done", before)
+
+
+async def test_a_node_that_came_without_its_taint_is_registered_and_told_of(stage: Stage) -> None:
+    """L-22, B-55."""
+    stage.world.put(a_launched_claim(), a_node(taints=()))
+
+    outcome = await stage.register()
+
+    assert (outcome.kind, outcome.message) == ("done", "the node came without the unregistered taint")
+
+
+async def test_two_nodes_of_one_instance_are_never_registered(stage: Stage) -> None:
+    """L-21: terminal, also where one of them goes; the time limit ends it."""
+    stage.world.put(a_launched_claim(), a_node("node-1"), a_node("node-2"))
+    stage.world.at(1100.0, lambda: stage.world.nodes.clear())
+    stage.world.at(1101.0, lambda: stage.world.put(a_node("node-1")))
+
+    outcome = await stage.register()
+
+    assert outcome.kind == "timed_out"
+    assert stage.status_of(names.REGISTERED_CONDITION) == ("False", "MultipleNodesFound")
+    assert UNREGISTERED in stage.world.nodes["node-1"].taints
+
+
+async def test_without_a_node_the_wait_ends_fifteen_minutes_after_the_creation(stage: Stage) -> None:
+    """L-43, B-64."""
+    stage.world.put(a_launched_claim())
+
+    outcome = await stage.register()
+
+    assert outcome.kind == "timed_out"
+    assert 1900.0 <= stage.world.clock < 1901.1
+
+
+@pytest.mark.parametrize("kind", ["register", "initialize"])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda world: world.put(replace(world.claims["pool-1"], deleting_since=1012.0)), "deleting"),
+        (lambda world: world.claims.clear(), "gone"),
+        (lambda world: world.put(replace(world.claims["pool-1"], uid="another")), "gone"),
+    ],
+)
+async def test_a_wait_ends_with_its_claim(
+    stage: Stage, kind: str, change: Callable[[World], None], expected: str
+) -> None:
+    """LaunchNode learns of a deletion from here."""
+    stage.world.put(a_launched_claim() if kind == "register" else a_registered_claim())
+    stage.world.at(1012.0, lambda: change(stage.world))
+
+    outcome = await (stage.register() if kind == "register" else stage.initialize())
+
+    assert outcome.kind == expected
+
+
+async def test_a_cache_that_lags_does_not_make_the_claim_gone(stage: Stage) -> None:
+    stage.world.put(a_launched_claim(), a_node())
+    stage.world.hidden.add("pool-1")
+
+    assert (await stage.register()).kind == "done"
+
+
+async def test_a_node_that_is_ready_is_initialised(stage: Stage) -> None:
+    """L-38: and the claim is Ready."""
+    stage.world.put(a_registered_claim(), a_joined_node(labels={}))
+
+    outcome = await stage.initialize()
+
+    assert (outcome.kind, outcome.node) == ("done", "node-1")
+    assert stage.world.nodes["node-1"].labels == {names.INITIALIZED: "true"}
+    assert stage.status_of(names.INITIALIZED_CONDITION) == ("True", "Initialized")
+    assert stage.status_of(names.READY) == ("True", "Ready")
+    assert stage.writes() == ["patch node node-1", "patch status pool-1"]
+
+
+async def test_what_is_missing_for_a_moment_is_not_written(stage: Stage) -> None:
+    """A start passes through several reasons; writing each costs requests and meets other writers."""
+    stage.world.put(a_registered_claim(), a_joined_node(conditions=NOT_READY))
+    stage.world.at(1012.0, lambda: stage.world.put(a_joined_node()))
+
+    await stage.initialize()
+
+    assert stage.writes() == ["patch status pool-1"]
+
+
+async def test_what_is_missing_for_long_is_written_once(stage: Stage) -> None:
+    """L-32."""
+    stage.world.put(a_registered_claim(), a_joined_node(conditions=NOT_READY))
+    seen: list[tuple[str, str]] = []
+    stage.world.at(1100.0, lambda: seen.append(stage.status_of(names.INITIALIZED_CONDITION)))
+    stage.world.at(1200.0, lambda: stage.world.put(a_joined_node()))
+
+    outcome = await stage.initialize()
+
+    assert (outcome.kind, seen) == ("done", [("Unknown", "NodeNotReady")])
+    assert stage.writes() == ["patch status pool-1", "patch status pool-1"]
+
+
+async def test_initialization_has_no_time_limit(stage: Stage) -> None:
+    """L-39."""
+    stage.world.put(a_registered_claim(), a_joined_node(conditions=NOT_READY))
+    stage.world.at(90000.0, lambda: stage.world.put(a_joined_node()))
+
+    assert (await stage.initialize()).kind == "done"
+
+
+async def test_an_initialised_claim_is_done_at_once(stage: Stage) -> None:
+    """L-30: sticky, whatever the node says now."""
+    stage.world.put(a_joined_claim(), a_joined_node(conditions=NOT_READY))
+
+    assert await stage.initialize() == JoinOutcome(kind="done", node="node-1")
+
+
+async def test_a_kubelet_that_writes_at_the_same_moment_costs_no_try(stage: Stage) -> None:
+    stage.world.put(a_launched_claim(), a_node())
+    read = stage.step.nodes.read
+
+    async def raced(name: str) -> object:
+        found = await read(name)
+        if "conflict node-1" not in stage.world.ledger and len(stage.world.ledger) < 4:
+            stage.world.put(replace(stage.world.nodes[name], annotations={"kubelet": "wrote"}))
+        return found
+
+    stage.step.nodes.read = raced  # type: ignore[method-assign, assignment]
+
+    assert (await stage.register()).kind == "done"
+    assert "conflict node-1" in stage.world.ledger
+    assert stage.world.nodes["node-1"].annotations == {"kubelet": "wrote"}

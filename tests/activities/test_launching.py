@@ -1,0 +1,313 @@
+"""launch_instance: one claim, one instance, whatever breaks (L-10 to L-14, L-41, D-1, D-3)."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from activities.launching import Launching
+from core.lifecycle.launch_requests import LaunchRequest, frozen_request
+from core.model import names
+from core.model.nodes import NodeClaim
+from core.model.steps import ClaimRef, LaunchOutcome
+from ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
+from ports.failures import Conflict, Forbidden, Retryable, Throttled, Unreachable
+from ports.objects import MetadataChange
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeNotices, World
+from tests.core.lifecycle.objects import a_claim, a_joined_claim
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+
+
+@dataclass(slots=True)
+class Stage:
+    """A world with one new claim, and the step."""
+
+    world: World
+    cloud: FakeCloud
+    step: Launching
+
+    async def launch(self) -> LaunchOutcome:
+        return await self.step.launch_instance(REF)
+
+    def bought(self) -> int:
+        return sum(line.startswith("bought") for line in self.world.ledger)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    world = World()
+    world.put(a_claim())
+    cloud = FakeCloud(world)
+    return Stage(world, cloud, Launching(FakeClaims(world), cloud, FakeNotices(world), world.now))
+
+
+async def test_a_launch_writes_down_what_was_bought(stage: Stage) -> None:
+    """L-12, L-13, B-50."""
+    outcome = await stage.launch()
+
+    claim = stage.world.claims["pool-1"]
+    (instance,) = stage.world.instances.values()
+    assert (outcome.kind, outcome.provider_id, claim.provider_id) == (
+        "launched",
+        claim.provider_id,
+        instance.provider_id,
+    )
+    assert (claim.image_id, claim.capacity, claim.allocatable) == ("ami-1", stage.cloud.size, stage.cloud.size)
+    assert claim.labels["node.kubernetes.io/instance-type"] == "m5.xlarge"
+    assert claim.is_true(names.LAUNCHED)
+    registered = claim.condition(names.REGISTERED_CONDITION)
+    assert registered is not None
+    assert (registered.status, registered.reason) == ("Unknown", "NodeNotFound")
+    assert [write.version for write in outcome.writes] == [int(claim.resource_version)]
+
+
+async def test_a_launch_costs_four_requests_to_the_api_server(stage: Stage) -> None:
+    """Read, freeze, labels, status."""
+    await stage.launch()
+
+    lines = [
+        line.split()[0] + " " + line.split()[1] for line in stage.world.ledger if " claim" in line or " status" in line
+    ]
+    assert lines == ["get claim", "patch claim", "patch claim", "patch status"]
+
+
+async def test_the_request_is_frozen_and_the_finalizer_set_before_the_call(stage: Stage) -> None:
+    """L-7, D-4: no instance exists for a claim that never had the finalizer."""
+    stage.world.put(a_claim(finalizers=()))
+    stage.cloud.before = Unreachable("ec2:CreateFleet", "no answer")
+
+    with pytest.raises(Retryable):
+        await stage.launch()
+
+    claim = stage.world.claims["pool-1"]
+    assert names.TERMINATION_FINALIZER in claim.finalizers
+    assert frozen_request(claim).request.startswith("request-")
+
+
+async def test_a_lost_answer_buys_nothing_twice(stage: Stage) -> None:
+    """D-1: the same token again, even while the look-up by tag lags."""
+    stage.cloud.blind = True
+    stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
+    with pytest.raises(Retryable):
+        await stage.launch()
+    stage.cloud.after = None
+
+    outcome = await stage.launch()
+
+    assert (outcome.kind, stage.bought()) == ("launched", 1)
+
+
+async def test_an_instance_that_carries_the_claims_uid_is_adopted(stage: Stage) -> None:
+    """D-1: without asking the cloud to launch again."""
+    stage.cloud.after = Unreachable("ec2:CreateFleet", "the worker died")
+    with pytest.raises(Retryable):
+        await stage.launch()
+    launches = sum(line.startswith("launch") for line in stage.world.ledger)
+
+    outcome = await stage.launch()
+
+    assert outcome.kind == "launched"
+    assert sum(line.startswith("launch") for line in stage.world.ledger) == launches
+
+
+async def test_an_instance_is_adopted_although_the_launch_is_overdue(stage: Stage) -> None:
+    stage.cloud.after = Unreachable("ec2:CreateFleet", "the worker died")
+    with pytest.raises(Retryable):
+        await stage.launch()
+    stage.world.clock += 3600
+
+    assert (await stage.launch()).kind == "launched"
+
+
+async def test_an_instance_that_somebody_ended_is_not_taken_for_the_claims(stage: Stage) -> None:
+    """The cloud gives back what a token bought, also once it has ended: another generation is asked for."""
+    stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
+    with pytest.raises(Retryable):
+        await stage.launch()
+    stage.cloud.after = None
+    (dead,) = stage.world.instances.values()
+    stage.world.instances = {dead.provider_id: replace(dead, state="terminating")}
+
+    with pytest.raises(Retryable, match="InstanceEnded"):
+        await stage.launch()
+    outcome = await stage.launch()
+
+    assert (outcome.kind, outcome.provider_id != dead.provider_id) == ("launched", True)
+
+
+async def test_no_capacity_is_an_outcome_and_told(stage: Stage) -> None:
+    """L-12, B-51, V-6."""
+    stage.cloud.answer = NoCapacity(message="nothing to be had")
+
+    outcome = await stage.launch()
+
+    assert outcome == LaunchOutcome(kind="no_capacity", message="nothing to be had")
+    (notice,) = stage.world.notices
+    assert (notice.reason, notice.message) == (
+        "InsufficientCapacityError",
+        "NodeClaim pool-1 event: nothing to be had",
+    )
+
+
+async def test_a_class_that_is_not_ready_is_an_outcome_without_a_notice(stage: Stage) -> None:
+    """L-12, B-51."""
+    stage.cloud.prepared = ClassNotReady(message="no such class")
+
+    assert await stage.launch() == LaunchOutcome(kind="class_not_ready", message="no such class")
+    assert stage.world.notices == []
+
+
+async def test_a_refusal_is_told_by_the_claim_and_tried_again_under_another_token(stage: Stage) -> None:
+    """L-12, B-52: known to have made nothing, so the next try may ask for something else."""
+    stage.cloud.answer = LaunchRefused(reason="BadImage", message="no such image")
+
+    with pytest.raises(Retryable, match="BadImage"):
+        await stage.launch()
+
+    claim = stage.world.claims["pool-1"]
+    launched = claim.condition(names.LAUNCHED)
+    assert launched is not None
+    assert (launched.status, launched.reason, launched.message) == ("Unknown", "BadImage", "no such image")
+    assert frozen_request(claim) == LaunchRequest(generation=2)
+    stage.cloud.answer = None
+    assert (await stage.launch()).kind == "launched"
+
+
+@pytest.mark.parametrize(
+    "failure", [Throttled("ec2:CreateFleet", "slow down", 7.0), Forbidden("ec2:CreateFleet", "no")]
+)
+async def test_any_other_failure_is_told_by_the_claim_and_tried_again(stage: Stage, failure: Exception) -> None:
+    """L-12: rights are given outside, and the launch deadline bounds the tries (L-41)."""
+    assert isinstance(failure, (Throttled, Forbidden))
+    stage.cloud.before = failure
+
+    with pytest.raises(Retryable) as caught:
+        await stage.launch()
+
+    launched = stage.world.claims["pool-1"].condition(names.LAUNCHED)
+    assert launched is not None
+    assert (launched.status, launched.reason) == ("Unknown", "LaunchFailed")
+    assert caught.value.after == getattr(failure, "after", None)
+
+
+async def test_a_long_message_is_cut(stage: Stage) -> None:
+    """L-12: 300 bytes and three dots."""
+    stage.cloud.answer = NoCapacity(message="é" * 200)
+
+    outcome = await stage.launch()
+
+    assert outcome.message == "é" * 150 + "..."
+
+
+async def test_a_launch_that_is_overdue_ends(stage: Stage) -> None:
+    """L-41, B-65."""
+    stage.world.clock = 1300.0
+
+    outcome = await stage.launch()
+
+    assert (outcome.kind, stage.bought()) == ("timed_out", 0)
+
+
+async def test_a_claim_that_is_gone_or_another_is_gone(stage: Stage) -> None:
+    assert (await stage.step.launch_instance(replace(REF, uid="another"))).kind == "gone"
+    assert (await stage.step.launch_instance(replace(REF, name="another"))).kind == "gone"
+    assert stage.bought() == 0
+
+
+async def test_a_deleted_claim_is_not_launched(stage: Stage) -> None:
+    stage.world.put(a_claim(deleting_since=999.0))
+
+    assert (await stage.launch()).kind == "deleting"
+    assert stage.bought() == 0
+
+
+async def test_a_launched_claim_is_left_as_it_is(stage: Stage) -> None:
+    """L-10."""
+    stage.world.put(a_joined_claim())
+
+    assert await stage.launch() == LaunchOutcome(kind="launched", provider_id="aws:///zone/i-1")
+
+
+async def test_a_claim_with_an_instance_and_no_condition_gets_its_condition(stage: Stage) -> None:
+    """D-2: half of the record is not the record."""
+    await stage.launch()
+    stage.world.put(replace(stage.world.claims["pool-1"], conditions=()))
+
+    outcome = await stage.launch()
+
+    assert (outcome.kind, stage.bought()) == ("launched", 1)
+    assert stage.world.claims["pool-1"].is_true(names.LAUNCHED)
+
+
+async def test_what_was_bought_is_written_down_although_the_claim_was_deleted_meanwhile(stage: Stage) -> None:
+    """D-3: the termination must find it."""
+    stage.cloud.during = lambda: stage.world.put(replace(stage.world.claims["pool-1"], deleting_since=1001.0))
+
+    outcome = await stage.launch()
+
+    (instance,) = stage.world.instances.values()
+    assert (outcome.kind, stage.world.claims["pool-1"].provider_id) == ("deleting", instance.provider_id)
+
+
+async def test_what_was_bought_for_a_claim_that_vanished_is_terminated(stage: Stage) -> None:
+    """D-3: somebody took the finalizer off by hand."""
+    stage.cloud.during = stage.world.claims.clear
+
+    outcome = await stage.launch()
+
+    assert (outcome.kind, stage.world.instances) == ("gone", {})
+
+
+async def test_another_attempt_that_has_frozen_a_request_goes_first(stage: Stage) -> None:
+    """A slow attempt that is still alive must not be overtaken by another request under the same token."""
+    step, world = stage.step, stage.world
+    prepare = stage.cloud.prepare
+
+    async def overtaken(claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        annotations = {names.LAUNCH_REQUEST: '{"generation":1,"request":"theirs"}'}
+        world.put(replace(world.claims["pool-1"], annotations=annotations))
+        return await prepare(world.claims["pool-1"])
+
+    stage.cloud.prepare = overtaken  # type: ignore[method-assign]
+    with pytest.raises(Retryable):
+        await step.launch_instance(REF)
+
+    assert stage.bought() == 0
+    assert frozen_request(world.claims["pool-1"]).request == "theirs"
+
+
+async def test_a_conflict_with_another_writer_costs_no_try(stage: Stage) -> None:
+    """Labels written by somebody else between our read and our write."""
+    stage.cloud.during = lambda: stage.world.put(
+        replace(stage.world.claims["pool-1"], labels={**stage.world.claims["pool-1"].labels, "by": "another"})
+    )
+
+    outcome = await stage.launch()
+
+    assert outcome.kind == "launched"
+    assert stage.world.claims["pool-1"].labels["by"] == "another"
+    assert "conflict pool-1" in stage.world.ledger
+
+
+async def test_a_request_that_cannot_be_read_is_told_and_never_guessed(stage: Stage) -> None:
+    stage.world.put(a_claim(annotations={names.LAUNCH_REQUEST: "{"}))
+
+    with pytest.raises(Retryable, match="LaunchRequestUnreadable"):
+        await stage.launch()
+
+    assert stage.bought() == 0
+    stage.world.clock = 1300.0
+    assert (await stage.launch()).kind == "timed_out"
+
+
+async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
+    """Five conflicts in a row: the API server is given a pause."""
+
+    class Busy(FakeClaims):
+        async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+            raise Conflict("NodeClaim/pool-1", "modified")
+
+    step = Launching(Busy(stage.world), stage.cloud, FakeNotices(stage.world), stage.world.now)
+
+    with pytest.raises(Conflict):
+        await step.launch_instance(REF)

@@ -1,0 +1,70 @@
+"""Manifests as a user would write them: valid by default, and a way to change one place.
+
+Used by the tests of the models and by tests/cluster/test_crds.py, which puts the same objects before the real API
+server.
+"""
+
+import copy
+from typing import Any
+
+Manifest = dict[str, Any]
+REMOVED = object()
+
+
+def a_pool() -> Manifest:
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"nodeClassRef": a_class_reference(), "requirements": []}}},
+    }
+
+
+def a_claim() -> Manifest:
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "default"},
+        "spec": {"nodeClassRef": a_class_reference(), "requirements": []},
+    }
+
+
+def an_overlay() -> Manifest:
+    return {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "NodeOverlay",
+        "metadata": {"name": "default"},
+        "spec": {"requirements": []},
+    }
+
+
+def a_node_class() -> Manifest:
+    return {
+        "apiVersion": "karpenter.k8s.aws/v1",
+        "kind": "EC2NodeClass",
+        "metadata": {"name": "default"},
+        "spec": {
+            "role": "nodes",
+            "amiSelectorTerms": [{"alias": "al2023@latest"}],
+            "subnetSelectorTerms": [{"tags": {"discovery": "here"}}],
+            "securityGroupSelectorTerms": [{"tags": {"discovery": "here"}}],
+        },
+    }
+
+
+def a_class_reference() -> Manifest:
+    return {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+
+
+def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
+    """A copy with one place changed (`spec.weight`); what is missing on the way is made; `REMOVED` takes it out."""
+    result = copy.deepcopy(manifest)
+    *way, last = path.split(".")
+    place = result
+    for step in way:
+        place = place.setdefault(step, {})
+    if value is REMOVED:
+        del place[last]
+    else:
+        place[last] = value
+    return result

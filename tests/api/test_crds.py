@@ -1,0 +1,91 @@
+"""deploy/crds is what the models say (A-1, A-2, W-1)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from api import crds
+from api.kinds import KINDS
+from api.structural_schema import structural_schema
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
+
+
+def test_deploy_crds_is_what_the_models_say() -> None:
+    stored = {path.name: path.read_text() for path in FOLDER.iterdir()}
+
+    assert stored == crds.files(), "run `make crds`"
+
+
+def test_writing_twice_writes_the_same(tmp_path: Path) -> None:
+    crds.write(tmp_path)
+    first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    crds.write(tmp_path)
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == first
+
+
+def _by_kind() -> dict[str, Any]:
+    return {kind.kind: crds.crd(kind) for kind in KINDS}
+
+
+def test_every_kind_is_cluster_wide_in_the_category_karpenter_and_has_a_status() -> None:
+    for crd in _by_kind().values():
+        (version,) = crd["spec"]["versions"]
+        assert crd["spec"]["scope"] == "Cluster"
+        assert crd["spec"]["names"]["categories"] == ["karpenter"]
+        assert version["subresources"]["status"] == {}
+
+
+def test_only_node_pools_can_be_scaled() -> None:
+    scales = {kind: crd["spec"]["versions"][0]["subresources"].get("scale") for kind, crd in _by_kind().items()}
+
+    assert scales == {
+        "NodePool": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.nodes"},
+        "NodeClaim": None,
+        "NodeOverlay": None,
+        "EC2NodeClass": None,
+    }
+
+
+def test_kubectl_shows_the_columns_that_people_know() -> None:
+    shown = {}
+    for kind, crd in _by_kind().items():
+        columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
+        always = [column["name"] for column in columns if "priority" not in column]
+        wide = [column["name"] for column in columns if column.get("priority") == 1]
+        shown[kind] = (always, wide)
+
+    assert shown == {
+        "NodePool": (["NodeClass", "Nodes", "Ready", "Age"], ["Weight", "CPU", "Memory"]),
+        "NodeClaim": (
+            ["Type", "Capacity", "Zone", "Node", "Ready", "Age"],
+            ["ImageID", "ID", "NodePool", "NodeClass", "Drifted"],
+        ),
+        "NodeOverlay": (["Ready", "Age"], ["Weight"]),
+        "EC2NodeClass": (["Ready", "Age"], ["Role"]),
+    }
+
+
+def test_short_names() -> None:
+    short = {kind: crd["spec"]["names"].get("shortNames") for kind, crd in _by_kind().items()}
+
+    assert short == {
+        "NodePool": None,
+        "NodeClaim": None,
+        "NodeOverlay": ["overlays"],
+        "EC2NodeClass": ["ec2nc", "ec2ncs"],
+    }
+
+
+def test_a_keyword_without_a_place_in_a_structural_schema_is_an_error() -> None:
+    class Odd(BaseModel):
+        apart: dict[str, Any]
+        ratio: float = 0.5
+
+        model_config = {"json_schema_extra": {"patternProperties": {}}}
+
+    with pytest.raises(ValueError, match="patternProperties"):
+        structural_schema(Odd)

@@ -1,0 +1,104 @@
+"""What is filled in where a manifest says nothing, and what is dropped (A-6 to A-8, A-13, W-18, W-23; B-111)."""
+
+from typing import Any
+
+import pytest
+
+from api.ec2_node_class import EC2NodeClass
+from api.node_claim import NodeClaim
+from api.node_pool import NodePool
+from api.validation import parse
+from tests.api.manifests import a_claim, a_node_class, a_pool, changed
+
+USUAL_DISRUPTION = {
+    "consolidateAfter": "0s",
+    "consolidationPolicy": "WhenEmptyOrUnderutilized",
+    "budgets": [{"nodes": "10%"}],
+}
+USUAL_OPTIONS = {
+    "httpEndpoint": "enabled",
+    "httpProtocolIPv6": "disabled",
+    "httpPutResponseHopLimit": 1,
+    "httpTokens": "required",
+}
+
+
+def _disruption(given: Any) -> Any:
+    pool = parse(NodePool, changed(a_pool(), "spec.disruption", given))
+    return pool.as_object()["spec"]["disruption"]
+
+
+def test_a_pool_without_disruption_gets_all_its_defaults() -> None:
+    pool = parse(NodePool, a_pool())
+
+    assert pool.as_object()["spec"]["disruption"] == USUAL_DISRUPTION
+
+
+@pytest.mark.parametrize("given", [{}, None, {"consolidateAfter": None, "budgets": None}], ids=str)
+def test_an_empty_or_null_disruption_gets_the_same_defaults(given: Any) -> None:
+    assert _disruption(given) == USUAL_DISRUPTION
+
+
+def test_an_empty_list_of_budgets_stays_empty() -> None:
+    assert _disruption({"budgets": []}) == {**USUAL_DISRUPTION, "budgets": []}
+
+
+def test_a_budget_without_nodes_allows_ten_percent() -> None:
+    assert _disruption({"budgets": [{"reasons": ["Empty"]}]})["budgets"] == [{"nodes": "10%", "reasons": ["Empty"]}]
+
+
+def test_pools_and_claims_expire_after_thirty_days() -> None:
+    pool = parse(NodePool, a_pool())
+    claim = parse(NodeClaim, a_claim())
+
+    assert (pool.spec.template.spec.expire_after, claim.spec.expire_after) == ("720h", "720h")
+
+
+@pytest.mark.parametrize("given", [None, {}, {"httpTokens": None}], ids=str)
+def test_metadata_options_are_filled_in_field_by_field(given: Any) -> None:
+    node_class = parse(EC2NodeClass, changed(a_node_class(), "spec.metadataOptions", given))
+
+    assert node_class.as_object()["spec"]["metadataOptions"] == USUAL_OPTIONS
+
+
+def test_one_metadata_option_given_leaves_the_others_at_their_defaults() -> None:
+    node_class = parse(EC2NodeClass, changed(a_node_class(), "spec.metadataOptions", {"httpTokens": "optional"}))
+
+    assert node_class.as_object()["spec"]["metadataOptions"] == {**USUAL_OPTIONS, "httpTokens": "optional"}
+
+
+def test_unknown_fields_are_pruned() -> None:
+    pool = parse(NodePool, changed(changed(a_pool(), "spec.colour", "red"), "spec.template.spec.kubelet", {"a": 1}))
+
+    assert pool == parse(NodePool, a_pool())
+
+
+def test_a_field_under_its_python_name_is_an_unknown_field() -> None:
+    pool = parse(NodePool, changed(a_pool(), "spec.template.spec.expire_after", "1h"))
+
+    assert pool.spec.template.spec.expire_after == "720h"
+
+
+def test_unknown_fields_of_the_kubelet_are_kept() -> None:
+    kubelet = {"maxPods": "max_pods - 1", "shutdownGracePeriod": "30s", "deep": {"er": [1, {"a": True}]}}
+    node_class = parse(EC2NodeClass, changed(a_node_class(), "spec.kubelet", kubelet))
+
+    assert node_class.as_object()["spec"]["kubelet"] == kubelet
+
+
+def test_quantities_and_durations_are_kept_as_written() -> None:
+    """A-8, P-8: an immutable spec that came back in another spelling would be refused as a change."""
+    claim = changed(a_claim(), "spec.resources", {"requests": {"cpu": 4, "memory": "50000", "a.b/c": "0.50"}})
+    claim = changed(changed(claim, "spec.expireAfter", "720h"), "spec.terminationGracePeriod", "90m")
+
+    assert parse(NodeClaim, claim).as_object()["spec"] == claim["spec"]
+
+
+def test_absent_and_empty_labels_are_told_apart() -> None:
+    """N-3: the hash of a template differs between the two."""
+    absent = parse(NodePool, changed(a_pool(), "spec.template.metadata", {}))
+    empty = parse(NodePool, changed(a_pool(), "spec.template.metadata", {"labels": {}}))
+
+    assert absent.spec.template.metadata is not None
+    assert empty.spec.template.metadata is not None
+    assert (absent.spec.template.metadata.labels, empty.spec.template.metadata.labels) == (None, {})

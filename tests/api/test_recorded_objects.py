@@ -1,0 +1,74 @@
+"""Every object that Karpenter wrote or was given in the recordings is one of ours.
+
+Reads the folders of recorded results beside the repository; where they are absent the tests say so and are skipped.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.kinds import KINDS
+from api.validation import InvalidObject, parse
+
+SHARED = Path(__file__).parents[3] / "shared"
+FOLDERS = ("vectors", "vectors-aws", "adopt")
+MODELS = {(kind.api_version, kind.kind): kind.model for kind in KINDS}
+
+# Inputs of engines that were called without an API server in between: each breaks the rule that is named here.
+NEVER_APPLIED = {
+    ("disruption-decisions.jsonl.gz", "spec.disruption.budgets[0].schedule"),
+    ("nodeclaim-drift.jsonl.gz", "spec.template.spec.requirements[0].key"),
+    ("placement.jsonl.gz", "spec"),
+}
+# What the API server refused when it was recorded.
+REJECTED = {("class-fields.jsonl.gz", "spec.tags")}
+
+AVAILABLE = all((SHARED / folder).is_dir() for folder in FOLDERS)
+WHY_NOT = "the recorded results are not beside the repository"
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason=WHY_NOT)
+
+
+def recorded_objects() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every NodePool, NodeClaim, NodeOverlay and EC2NodeClass, with the file that it stands in."""
+    for folder in FOLDERS:
+        for path in sorted((SHARED / folder).glob("*.jsonl.gz")):
+            with gzip.open(path, "rt") as lines:
+                for line in lines:
+                    yield from ((path.name, found) for found in _objects_in(json.loads(line)))
+
+
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if (value.get("apiVersion"), value.get("kind")) in MODELS and "spec" in value:
+            yield value
+        for inner in value.values():
+            yield from _objects_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _objects_in(inner)
+
+
+def test_every_recorded_object_is_taken_except_those_that_no_api_server_took() -> None:
+    refused: set[tuple[str, str]] = set()
+    taken = 0
+    for source, found in recorded_objects():
+        try:
+            parse(MODELS[found["apiVersion"], found["kind"]], found)
+            taken += 1
+        except InvalidObject as error:
+            refused.update((source, field) for field, _ in error.problems)
+
+    assert refused == NEVER_APPLIED | REJECTED
+    assert taken > 5000
+
+
+def test_a_recorded_object_comes_out_as_it_went_in() -> None:
+    """Objects that an API server has defaulted lose nothing but metadata that no one here asks for."""
+    for source, found in recorded_objects():
+        if source == "mid_flight.jsonl.gz":
+            written = parse(MODELS[found["apiVersion"], found["kind"]], found).as_object()
+            assert (written["spec"], written.get("status")) == (found["spec"], found.get("status"))

@@ -1,0 +1,214 @@
+"""Buying: which pool a fleet takes, what it says of the others, and what the instance then carries (M-7 to M-12)."""
+
+import base64
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.testbed.aws_clients import Aws, fleet_request, launched, refused
+
+
+def test_a_fleet_takes_its_cheapest_pool_whatever_their_order(aws: Aws) -> None:
+    """M-7: moto takes the first."""
+    aws.template()
+
+    answer = aws.fleet(("m5.xlarge", "subnet-0a"), ("m5.large", "subnet-0b"), ("m5.large", "subnet-0a"))
+
+    assert answer["Instances"][0]["LaunchTemplateAndOverrides"]["Overrides"] == {
+        "InstanceType": "m5.large",
+        "SubnetId": "subnet-0a",
+        "AvailabilityZone": "us-west-2a",
+    }
+
+
+def test_a_famine_in_one_pool_moves_the_launch_to_the_next_and_is_listed(aws: Aws) -> None:
+    """M-8, W-89."""
+    aws.template()
+    aws.patch_world(ice=[{"instanceType": "m5.large"}])
+
+    answer = aws.fleet(("m5.large", "subnet-0a"), ("m5.large", "subnet-0b"), ("m5.xlarge", "subnet-0a"))
+
+    assert refused(answer) == [
+        ("InsufficientInstanceCapacity", "m5.large", "us-west-2a"),
+        ("InsufficientInstanceCapacity", "m5.large", "us-west-2b"),
+    ]
+    assert [each["InstanceType"] for each in answer["Instances"]] == ["m5.xlarge"]
+
+
+def test_a_famine_everywhere_launches_nothing_and_is_no_error_of_the_call(aws: Aws) -> None:
+    aws.template()
+    aws.patch_world(ice=[{"code": "UnfulfillableCapacity", "message": "nothing left"}])
+
+    answer = aws.fleet(("m5.large", "subnet-0a"), kind="spot")
+
+    assert (answer["Instances"], refused(answer)) == ([], [("UnfulfillableCapacity", "m5.large", "us-west-2a")])
+    assert answer["Errors"][0]["ErrorMessage"] == "nothing left"
+    assert aws.states() == {}
+
+
+def test_a_famine_of_spot_leaves_on_demand_alone(aws: Aws) -> None:
+    aws.template()
+    aws.patch_world(ice=[{"capacityType": "spot"}])
+
+    spot = aws.fleet(("m5.large", "subnet-0a"), kind="spot")
+    on_demand = aws.fleet(("m5.large", "subnet-0a"))
+
+    assert (launched(spot), len(launched(on_demand))) == ([], 1)
+
+
+def test_a_famine_declared_for_two_tries_ends_after_them(aws: Aws) -> None:
+    aws.template()
+    aws.server.control("POST", "rules/ice", [{"zone": "us-west-2a", "times": 2}])
+
+    outcomes = [len(launched(aws.fleet(("m5.large", "subnet-0a")))) for _ in range(3)]
+
+    assert outcomes == [0, 0, 1]
+
+
+def test_all_of_the_target_comes_from_one_pool(aws: Aws) -> None:
+    aws.template()
+
+    answer = aws.fleet(("m5.large", "subnet-0a"), ("m5.large", "subnet-0b"), count=3)
+
+    assert [len(each["InstanceIds"]) for each in answer["Instances"]] == [3]
+
+
+def test_a_short_fleet_says_what_is_missing(aws: Aws) -> None:
+    aws.template()
+    aws.patch_world(fleetMax=1)
+
+    answer = aws.fleet(("m5.large", "subnet-0a"), count=3)
+
+    assert len(launched(answer)) == 1
+    assert refused(answer) == [("InsufficientInstanceCapacity", "m5.large", "us-west-2a")]
+
+
+def test_spot_is_chosen_by_the_zone_s_price(aws: Aws) -> None:
+    aws.template()
+    aws.patch_world(spotPrices={"m5.large": {"us-west-2a": 0.09, "us-west-2b": 0.01}})
+
+    answer = aws.fleet(("m5.large", "subnet-0a"), ("m5.large", "subnet-0b"), kind="spot")
+
+    override = answer["Instances"][0]["LaunchTemplateAndOverrides"]["Overrides"]
+    assert override["AvailabilityZone"] == "us-west-2b"
+
+
+def test_what_the_template_says_reaches_the_instance(aws: Aws) -> None:
+    """M-10, M-11: groups, profile, volume; a spot instance names its request."""
+    aws.template()
+
+    instance_id = launched(aws.fleet(("m5.large", "subnet-0b"), kind="spot", tags={"owner": "me"}))[0]
+
+    found = aws.ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+    assert [each["GroupId"] for each in found["SecurityGroups"]] == ["sg-01", "sg-02"]
+    assert found["IamInstanceProfile"]["Arn"].endswith(":instance-profile/node-profile")
+    assert [each["DeviceName"] for each in found["BlockDeviceMappings"]] == ["/dev/xvda"]
+    assert (found["SubnetId"], found["Placement"]["AvailabilityZoneId"]) == ("subnet-0b", "usw2-az2")
+    assert (found["InstanceLifecycle"], found["SpotInstanceRequestId"][:4]) == ("spot", "sir-")
+    assert found["Tags"] == [{"Key": "owner", "Value": "me"}]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ({"ImageId": "ami-none"}, "InvalidAMIID.NotFound"),
+        ({"ImageId": "ami-0a12023b"}, "InvalidParameterValue"),  # an arm64 image on an x86_64 type
+        ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-none"]}]}, "InvalidGroup.NotFound"),
+    ],
+)
+def test_a_wrong_template_is_told_per_pool_and_launches_nothing(aws: Aws, data: dict[str, Any], code: str) -> None:
+    """W-90: such errors come inside the fleet's answer."""
+    aws.template(**data)
+
+    answer = aws.fleet(("m5.large", "subnet-0a"))
+
+    assert (launched(answer), refused(answer)) == ([], [(code, "m5.large", "us-west-2a")])
+
+
+def test_a_fleet_without_its_template_is_refused_as_a_call(aws: Aws) -> None:
+    """W-91: the code by which a launch knows that its template was deleted."""
+    with pytest.raises(ClientError) as refusal:
+        aws.fleet(("m5.large", "subnet-0a"))
+
+    assert refusal.value.response["Error"]["Code"] == "InvalidLaunchTemplateName.NotFoundException"
+
+
+def test_a_full_subnet_is_an_error_of_its_pool(aws: Aws) -> None:
+    """W-89: moto answers 500 instead (M-8)."""
+    aws.template()
+    aws.patch_world(subnets=[{"id": "subnet-0a", "zone": "us-west-2a", "free": 1, "tags": {}}])
+
+    aws.fleet(("m5.large", "subnet-0a"))
+    second = aws.fleet(("m5.large", "subnet-0a"))
+
+    assert refused(second) == [("InsufficientFreeAddressesInSubnet", "m5.large", "us-west-2a")]
+    assert aws.ec2.describe_subnets()["Subnets"][0]["AvailableIpAddressCount"] == 0
+
+
+def test_a_reservation_gives_what_it_has_and_no_more(aws: Aws) -> None:
+    """W-146, W-149."""
+    aws.patch_world(reservations=[{"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}])
+    aws.template(
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "capacity-reservations-only",
+            "CapacityReservationTarget": {"CapacityReservationId": "cr-01"},
+        }
+    )
+
+    first = aws.fleet(("m5.large", "subnet-0a"))
+    second = aws.fleet(("m5.large", "subnet-0a"))
+
+    assert (len(launched(first)), refused(second)) == (1, [("ReservationCapacityExceeded", "m5.large", "us-west-2a")])
+    described = aws.ec2.describe_capacity_reservations()["CapacityReservations"]
+    assert [each["AvailableInstanceCount"] for each in described] == [0]
+
+
+def test_a_reservation_may_turn_out_full_although_it_is_listed_as_free(aws: Aws) -> None:
+    """A reserved launch asks for on-demand capacity (W-88), so a famine of that strikes it."""
+    aws.patch_world(
+        reservations=[{"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}],
+        ice=[{"capacityType": "on-demand", "code": "ReservationCapacityExceeded", "times": 1}],
+    )
+    aws.template(
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "capacity-reservations-only",
+            "CapacityReservationTarget": {"CapacityReservationId": "cr-01"},
+        }
+    )
+
+    answer = aws.fleet(("m5.large", "subnet-0a"))
+
+    assert refused(answer) == [("ReservationCapacityExceeded", "m5.large", "us-west-2a")]
+
+
+def test_a_dry_run_says_so_and_buys_nothing(aws: Aws) -> None:
+    """W-42."""
+    aws.template()
+
+    with pytest.raises(ClientError) as answer:
+        aws.ec2.create_fleet(**fleet_request(("m5.large", "subnet-0a"), dry=True))
+
+    assert answer.value.response["Error"]["Code"] == "DryRunOperation"
+    assert aws.states() == {}
+
+
+def test_run_instances_refuses_where_a_fleet_lists(aws: Aws) -> None:
+    """With an unknown profile, where the world checks profiles: AWS's code, not moto's NoSuchEntity."""
+    aws.patch_world(checkInstanceProfiles=True)
+    name = aws.template()
+
+    with pytest.raises(ClientError) as refusal:
+        aws.ec2.run_instances(
+            LaunchTemplate={"LaunchTemplateName": name}, InstanceType="m5.large", MinCount=1, MaxCount=1
+        )
+
+    assert refusal.value.response["Error"]["Code"] == "InvalidParameterValue"
+
+
+def test_user_data_beyond_sixteen_kibibytes_is_refused(aws: Aws) -> None:
+    """W-43."""
+    with pytest.raises(ClientError) as refusal:
+        aws.template(UserData=base64.b64encode(b"x" * 16385).decode())
+
+    assert refusal.value.response["Error"]["Code"] == "InvalidUserData.Malformed"

@@ -1,0 +1,277 @@
+"""The declared world: what it offers, how it is changed, what the ledger keeps of it all."""
+
+import json
+
+import pytest
+from botocore.exceptions import ClientError
+
+from testbed.cloud.manifests import node_class
+from testbed.cloud.server import CloudError, CloudServer
+from testbed.cloud.world import merged
+from tests.testbed.aws_clients import Aws, launched
+
+POOL = ("m5.large", "subnet-0a")
+
+
+def test_a_change_merges_maps_replaces_lists_and_removes_by_null() -> None:
+    old = {"prices": {"a": 1, "b": 2}, "types": ["a", "b"], "ssm": {"x": {"y": 1}}}
+
+    assert merged(old, {"prices": {"a": None, "c": 3}, "types": ["c"], "ssm": {"x": {"z": 2}}}) == {
+        "prices": {"b": 2, "c": 3},
+        "types": ["c"],
+        "ssm": {"x": {"y": 1, "z": 2}},
+    }
+
+
+def test_a_declared_world_is_what_describe_calls_show(aws: Aws) -> None:
+    aws.patch_world(
+        types=["m5.large"],
+        offerings={"m5.large": ["us-west-2b"]},
+        subnets=[{"id": "subnet-0b", "zone": "us-west-2b", "free": 7, "tags": {"k": "v"}}],
+        ssm={"/custom/worker-ami": None},
+    )
+
+    types = aws.ec2.describe_instance_types()["InstanceTypes"]
+    offers = aws.ec2.describe_instance_type_offerings(LocationType="availability-zone")["InstanceTypeOfferings"]
+    (subnet,) = aws.ec2.describe_subnets(Filters=[{"Name": "tag:k", "Values": ["*"]}])["Subnets"]
+    with pytest.raises(ClientError) as missing:
+        aws.client("ssm").get_parameter(Name="/custom/worker-ami")
+
+    assert [each["InstanceType"] for each in types] == ["m5.large"]
+    assert [each["Location"] for each in offers] == ["us-west-2b"]
+    assert (subnet["SubnetId"], subnet["AvailableIpAddressCount"], subnet["AvailabilityZoneId"]) == (
+        "subnet-0b",
+        7,
+        "usw2-az2",
+    )
+    assert missing.value.response["Error"]["Code"] == "ParameterNotFound"
+
+
+def test_a_reset_brings_the_first_world_back_and_keeps_the_ledger(aws: Aws) -> None:
+    aws.patch_world(types=["m5.large"])
+    before = aws.server.control("GET", "ledger")["last"]
+
+    aws.server.control("POST", "reset")
+
+    assert len(aws.ec2.describe_instance_types()["InstanceTypes"]) == 14
+    assert aws.server.control("GET", "ledger")["last"] == before + 1
+
+
+def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:
+    """M-5: pricing, spot history and the catalogue for outside checkers."""
+    aws.patch_world(prices={"m5.large": 0.5})
+
+    listed = aws.client("pricing").get_products(
+        ServiceCode="AmazonEC2", Filters=[{"Type": "TERM_MATCH", "Field": "instanceType", "Value": "m5.large"}]
+    )["PriceList"]
+    history = aws.ec2.describe_spot_price_history(InstanceTypes=["m5.large"], AvailabilityZone="us-west-2b")
+    catalogue = aws.server.control("GET", "prices")
+
+    (term,) = json.loads(listed[0])["terms"]["OnDemand"].values()
+    (dimension,) = term["priceDimensions"].values()
+    assert float(dimension["pricePerUnit"]["USD"]) == 0.5
+    assert [float(each["SpotPrice"]) for each in history["SpotPriceHistory"]] == [0.21]
+    assert catalogue["m5.large"] == {
+        "on-demand": dict.fromkeys(("us-west-2a", "us-west-2b", "us-west-2c"), 0.5),
+        "spot": {"us-west-2a": 0.2, "us-west-2b": 0.21, "us-west-2c": 0.22},
+    }
+
+
+def test_the_price_list_has_bare_metal_under_its_own_family(aws: Aws) -> None:
+    """W-68: both queries must find something, or upstream changes no price."""
+    ask = aws.client("pricing").get_products
+
+    found = [
+        ask(ServiceCode="AmazonEC2", Filters=[{"Type": "TERM_MATCH", "Field": "productFamily", "Value": family}])
+        for family in ("Compute Instance", "Compute Instance (bare metal)")
+    ]
+
+    names = [
+        [json.loads(each)["product"]["attributes"]["instanceType"] for each in page["PriceList"]] for page in found
+    ]
+    assert (len(names[0]), names[1]) == (13, ["m5.metal"])
+
+
+def test_a_deprecated_image_is_shown_to_who_asks_for_it(aws: Aws) -> None:
+    image = {"id": "ami-0e", "name": "old", "arch": "x86_64", "created": "2026-01-01T00:00:00.000Z", "owner": "amazon"}
+    aws.patch_world(images=[{**image, "deprecated": "2026-02-01T00:00:00.000Z"}])
+
+    assert aws.ec2.describe_images()["Images"] == []
+    (shown,) = aws.ec2.describe_images(IncludeDeprecated=True, Owners=["amazon"])["Images"]
+    assert (shown["ImageId"], shown["DeprecationTime"]) == ("ami-0e", "2026-02-01T00:00:00.000Z")
+
+
+def test_the_ledger_has_every_call_with_its_parameters_and_what_it_made(aws: Aws) -> None:
+    aws.template()
+    (instance_id,) = launched(aws.fleet(POOL, token="claim-1"))
+    with pytest.raises(ClientError):
+        aws.ec2.describe_instances(InstanceIds=["i-0000000000000dead"])
+
+    (made,), (bought,), (missed,) = (
+        aws.calls(each) for each in ("CreateLaunchTemplate", "CreateFleet", "DescribeInstances")
+    )
+    assert made["input"]["LaunchTemplateData"]["UserData"] == "#!/bin/bash\necho hello\n"
+    assert (bought["service"], bought["token"], bought["error"], bought["instances"]) == (
+        "ec2",
+        "claim-1",
+        None,
+        [instance_id],
+    )
+    assert bought["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
+    assert bought["output"] == {
+        "instances": [{"ids": [instance_id], "type": "m5.large", "zone": "us-west-2a"}],
+        "errors": [],
+    }
+    assert (missed["error"], missed["input"]) == (
+        "InvalidInstanceID.NotFound",
+        {"InstanceIds": ["i-0000000000000dead"]},
+    )
+
+
+def test_the_ledger_file_and_the_control_api_tell_the_same(aws: Aws) -> None:
+    aws.ec2.describe_subnets()
+
+    lines = [json.loads(line) for line in aws.server.ledger.read_text(encoding="utf-8").splitlines()]
+
+    assert lines[-1] == aws.calls("DescribeSubnets")[0]
+    assert [each["seq"] for each in lines] == list(range(1, len(lines) + 1))
+
+
+def test_calls_that_moto_answers_are_in_the_ledger_too(aws: Aws) -> None:
+    iam = aws.client("iam")
+    with pytest.raises(ClientError):
+        iam.get_instance_profile(InstanceProfileName="none")
+
+    assert [(each["service"], each["error"]) for each in aws.calls("GetInstanceProfile")] == [("iam", "NoSuchEntity")]
+
+
+def test_a_fault_can_be_aimed_by_operation_and_text(aws: Aws) -> None:
+    """The recorded worlds use `has`, `dryRun` and `times` (README of the reference traffic)."""
+    aws.patch_world(
+        fail=[{"op": "DescribeInstances", "has": "InstanceIds", "code": "RequestLimitExceeded", "times": 1}]
+    )
+    aws.template()
+    (instance_id,) = launched(aws.fleet(POOL))
+
+    listed = aws.states()
+    with pytest.raises(ClientError) as throttle:
+        aws.ec2.describe_instances(InstanceIds=[instance_id])
+    again = aws.ec2.describe_instances(InstanceIds=[instance_id])["Reservations"]
+
+    assert (len(listed), len(again)) == (1, 1)
+    assert throttle.value.response["Error"]["Code"] == "RequestLimitExceeded"
+
+
+def test_a_request_rate_throttles_what_comes_too_fast(aws: Aws) -> None:
+    aws.patch_world(rateLimits={"DescribeSubnets": {"burst": 2, "perSecond": 0}})
+
+    aws.ec2.describe_subnets()
+    aws.ec2.describe_subnets()
+    with pytest.raises(ClientError) as throttle:
+        aws.ec2.describe_subnets()
+
+    assert throttle.value.response["Error"]["Code"] == "RequestLimitExceeded"
+
+
+def test_profiles_are_listed_under_their_path_only(aws: Aws) -> None:
+    """moto ignores PathPrefix: a collector of profiles would delete everyone's (P2)."""
+    iam = aws.client("iam")
+    iam.create_instance_profile(InstanceProfileName="ours", Path="/karpenter/us-west-2/dovetail/u1/")
+    iam.create_instance_profile(InstanceProfileName="theirs", Path="/other/")
+    iam.add_role_to_instance_profile(InstanceProfileName="ours", RoleName="KarpenterNodeRole-dovetail")
+
+    (listed,) = iam.list_instance_profiles(PathPrefix="/karpenter/")["InstanceProfiles"]
+
+    assert (listed["InstanceProfileName"], [role["RoleName"] for role in listed["Roles"]]) == (
+        "ours",
+        ["KarpenterNodeRole-dovetail"],
+    )
+
+
+def test_a_missing_role_is_worded_as_aws_words_it(aws: Aws) -> None:
+    """Upstream recognises it only by the lower-case word `role` (upstream-aws-live, item 11)."""
+    iam = aws.client("iam")
+    iam.create_instance_profile(InstanceProfileName="ours")
+
+    with pytest.raises(ClientError) as refusal:
+        iam.add_role_to_instance_profile(InstanceProfileName="ours", RoleName="Gone")
+
+    assert refusal.value.response["Error"] == {
+        "Type": "Sender",
+        "Code": "NoSuchEntity",
+        "Message": "The role with name Gone cannot be found.",
+    }
+
+
+def test_an_interruption_reaches_the_queue_and_takes_the_instance(aws: Aws) -> None:
+    aws.template()
+    aws.patch_world(shutdownSeconds=60)
+    (instance_id,) = launched(aws.fleet(POOL, kind="spot"))
+    sqs = aws.client("sqs")
+    queue = sqs.get_queue_url(QueueName="dovetail")["QueueUrl"]
+
+    aws.server.control("POST", f"instances/{instance_id}/interrupt", {"kind": "spot", "terminateAfter": 0})
+    (message,) = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+
+    body = json.loads(message["Body"])
+    assert (body["detail-type"], body["detail"]["instance-id"]) == (
+        "EC2 Spot Instance Interruption Warning",
+        instance_id,
+    )
+    assert aws.server.control("GET", "instances?wait=0")["instances"][0]["capacityType"] == "spot"
+
+
+def test_an_event_reaches_the_queue_through_a_rule(aws: Aws) -> None:
+    """M-14: EventBridge and SQS are moto's, the queue is the world's."""
+    events, sqs = aws.client("events"), aws.client("sqs")
+    queue = sqs.get_queue_url(QueueName="dovetail")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    events.put_rule(Name="spot", EventPattern=json.dumps({"source": ["aws.ec2"]}))
+    events.put_targets(Rule="spot", Targets=[{"Id": "queue", "Arn": arn}])
+
+    events.put_events(Entries=[{"Source": "aws.ec2", "DetailType": "x", "Detail": json.dumps({"instance-id": "i-1"})}])
+
+    (message,) = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    assert json.loads(message["Body"])["detail"] == {"instance-id": "i-1"}
+
+
+def test_the_example_class_finds_everything_in_the_default_world(aws: Aws) -> None:
+    spec = node_class()["spec"]
+    ((key, value),) = spec["subnetSelectorTerms"][0]["tags"].items()
+    by_tag = [{"Name": f"tag:{key}", "Values": [value]}]
+
+    assert len(aws.ec2.describe_subnets(Filters=by_tag)["Subnets"]) == 3
+    assert len(aws.ec2.describe_security_groups(Filters=by_tag)["SecurityGroups"]) == 2
+    assert aws.client("iam").get_role(RoleName=spec["role"])["Role"]["RoleName"] == spec["role"]
+
+
+def test_an_instance_that_nobody_bought_can_be_declared_and_changed(aws: Aws) -> None:
+    """What garbage collection and drift are tested with."""
+    made = aws.server.control("POST", "instances", {"type": "m5.large", "tags": {"k": "v"}, "age": 60})
+    aws.server.control("PATCH", f"instances/{made['id']}", {"tags": {"k": None, "Name": "x"}, "state": "stopped"})
+
+    assert aws.states() == {made["id"]: "stopped"}
+    assert aws.server.instances()[0]["tags"] == {"Name": "x"}
+
+
+def test_a_senseless_control_request_is_answered_in_words(aws: Aws) -> None:
+    for method, path, body in (
+        ("GET", "nothing", None),
+        ("POST", "rules/fail", [{"op": "CreateFleet", "when": "before", "answer": "truncate"}]),
+        ("PATCH", "world", {"types": ["m5.enormous"]}),
+    ):
+        with pytest.raises(CloudError, match=r"no such route|strikes after|m5\.enormous"):
+            aws.server.control(method, path, body)
+
+
+def test_two_servers_side_by_side_know_nothing_of_each_other(
+    aws: Aws, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = CloudServer.start(tmp_path_factory.mktemp("other"), world={"types": ["m5.large"]})
+    try:
+        assert len(Aws(other).ec2.describe_instance_types()["InstanceTypes"]) == 1
+        assert len(aws.ec2.describe_instance_types()["InstanceTypes"]) == 14
+        assert CloudServer.at(other.folder) == other
+    finally:
+        other.stop()
+    assert CloudServer.at(other.folder).endpoint == ""  # it took its endpoint away when it ended

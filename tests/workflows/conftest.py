@@ -1,0 +1,63 @@
+"""The time-skipping server, one for the session, with our search attributes."""
+
+import sys
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from core.model.workflow_ids import task_queue
+from worker.sandbox import runner
+from workflows.attributes import ALL
+
+TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def skipping() -> AsyncIterator[WorkflowEnvironment]:
+    """The server."""
+    env = await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter, test_server_existing_path=str(TEST_SERVER)
+    )
+    async with env:
+        await env.client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(
+                namespace=env.client.namespace,
+                search_attributes={key.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD for key in ALL},
+            )
+        )
+        yield env
+
+
+Serving = Callable[[list[type], list[Callable[..., Any]]], AbstractAsyncContextManager[str]]
+
+
+@pytest.fixture
+def serving(skipping: WorkflowEnvironment) -> Serving:
+    """Serve workflows and fake steps on the queues of a cluster of its own; gives the cluster's name."""
+
+    @asynccontextmanager
+    async def serve(workflows: list[type], steps: list[Callable[..., Any]]) -> AsyncIterator[str]:
+        cluster = f"test-{uuid.uuid4().hex[:8]}"
+        async with AsyncExitStack() as stack:
+            for queue in ("control", "waits", "plan", "cloud"):
+                worker = Worker(
+                    skipping.client,
+                    task_queue=task_queue(cluster, queue),
+                    workflows=workflows if queue == "control" else [],
+                    activities=steps,
+                    workflow_runner=runner(),
+                )
+                await stack.enter_async_context(worker)
+            yield cluster
+
+    return serve

@@ -1,0 +1,165 @@
+"""LaunchNode and TerminateNode: one owner of a claim for its whole life."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+
+from activities.deleting import Deleting
+from activities.departing import Departing
+from activities.detaching import Detaching
+from activities.draining import Draining, DrainOutcome
+from activities.joining import Joining
+from activities.launching import Launching
+from activities.terminating import Terminating
+from core.model.inputs import ClaimInput
+from core.model.steps import ClaimRef, Departure, JoinOutcome, LaunchOutcome, StepOutcome
+from core.model.workflow_ids import claim_owner_id, task_queue
+from tests.workflows.conftest import Serving
+from tests.workflows.fake_steps import FakeSteps, not_yet
+from workflows.launch_node import LaunchNode
+from workflows.terminate_node import TerminateNode
+
+pytestmark = pytest.mark.temporal
+
+STEPS = (Deleting, Departing, Detaching, Draining, Joining, Launching, Terminating)
+CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
+LAUNCH = ["launch_instance", "await_registered", "await_initialized"]
+TERMINATION = ["begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim"]
+
+
+def willing(**other: Any) -> FakeSteps:
+    """Steps that all succeed at once."""
+    answers: dict[str, Any] = {
+        "launch_instance": LaunchOutcome(kind="launched", provider_id="test://1"),
+        "await_registered": JoinOutcome(kind="done", node="node-1"),
+        "await_initialized": JoinOutcome(kind="done", node="node-1"),
+        "delete_claim": StepOutcome(),
+        "begin_departure": Departure(claim=CLAIM, provider_id="test://1", nodes=("node-1",), node_uids=("n-1",)),
+        "drain_node": DrainOutcome(),
+        "await_detached": StepOutcome(),
+        "terminate_instance": StepOutcome(),
+        "release_claim": StepOutcome(),
+    }
+    return FakeSteps(**{**answers, **other})
+
+
+async def start(env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run) -> WorkflowHandle[Any, Any]:
+    given = ClaimInput(cluster=cluster, claim=CLAIM)
+    handle: WorkflowHandle[Any, Any] = await env.client.start_workflow(
+        kind, given, id=claim_owner_id(cluster, CLAIM.name), task_queue=task_queue(cluster, "control")
+    )
+    return handle
+
+
+async def run(env: WorkflowEnvironment, serving: Serving, steps: FakeSteps, kind: Any = LaunchNode.run) -> str:
+    async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:
+        return str(await (await start(env, cluster, kind)).result())
+
+
+async def test_a_claim_is_launched_registered_and_initialised(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    steps = willing()
+
+    ending = await run(skipping, serving, steps)
+
+    assert (ending, steps.names()) == ("initialised", LAUNCH)
+
+
+@pytest.mark.parametrize("kind", ["no_capacity", "class_not_ready", "timed_out"])
+async def test_a_claim_that_cannot_be_launched_is_deleted_and_terminated_under_the_same_id(
+    skipping: WorkflowEnvironment, serving: Serving, kind: Any
+) -> None:
+    """L-12, L-41."""
+    steps = willing(launch_instance=LaunchOutcome(kind=kind, message="why"))
+
+    ending = await run(skipping, serving, steps)
+
+    assert (ending, steps.names()) == ("terminated", ["launch_instance", "delete_claim", *TERMINATION])
+
+
+@pytest.mark.parametrize("step", LAUNCH)
+async def test_a_claim_deleted_while_it_is_launched_becomes_its_termination(
+    skipping: WorkflowEnvironment, serving: Serving, step: str
+) -> None:
+    outcome: Any = LaunchOutcome if step == "launch_instance" else JoinOutcome
+    steps = willing(**{step: outcome(kind="deleting")})
+
+    ending = await run(skipping, serving, steps)
+
+    assert ending == "terminated"
+    assert steps.names() == [*LAUNCH[: LAUNCH.index(step) + 1], *TERMINATION]
+
+
+async def test_a_node_that_does_not_register_in_time_is_given_up(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """L-43."""
+    steps = willing(await_registered=JoinOutcome(kind="timed_out", message="not registered within 900 s"))
+
+    ending = await run(skipping, serving, steps)
+
+    assert ending == "terminated" and "delete_claim" in steps.names()
+
+
+async def test_a_claim_that_is_gone_needs_nothing(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    steps = willing(launch_instance=LaunchOutcome(kind="gone"))
+
+    ending = await run(skipping, serving, steps)
+
+    assert (ending, steps.names()) == ("gone", ["launch_instance"])
+
+
+async def test_a_termination_drains_detaches_terminates_and_releases(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """T-8."""
+    steps = willing()
+
+    ending = await run(skipping, serving, steps, TerminateNode.run)
+
+    assert (ending, steps.names()) == ("terminated", TERMINATION)
+
+
+@pytest.mark.parametrize(
+    ("answers", "left_out"),
+    [
+        ({"begin_departure": Departure(claim=CLAIM, nodes=("n",), node_uids=("u",), instance_gone=True)}, 2),
+        ({"begin_departure": Departure(claim=CLAIM)}, 2),
+        ({"drain_node": DrainOutcome(instance_gone=True)}, 1),
+    ],
+    ids=["instance gone before", "never had a node", "instance gone meanwhile"],
+)
+async def test_without_a_living_node_nothing_is_waited_for(
+    skipping: WorkflowEnvironment, serving: Serving, answers: dict[str, Any], left_out: int
+) -> None:
+    """T-5, L-54."""
+    steps = willing(**answers)
+
+    ending = await run(skipping, serving, steps, TerminateNode.run)
+
+    expected = [s for s in TERMINATION if s != "await_detached" and not (left_out == 2 and s == "drain_node")]
+    assert (ending, steps.names()) == ("terminated", expected)
+
+
+async def test_a_cancel_does_not_stop_a_termination(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    reached = asyncio.Event()
+    cancelled = asyncio.Event()
+
+    def until_cancelled(given: Any) -> DrainOutcome:
+        reached.set()
+        if not cancelled.is_set():
+            raise not_yet()
+        return DrainOutcome()
+
+    steps = willing(drain_node=until_cancelled)
+
+    async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, TerminateNode.run)
+        await reached.wait()
+        await handle.cancel()
+        cancelled.set()
+        ending = await handle.result()
+
+    assert (ending, steps.names()) == ("terminated", TERMINATION)

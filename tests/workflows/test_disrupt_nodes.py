@@ -1,0 +1,224 @@
+"""DisruptNodes: forward to the delete, undone before it, never after it (D-144 to D-158)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.testing import WorkflowEnvironment
+
+from activities.awaiting import Awaiting
+from activities.creating import Creating
+from activities.deleting import Deleting
+from activities.giving_back import GivingBack
+from activities.marking import Marking
+from activities.noticing import Noticing
+from core.model.inputs import (
+    CreateOutcome,
+    CreateRequest,
+    DisruptInput,
+    DisruptionRecord,
+    MarkOutcome,
+    MarkRequest,
+    ReadyOutcome,
+)
+from core.model.nodes import NodeClassRef
+from core.model.plans import DisruptionCommand, ProposedNode, Seen, Target, claim_name
+from core.model.steps import ClaimRef, StepOutcome
+from core.model.workflow_ids import disruption_id, task_queue
+from tests.workflows.conftest import Serving
+from tests.workflows.fake_steps import FakeSteps, not_yet
+from workflows.disrupt_nodes import DisruptNodes
+from workflows.launch_node import LaunchNode
+
+pytestmark = pytest.mark.temporal
+
+STEPS = (Awaiting, Creating, Deleting, GivingBack, Marking, Noticing)
+PLAN = "0190-plan"
+FORWARD = ["mark_nodes", "delete_claim", "await_gone"]
+WITH_REPLACEMENT = ["mark_nodes", "create_node_claims", "await_ready", "delete_claim", "await_gone"]
+
+
+def a_target(number: int = 1) -> Target:
+    return Target(
+        claim=f"claim-{number}",
+        claim_uid=f"uid-{number}",
+        node=f"node-{number}",
+        node_uid=f"node-uid-{number}",
+        provider_id=f"test://{number}",
+        pool="pool",
+    )
+
+
+def a_replacement() -> ProposedNode:
+    return ProposedNode(
+        pool="pool",
+        pool_uid="pool-uid",
+        node_class=NodeClassRef(group="test", kind="TestNodeClass", name="default"),
+        requirements=(),
+        type_list=0,
+    )
+
+
+def a_command(targets: int = 1, replacements: int = 0) -> DisruptionCommand:
+    return DisruptionCommand(
+        reason="Drifted" if replacements else "Empty",
+        method="drift" if replacements else "emptiness",
+        targets=tuple(a_target(n) for n in range(1, targets + 1)),
+        replacements=tuple(a_replacement() for _ in range(replacements)),
+    )
+
+
+def mark_all(request: MarkRequest) -> MarkOutcome:
+    return MarkOutcome(marked=tuple(t.claim for t in request.command.targets))
+
+
+def create_all(request: CreateRequest) -> CreateOutcome:
+    names = [claim_name(p.pool, request.plan_id, i) for i, p in enumerate(request.proposed)]
+    return CreateOutcome(claims=tuple(ClaimRef(name=name, uid=f"uid-of-{name}") for name in names))
+
+
+def willing(**other: Any) -> FakeSteps:
+    """Steps that all succeed at once."""
+    answers: dict[str, Any] = {
+        "mark_nodes": mark_all,
+        "unmark_nodes": StepOutcome(),
+        "create_node_claims": create_all,
+        "await_ready": ReadyOutcome(kind="ready"),
+        "delete_claim": StepOutcome(),
+        "await_gone": StepOutcome(),
+        "give_back": StepOutcome(),
+        "publish": None,
+        "launch_instance": lambda given: (_ for _ in ()).throw(not_yet(3600)),
+    }
+    return FakeSteps(**{**answers, **other})
+
+
+async def start(env: WorkflowEnvironment, cluster: str, command: DisruptionCommand) -> WorkflowHandle[Any, Any]:
+    given = DisruptInput(
+        cluster=cluster, plan_id=PLAN, command=command, type_lists=(("m5.large",),), seen=Seen(taken_at=0)
+    )
+    return await env.client.start_workflow(
+        DisruptNodes.run, given, id=disruption_id(cluster, PLAN), task_queue=task_queue(cluster, "control")
+    )
+
+
+async def result_of(handle: WorkflowHandle[Any, Any]) -> DisruptionRecord:
+    record: DisruptionRecord = await handle.result()
+    return record
+
+
+async def test_an_empty_node_is_marked_deleted_and_awaited(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    steps = willing()
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command()))
+
+    assert (record.outcome, record.deleted, steps.names()) == ("done", ("claim-1",), FORWARD)
+
+
+async def test_a_replacement_is_ready_before_the_delete(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    steps = willing()
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command(replacements=1)))
+
+    assert (record.outcome, steps.names()) == ("done", WITH_REPLACEMENT)
+
+
+async def test_a_pure_delete_goes_on_with_the_nodes_that_could_be_marked(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """D-145."""
+    steps = willing(mark_nodes=MarkOutcome(marked=("claim-2",), refused=(("claim-1", "a pod was bound"),)))
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command(targets=2)))
+
+    assert (record.outcome, record.deleted) == ("done", ("claim-2",))
+
+
+async def test_a_refused_mark_undoes_a_command_with_replacements(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """D-145."""
+    steps = willing(mark_nodes=MarkOutcome(marked=("claim-2",), refused=(("claim-1", "a pod was bound"),)))
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command(targets=2, replacements=1)))
+
+    assert (record.outcome, steps.names()) == ("failed", ["mark_nodes", "unmark_nodes", "give_back"])
+
+
+async def test_a_replacement_that_fails_takes_the_mark_off_and_is_given_back(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """D-157."""
+    steps = willing(await_ready=ReadyOutcome(kind="failed", message="replacement pool-x was not ready in time"))
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command(replacements=1)))
+
+    assert record.outcome == "failed" and "not ready in time" in record.message
+    assert steps.names()[-2:] == ["unmark_nodes", "give_back"]
+    assert "delete_claim" not in steps.names()
+    assert steps.arguments("give_back")[0].names == (claim_name("pool", PLAN, 0),)
+
+
+@pytest.mark.parametrize("step", ["mark_nodes", "create_node_claims", "await_ready"])
+@pytest.mark.parametrize("by", ["update", "signal", "request"])
+async def test_a_cancel_before_the_delete_undoes_everything(
+    skipping: WorkflowEnvironment, serving: Serving, step: str, by: str
+) -> None:
+    reached = asyncio.Event()
+
+    def stuck(given: Any) -> Any:
+        reached.set()
+        raise not_yet()
+
+    steps = willing(**{step: stuck})
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, a_command(replacements=1))
+        await reached.wait()
+        if by == "update":
+            await handle.execute_update(DisruptNodes.cancel_disruption, "not now")
+        elif by == "signal":
+            await handle.signal(DisruptNodes.cancel, "not now")
+        else:
+            await handle.cancel()
+        record = await result_of(handle)
+
+    assert record.outcome == "cancelled"
+    assert by == "request" or record.message == "not now"
+    assert steps.names()[-2:] == ["unmark_nodes", "give_back"]
+    assert "delete_claim" not in steps.names()
+
+
+async def test_after_the_delete_an_update_is_refused_and_a_signal_is_answered(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    reached, released, said = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def until_released(given: Any) -> StepOutcome:
+        reached.set()
+        if not released.is_set():
+            raise not_yet()
+        return StepOutcome()
+
+    steps = willing(await_gone=until_released, publish=lambda given: said.set())
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, a_command())
+        await reached.wait()
+        with pytest.raises(WorkflowUpdateFailedError) as refusal:
+            await handle.execute_update(DisruptNodes.cancel_disruption, "too late")
+        await handle.signal(DisruptNodes.cancel, "too late")
+        await said.wait()
+        released.set()
+        record = await result_of(handle)
+
+    assert "too late: node-1 is being deleted" in str(refusal.value.cause)
+    assert record.outcome == "done"
+    assert steps.arguments("publish")[0].nodes == ("node-1",)
+    assert "unmark_nodes" not in steps.names()

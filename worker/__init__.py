@@ -1,0 +1,1 @@
+"""Wires: settings, composition root, entry points, telemetry, health."""

@@ -1,0 +1,136 @@
+"""The worker's entry point: serve the task queues until told to stop.
+
+Started by `dovetail worker`. A worker that is stopped finishes what it has in hand (evictions above all) and is gone
+within the grace it was given; a worker that is killed is replaced within 10 to 11 s by another's retry. The process
+leaves with os._exit, because Python 3.11 now and then aborts at interpreter exit with the SDK loaded.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
+
+from activities.beating import Beating
+from core.model.inputs import CaretakerInput, fresh_state
+from core.model.workflow_ids import caretaker_id, scheduler_id, task_queue
+from core.model.workflow_types import CARETAKER, SCHEDULER
+from worker.sandbox import runner
+from worker.settings import Settings
+from worker.telemetry import product_version, start_logging
+from worker.temporal import connect, register_search_attributes
+from worker.wiring import Step, Wiring, open_world
+from workflows.caretaker import Caretaker
+from workflows.disrupt_nodes import DisruptNodes
+from workflows.launch_node import LaunchNode
+from workflows.release_node import ReleaseNode
+from workflows.scheduler import Scheduler
+from workflows.terminate_node import TerminateNode
+
+_log = logging.getLogger(__name__)
+
+WORKFLOWS = [Scheduler, Caretaker, LaunchNode, DisruptNodes, TerminateNode, ReleaseNode]
+
+# What a step may take to finish once the worker is told to stop. Waits have nothing to finish but an eviction that is
+# under way: they are taken up elsewhere at once.
+GRACE = {"control": 20.0, "waits": 2.0, "plan": 1.0, "cloud": 20.0}
+SINGLETON_SECONDS = 60.0
+
+# How many steps of each queue run at once. Waits are memory only, and a hundred blocked drains must not stop the rest.
+SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
+
+
+def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step]) -> Worker:
+    """The worker of one task queue; the workflows are served on `control`."""
+    build = settings.build or product_version()
+    return Worker(
+        client,
+        task_queue=task_queue(settings.cluster, queue),
+        workflows=WORKFLOWS if queue == "control" else [],
+        activities=list(activities),
+        workflow_runner=runner(),
+        interceptors=[Beating()],
+        max_concurrent_activities=SLOTS[queue],
+        max_heartbeat_throttle_interval=timedelta(seconds=1),
+        graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
+        deployment_config=WorkerDeploymentConfig(
+            version=WorkerDeploymentVersion(settings.deployment or "dovetail", build),
+            use_worker_versioning=bool(settings.deployment and settings.build),
+        ),
+    )
+
+
+async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
+    """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
+    cluster = settings.cluster
+    state = fresh_state(cluster, wiring.now(), settings.max_history)
+    if not wiring.world.view.snapshot().claims:
+        state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
+    for name, identity, given in (
+        (SCHEDULER, scheduler_id(cluster), state),
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster)),
+    ):
+        await client.start_workflow(
+            name,
+            given,
+            id=identity,
+            task_queue=task_queue(cluster, "control"),
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            static_summary=f"{name} of {cluster}",
+        )
+
+
+async def watch_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
+    """Every minute, for as long as the worker runs."""
+    while True:
+        try:
+            await keep_singletons(client, settings, wiring)
+        except Exception as error:
+            _log.warning("cannot start the Scheduler and the Caretaker now: %s", error)
+        await asyncio.sleep(SINGLETON_SECONDS)
+
+
+async def serve(settings: Settings, stop: asyncio.Event) -> None:
+    """Connect, serve until `stop`, shut down."""
+    client = await connect()
+    await register_search_attributes(client)
+    world = await open_world(settings)
+    wiring = Wiring(settings=settings, world=world)
+    try:
+        await world.ready()
+        queues = wiring.activities(settings.roles)
+        workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
+        running = [asyncio.create_task(worker.run()) for worker in workers]
+        singletons = asyncio.create_task(watch_singletons(client, settings, wiring))
+        print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
+        await _until_stopped(stop, running)
+        singletons.cancel()
+        await asyncio.gather(*[worker.shutdown() for worker in workers])
+        await asyncio.gather(*running)
+    finally:
+        await world.close()
+
+
+async def _until_stopped(stop: asyncio.Event, running: Sequence[asyncio.Task[None]]) -> None:
+    """Until we are told to stop, or a worker has ended by itself, which is fatal."""
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+
+
+async def run_worker(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    start_logging(settings.log_level)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await serve(settings, stop)
+    sys.stdout.flush()

@@ -1,0 +1,103 @@
+"""Every setting, read from the environment once. The only file that reads it.
+
+Asked by the composition root and the CLI. Names and defaults are upstream's where it has the setting (O-1), so that a
+chart's values carry over; ours begin with DOVETAIL_. A value that cannot be read is an error that names the variable:
+silence would run a cluster on a default that nobody chose.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+GATES: Final = {
+    "NodeRepair": False,
+    "ReservedCapacity": True,
+    "SpotToSpotConsolidation": False,
+    "NodeOverlay": False,
+    "StaticCapacity": False,
+    "CapacityBuffer": False,
+}
+
+Role = Literal["control", "plan"]
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names its variable."""
+
+
+class Settings(BaseModel):
+    """All settings of a worker and of the CLI."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
+
+    cluster: str = Field("", alias="CLUSTER_NAME")
+    kubeconfig: Path | None = Field(None, alias="KUBECONFIG")
+    world: Path | None = Field(None, alias="DOVETAIL_WORLD")  # an embedded world's file, in place of cluster and cloud
+    roles: tuple[Role, ...] = Field(("control", "plan"), alias="DOVETAIL_ROLES")
+    metrics_port: int = Field(0, alias="METRICS_PORT")  # 0: no endpoint
+    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="LOG_LEVEL")
+    batch_idle: float = Field(1.0, alias="BATCH_IDLE_DURATION", gt=0)
+    batch_max: float = Field(10.0, alias="BATCH_MAX_DURATION", gt=0)
+    preferences: Literal["Respect", "Ignore"] = Field("Respect", alias="PREFERENCE_POLICY")
+    min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
+    gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
+    max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
+    build: str = Field("", alias="TEMPORAL_WORKER_BUILD_ID")
+    deployment: str = Field("", alias="TEMPORAL_DEPLOYMENT_NAME")
+
+    @field_validator("batch_idle", "batch_max", mode="before")
+    @classmethod
+    def _duration(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        parts = _DURATION.findall(value)
+        if not parts or "".join(a + b for a, b in parts) != value:
+            raise ValueError(f"not a duration: {value!r}")
+        return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+    @field_validator("roles", mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @field_validator("kubeconfig", "world", mode="before")
+    @classmethod
+    def _path(cls, value: Any) -> Any:
+        return value or None
+
+    @field_validator("gates", mode="before")
+    @classmethod
+    def _gates(cls, value: Any) -> Any:
+        """Unnamed gates keep their defaults, unknown ones are ignored (O-1)."""
+        if not isinstance(value, str):
+            return value
+        gates = dict(GATES)
+        for part in filter(None, value.split(",")):
+            name, mark, state = part.partition("=")
+            if not mark or state.lower() not in {"true", "false"}:
+                raise ValueError(f"not Name=true or Name=false: {part!r}")
+            if name.strip() in gates:
+                gates[name.strip()] = state.lower() == "true"
+        return gates
+
+
+def read_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """The settings of this process; overrides come from the command line and win."""
+    source = os.environ if environment is None else environment
+    names = {field.alias for field in Settings.model_fields.values() if field.alias}
+    given: dict[str, Any] = {name: source[name] for name in names if name in source}
+    fields = {name: field.alias for name, field in Settings.model_fields.items()}
+    given.update({str(fields[name]): value for name, value in overrides.items() if value is not None})
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SettingsError(f"{first['loc'][0]}: {first['msg']}") from None

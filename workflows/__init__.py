@@ -1,0 +1,1 @@
+"""Order, waiting, undo. Workflows carry plans out; they never decide policy."""

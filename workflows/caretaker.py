@@ -1,0 +1,108 @@
+"""Caretaker: finds what is unfinished and puts it in hand.
+
+A singleton of two loops. Upkeep is one long step that writes conditions, hashes, counters and labels as facts change.
+Orders awaits a step that returns only when something must be done: a claim without its workflow, a mark whose owner is
+gone, a claim that has expired. A lost signal and a lost Temporal database are the same case to it.
+"""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.caretaking import Caretaking
+    from activities.ordering import Ordering
+    from activities.upkeep import Upkeep
+    from core.model.inputs import CaretakerInput
+    from core.model.orders import (
+        Order,
+        Orders,
+        TerminateOrphan,
+    )
+    from core.model.workflow_types import CARETAKER
+    from workflows.options import looking, planning, quick
+    from workflows.renewing import due_for_renewal, renew
+
+
+# The step for each kind of order.
+CARRIED_OUT_BY = {
+    "start_owner": Caretaking.start_owner.__name__,
+    "start_release": Caretaking.start_release.__name__,
+    "take_off_mark": Caretaking.take_off_mark.__name__,
+    "delete_claim": Caretaking.delete_claim_for.__name__,
+    "terminate_orphan": Caretaking.terminate_orphan.__name__,
+}
+
+
+@workflow.defn(name=CARETAKER)
+class Caretaker:
+    """The singleton that leaves nothing unfinished."""
+
+    @workflow.init
+    def __init__(self, given: CaretakerInput) -> None:
+        self.given = given
+        self.leaving = False
+        self.waits: dict[str, workflow.ActivityHandle[object]] = {}
+
+    @workflow.run
+    async def run(self, given: CaretakerInput) -> None:
+        """Both loops until the history is long; then again as new."""
+        workflow.set_current_details("watching for unfinished claims, stale marks, expiry, orphans")
+        loops = [asyncio.create_task(self.upkeep()), asyncio.create_task(self.orders())]
+        await asyncio.gather(*loops)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        renew(CaretakerInput(cluster=given.cluster, generation=given.generation + 1))
+
+    @workflow.signal
+    def poke(self) -> None:
+        """Look again at once; sent after a deploy, so that a new version is learnt of."""
+        self.wake()
+
+    def wake(self) -> None:
+        """Cancel both waits; nothing is lost, they look at everything again."""
+        for name in sorted(self.waits):
+            self.waits[name].cancel()
+
+    async def wait(self, name: str, started: "workflow.ActivityHandle[object]") -> object | None:
+        """The wait's answer, or None where it was woken."""
+        self.waits[name] = started
+        try:
+            return await started
+        except (ActivityError, asyncio.CancelledError) as error:
+            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
+                return None
+            raise
+        finally:
+            self.waits.pop(name, None)
+            if due_for_renewal() and not self.leaving:
+                self.leaving = True
+                self.wake()
+
+    async def upkeep(self) -> None:
+        """Conditions, hashes, counters, labels: level-triggered, so there is nothing to remember."""
+        while not self.leaving:
+            step = workflow.start_activity_method(
+                Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
+            )
+            await self.wait("upkeep", step)
+
+    async def orders(self) -> None:
+        """One look after another; each order is a step of its own."""
+        while not self.leaving:
+            step = workflow.start_activity_method(
+                Ordering.await_orders, summary="look for what is unfinished", **planning(self.given.cluster)
+            )
+            found = await self.wait("orders", step)
+            if isinstance(found, Orders):
+                await asyncio.gather(*[self.carry_out(order) for order in found.orders])
+
+    async def carry_out(self, order: Order) -> None:
+        """The step for that kind of order."""
+        name = CARRIED_OUT_BY[order.kind]
+        options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
+        try:
+            await workflow.execute_activity(name, order, summary=order.kind.replace("_", " "), **options)
+        except ActivityError as error:
+            # Not fatal: the next look finds it again, and says so again.
+            workflow.logger.warning("order %s failed: %s", order.kind, error.cause)

@@ -1,0 +1,240 @@
+"""DisruptNodes: one disruption command, from the mark to the last instance.
+
+Started by the Scheduler for each command of a plan. Its first step marks the nodes, so a mark never exists without the
+workflow that stands behind it. Until the delete everything is undone on a failure or a cancel; from the delete on it
+only goes forward. A cancel comes as an update (refused when too late) or as a plain signal (answered when too late).
+"""
+
+import asyncio
+from typing import Literal
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.awaiting import Awaiting
+    from activities.creating import Creating
+    from activities.deleting import Deleting
+    from activities.giving_back import GivingBack
+    from activities.marking import Marking
+    from activities.noticing import Noticing
+    from core.model.inputs import (
+        CreateRequest,
+        DisruptInput,
+        DisruptionRecord,
+        GiveBackRequest,
+        MarkRequest,
+        NoticeRequest,
+        ReadyRequest,
+        UnmarkRequest,
+    )
+    from core.model.plans import Target, claim_name
+    from core.model.steps import ClaimRef
+    from core.model.workflow_types import DISRUPT_NODES
+    from workflows.attributes import PHASE
+    from workflows.claim_owners import start_launches, start_terminations
+    from workflows.options import quick, waiting
+    from workflows.shielding import shielded
+
+# D-155: replacements have this long to be initialised; then the command is undone.
+REPLACEMENT_SECONDS = 600.0
+
+# A cancel waits for a step that writes: the undo must not overlap it.
+TO_THE_END = workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+
+
+class Undone(Exception):
+    """The command cannot be carried out: undo what was done."""
+
+
+@workflow.defn(name=DISRUPT_NODES)
+class DisruptNodes:
+    """One command of a disruption plan."""
+
+    @workflow.init
+    def __init__(self, given: DisruptInput) -> None:
+        self.given = given
+        self.phase = "starting"
+        self.committed = False
+        self.cancel_reason = ""
+        self.marked: tuple[Target, ...] = ()
+        self.body: asyncio.Task[None] | None = None
+
+    @workflow.run
+    async def run(self, given: DisruptInput) -> DisruptionRecord:
+        """Forward to the delete; then to the end, or back."""
+        self.body = asyncio.create_task(self.up_to_the_delete())
+        try:
+            await self.body
+        except (asyncio.CancelledError, FailureError, Undone) as error:
+            record = self.record(error)
+            await shielded(self.undo(record))
+        else:
+            record = await shielded(self.from_the_delete())
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return record
+
+    @workflow.update
+    async def cancel_disruption(self, reason: str) -> str:
+        """Cancel before the delete: marks off, replacements given back."""
+        self.call_off(reason)
+        return f"cancelled while {self.phase}"
+
+    @cancel_disruption.validator
+    def refuse_when_too_late(self, reason: str) -> None:
+        """Past the delete nothing can be called back; refusing writes no history."""
+        if self.committed:
+            raise ApplicationError(f"too late: {self.names()} is being deleted ({self.phase})", type="TooLate")
+        if self.cancel_reason:
+            raise ApplicationError(f"already being cancelled: {self.cancel_reason}", type="AlreadyCancelling")
+
+    @workflow.signal
+    async def cancel(self, reason: str = "") -> None:
+        """The same for tctl and scripts. A signal cannot be refused, so a late one is answered."""
+        if not self.committed:
+            self.call_off(reason or "by signal")
+            return
+        message = f"a cancel came too late: {self.names()} is already being deleted"
+        workflow.set_current_details(f"**{self.phase}**: {message}")
+        nodes = tuple(t.node for t in self.given.command.targets)
+        request = NoticeRequest(nodes=nodes, reason="DisruptionCancelTooLate", message=message, warning=True)
+        await workflow.execute_activity_method(
+            Noticing.publish, request, summary="say that the cancel came too late", **quick(self.given.cluster)
+        )
+
+    @workflow.query
+    def status(self) -> str:
+        """The phase that the disruption is in."""
+        return self.phase
+
+    def call_off(self, reason: str) -> None:
+        """Stop the way forward; `run` undoes."""
+        self.cancel_reason = reason or "no reason given"
+        if self.body is not None:
+            self.body.cancel(self.cancel_reason)
+
+    def names(self) -> str:
+        """The nodes, for people."""
+        return ", ".join(t.node or t.claim for t in self.given.command.targets)
+
+    def enter(self, phase: str) -> None:
+        """Say where we are; before the delete, stop here if a cancel has arrived."""
+        self.phase = phase
+        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        workflow.set_current_details(f"**{phase}**: {self.given.command.summary or self.names()}")
+        if not self.committed and (self.cancel_reason or workflow.cancellation_reason() is not None):
+            raise asyncio.CancelledError(self.cancel_reason)
+
+    def record(self, error: BaseException) -> DisruptionRecord:
+        """How it ended, where it did not get to the delete."""
+        command = self.given.command
+        if self.cancel_reason or is_cancelled_exception(error):
+            why = self.cancel_reason or workflow.cancellation_reason() or "cancelled"
+            return DisruptionRecord(outcome="cancelled", reason=command.reason, message=why)
+        cause = error.__cause__ if isinstance(error, FailureError) and error.__cause__ else error
+        kind = "failed" if self.marked else "refused"
+        return DisruptionRecord(
+            outcome="failed" if kind == "failed" else "refused", reason=command.reason, message=str(cause)
+        )
+
+    async def up_to_the_delete(self) -> None:
+        """Mark, then replacements until they are initialised. Everything here can be undone."""
+        self.enter("marking")
+        await self.mark()
+        if self.given.command.replacements:
+            self.enter("launching replacements")
+            claims = await self.create_replacements()
+            self.enter("waiting for replacements")
+            await self.await_replacements(claims)
+        self.enter("deleting")
+        self.committed = True
+
+    async def mark(self) -> None:
+        """D-145: with replacements planned, or nothing marked, a refusal ends it; a pure delete goes on."""
+        command = self.given.command
+        request = MarkRequest(owner=workflow.info().workflow_id, command=command, seen=self.given.seen)
+        outcome = await workflow.execute_activity_method(
+            Marking.mark_nodes,
+            request,
+            summary=f"mark {self.names()}"[:200],
+            cancellation_type=TO_THE_END,
+            **quick(self.given.cluster),
+        )
+        self.marked = tuple(t for t in command.targets if t.claim in outcome.marked)
+        if outcome.refused and (command.replacements or not self.marked):
+            raise Undone("; ".join(f"{name}: {why}" for name, why in outcome.refused))
+
+    async def create_replacements(self) -> tuple[ClaimRef, ...]:
+        """The plan's claims, and a LaunchNode for each."""
+        given = self.given
+        request = CreateRequest(
+            plan_id=given.plan_id,
+            proposed=given.command.replacements,
+            type_lists=given.type_lists,
+            reason=given.command.reason.lower(),
+            owner=workflow.info().workflow_id,
+        )
+        outcome = await workflow.execute_activity_method(
+            Creating.create_node_claims,
+            request,
+            summary="create the replacements",
+            cancellation_type=TO_THE_END,
+            **quick(given.cluster),
+        )
+        await start_launches(given.cluster, outcome.claims)
+        if outcome.refused:
+            raise Undone("; ".join(f"{name}: {why}" for name, why in outcome.refused))
+        return outcome.claims
+
+    async def await_replacements(self, claims: tuple[ClaimRef, ...]) -> None:
+        """All initialised, or the command is undone."""
+        request = ReadyRequest(claims=claims, until=workflow.now().timestamp() + REPLACEMENT_SECONDS)
+        outcome = await workflow.execute_activity_method(
+            Awaiting.await_ready,
+            request,
+            summary="wait until the replacements are ready",
+            **waiting(self.given.cluster),
+        )
+        if outcome.kind == "failed":
+            raise Undone(outcome.message)
+
+    async def undo(self, record: DisruptionRecord) -> None:
+        """Marks off, replacements back. Retries without end: a node must not stay marked."""
+        given = self.given
+        self.phase = "undoing"
+        workflow.upsert_search_attributes([PHASE.value_set(self.phase)])
+        workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
+        targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
+        rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
+        unmark = UnmarkRequest(owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest)
+        await workflow.execute_activity_method(
+            Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster)
+        )
+        if given.command.replacements:
+            names = tuple(claim_name(r.pool, given.plan_id, i) for i, r in enumerate(given.command.replacements))
+            give_back = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message)
+            await workflow.execute_activity_method(
+                GivingBack.give_back, give_back, summary="give the replacements back", **quick(given.cluster)
+            )
+        self.phase = record.outcome
+        workflow.upsert_search_attributes([PHASE.value_set(self.phase)])
+        workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.message}")
+
+    async def from_the_delete(self) -> DisruptionRecord:
+        """Delete the claims, then wait until each node is drained and its instance gone."""
+        given = self.given
+        claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
+        await asyncio.gather(*[self.delete(claim) for claim in claims])
+        await start_terminations(given.cluster, claims)
+        self.enter("draining")
+        await workflow.execute_activity_method(
+            Awaiting.await_gone, claims, summary="wait until the nodes are gone", **waiting(given.cluster)
+        )
+        self.enter("done")
+        return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
+
+    async def delete(self, claim: ClaimRef) -> None:
+        """The order to leave: carried out by TerminateNode, which runs whether or not this workflow does."""
+        await workflow.execute_activity_method(
+            Deleting.delete_claim, claim, summary=f"delete {claim.name}", **quick(self.given.cluster)
+        )

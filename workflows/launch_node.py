@@ -1,0 +1,99 @@
+"""LaunchNode: a claim becomes a node.
+
+Started for each new claim under the claim's own id, which it keeps for the claim's whole life: when the claim is
+deleted, or cannot be launched, this workflow goes on as TerminateNode under the same id, so that launch and termination
+can never work on one claim at once.
+"""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.deleting import Deleting
+    from activities.joining import Joining
+    from activities.launching import Launching
+    from core.model.inputs import ClaimInput
+    from core.model.steps import JoinOutcome
+    from core.model.workflow_types import LAUNCH_NODE
+    from workflows.attributes import PHASE
+    from workflows.options import launching, quick, waiting
+    from workflows.shielding import shielded
+    from workflows.terminate_node import TerminateNode
+
+
+@workflow.defn(name=LAUNCH_NODE)
+class LaunchNode:
+    """One claim from its creation to an initialised node."""
+
+    @workflow.init
+    def __init__(self, given: ClaimInput) -> None:
+        self.given = given
+        self.phase = "starting"
+
+    @workflow.run
+    async def run(self, given: ClaimInput) -> str:
+        """Launch, register, initialise; failing that, become the claim's termination."""
+        ending = await shielded(self.launch())
+        if ending == "deleting":
+            workflow.continue_as_new(given, workflow=TerminateNode.run)
+        self.enter(ending)
+        return ending
+
+    @workflow.query
+    def status(self) -> str:
+        """The phase that the launch is in."""
+        return self.phase
+
+    def enter(self, phase: str) -> None:
+        """Say where we are, for the Web UI and for searches."""
+        self.phase = phase
+        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
+
+    async def launch(self) -> str:
+        """The three steps. Answers initialised, gone, or deleting: then the claim is to be terminated."""
+        self.enter("launching")
+        cluster, claim = self.given.cluster, self.given.claim
+        bought = await workflow.execute_activity_method(
+            Launching.launch_instance, claim, summary=f"buy an instance for {claim.name}", **launching(cluster)
+        )
+        match bought.kind:
+            case "launched":
+                pass
+            case "gone":
+                # The claim's finalizer is gone with it: whoever took it off has ended the instance as well.
+                return "gone"
+            case "deleting":
+                return "deleting"
+            case "no_capacity" | "class_not_ready" | "timed_out":
+                return await self.give_up(bought.message)
+        self.enter("registering")
+        registered = await workflow.execute_activity_method(
+            Joining.await_registered, claim, summary="wait for the node to join", **waiting(cluster)
+        )
+        if registered.kind != "done":
+            return await self.unjoined(registered)
+        self.enter("initialising")
+        initialised = await workflow.execute_activity_method(
+            Joining.await_initialized, claim, summary="wait for the node to be ready for pods", **waiting(cluster)
+        )
+        if initialised.kind != "done":
+            return await self.unjoined(initialised)
+        return "initialised"
+
+    async def unjoined(self, outcome: JoinOutcome) -> str:
+        """The node did not join: its time ran out, or somebody deleted the claim."""
+        if outcome.kind == "timed_out":
+            return await self.give_up(outcome.message)
+        return outcome.kind
+
+    async def give_up(self, why: str) -> str:
+        """Delete the claim; its pods are pending again."""
+        self.enter("giving up")
+        workflow.set_current_details(f"**giving up**: NodeClaim {self.given.claim.name}: {why}")
+        await workflow.execute_activity_method(
+            Deleting.delete_claim,
+            self.given.claim,
+            summary=f"delete the claim: {why}"[:200],
+            **quick(self.given.cluster),
+        )
+        return "deleting"

@@ -1,0 +1,60 @@
+"""ReleaseNode: a deleting managed Node without a NodeClaim leaves (T-10).
+
+Started by the Caretaker's orders. Drained and its volumes detached, then the finalizer comes off; its instance, if
+there is one, is not this workflow's to terminate.
+"""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.departing import Departing
+    from activities.detaching import Detaching
+    from activities.draining import Draining
+    from core.model.inputs import NodeInput
+    from core.model.workflow_types import RELEASE_NODE
+    from workflows.attributes import PHASE
+    from workflows.options import quick, waiting
+    from workflows.shielding import shielded
+
+
+@workflow.defn(name=RELEASE_NODE)
+class ReleaseNode:
+    """One claimless node from its deletion to its finalizer."""
+
+    @workflow.init
+    def __init__(self, given: NodeInput) -> None:
+        self.given = given
+
+    @workflow.run
+    async def run(self, given: NodeInput) -> str:
+        """Drain, detach, release."""
+        return await shielded(self.release())
+
+    def enter(self, phase: str) -> None:
+        """Say where we are."""
+        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        workflow.set_current_details(f"**{phase}**: Node {self.given.node}, which has no NodeClaim")
+
+    async def release(self) -> str:
+        """The steps in order."""
+        cluster = self.given.cluster
+        self.enter("tainting")
+        departure = await workflow.execute_activity_method(
+            Departing.begin_release, self.given, summary="taint the node", **quick(cluster)
+        )
+        if departure.nodes and not departure.instance_gone:
+            self.enter("draining")
+            drained = await workflow.execute_activity_method(
+                Draining.drain_node, departure, summary=f"drain {self.given.node}", **waiting(cluster)
+            )
+            if not drained.instance_gone:
+                self.enter("detaching")
+                await workflow.execute_activity_method(
+                    Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
+                )
+        self.enter("releasing")
+        await workflow.execute_activity_method(
+            Departing.release_node, departure, summary="release the finalizer", **quick(cluster)
+        )
+        self.enter("released")
+        return "released"

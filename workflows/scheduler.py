@@ -1,0 +1,302 @@
+"""Scheduler: plans nodes for pending pods and picks the next disruption.
+
+The singleton of two loops in one workflow. Each loop alternates between waits, which are activities without effects,
+and a carry-out, which nothing cancels. It continues as new only when both loops are parked, because leaving as soon as
+one of them wants to would lose the plan that the other is carrying out (3 of 51 in a trial; 0 of 171 this way).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.awaiting import Awaiting
+    from activities.creating import Creating
+    from activities.disrupting import Disrupting
+    from activities.provisioning import Provisioning
+    from core.model.inputs import (
+        AwaitedMark,
+        CreateRequest,
+        DisruptInput,
+        DisruptionRequest,
+        Drop,
+        Go,
+        Held,
+        Hold,
+        NothingPlanned,
+        ProvisioningRequest,
+        Recent,
+        SchedulerState,
+    )
+    from core.model.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
+    from core.model.steps import ClaimRef, StepOutcome
+    from core.model.workflow_ids import disruption_id, task_queue
+    from core.model.workflow_types import DISRUPT_NODES, SCHEDULER
+    from core.model.writes import Write
+    from workflows.attributes import attributes
+    from workflows.claim_owners import start_launches
+    from workflows.options import planning, quick, waiting
+    from workflows.renewing import due_for_renewal, renew
+
+MUST_SEE_SECONDS = 60.0
+NOMINATION_SECONDS = 20.0  # S-10: twice the longest batch window
+RECENT_KEPT = 20
+
+# The loops' names, which also name their waits.
+PROVISIONING, DISRUPTION, MARK = "provisioning", "disruption", "mark"
+
+
+@workflow.defn(name=SCHEDULER)
+class Scheduler:
+    """The singleton that plans."""
+
+    @workflow.init
+    def __init__(self, state: SchedulerState) -> None:
+        self.state = state
+        self.leaving = False
+        self.waits: dict[str, workflow.ActivityHandle[object]] = {}
+        self.written: list[Write] = []
+
+    @workflow.run
+    async def run(self, state: SchedulerState) -> None:
+        """Both loops until the history is long; then again as new, with the state."""
+        self.show()
+        loops = [asyncio.create_task(self.provisioning()), asyncio.create_task(self.disruption())]
+        await asyncio.gather(*loops)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        renew(replace(self.state.forget(now()), generation=self.state.generation + 1))
+
+    @workflow.signal
+    def pause(self) -> None:
+        """Carry out no plan that has not begun; what runs goes on."""
+        self.state = replace(self.state, paused=True)
+        self.show()
+        self.wake(PROVISIONING, DISRUPTION, MARK)
+
+    @workflow.signal
+    def resume(self) -> None:
+        """Plan again."""
+        self.state = replace(self.state, paused=False)
+        self.show()
+        self.wake(PROVISIONING, DISRUPTION)
+
+    @workflow.signal
+    def poke(self) -> None:
+        """Look again at once."""
+        self.wake(PROVISIONING, DISRUPTION)
+
+    @workflow.query
+    def status(self) -> SchedulerState:
+        """All that the Scheduler knows."""
+        return self.state
+
+    def show(self) -> None:
+        """The Web UI's summary."""
+        lines = [f"- {r.text}" for r in reversed(self.state.recent)]
+        head = "**paused**" if self.state.paused else "**planning**"
+        workflow.set_current_details("\n".join([head, *lines]))
+
+    def note(self, text: str) -> None:
+        """Remember what was done, for people; the oldest goes."""
+        recent = (*self.state.recent, Recent(at=now(), text=text))[-RECENT_KEPT:]
+        self.state = replace(self.state, recent=recent)
+        self.show()
+
+    def wake(self, *names: str) -> None:
+        """Cancel these waits; what they wait for is found again."""
+        for name in sorted(names):
+            if name in self.waits:
+                self.waits[name].cancel()
+
+    def remember(self, writes: tuple[Write, ...]) -> None:
+        """What the next snapshot must contain."""
+        self.written.extend(writes)
+        self.state = self.state.forget(now()).remember(writes, now() + MUST_SEE_SECONDS)
+
+    async def wait(self, name: str, start: "Callable[[], workflow.ActivityHandle[object]]") -> object | None:
+        """A wait's answer; None where it was woken. Nothing here has effects, so losing it costs nothing."""
+        self.waits[name] = handle = start()
+        try:
+            return await handle
+        except (ActivityError, asyncio.CancelledError) as error:
+            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
+                return None
+            raise
+        finally:
+            self.waits.pop(name, None)
+
+    def leave_if_long(self) -> None:
+        """Park both loops when the history is long."""
+        if not self.leaving and due_for_renewal(self.state.max_history):
+            self.leaving = True
+            self.wake(PROVISIONING, DISRUPTION, MARK)
+
+    async def unpaused(self) -> bool:
+        """Wait out a pause; False where it is time to leave."""
+        await workflow.wait_condition(lambda: self.leaving or not self.state.paused)
+        return not self.leaving
+
+    async def provisioning(self) -> None:
+        """Await a plan for pending pods; create its claims; start their workflows."""
+        while await self.unpaused():
+            before = len(self.written)
+            request = ProvisioningRequest(
+                must_see=self.must_see(), launching=self.state.launching, launching_since=self.state.launching_since
+            )
+            plan = await self.wait(
+                PROVISIONING,
+                lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
+                    Provisioning.await_provisioning_plan,
+                    r,
+                    summary="await pending pods and plan for them",
+                    **planning(self.state.cluster),
+                ),
+            )
+            if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
+                await self.carry_out_provisioning(plan)
+            self.leave_if_long()
+
+    async def disruption(self) -> None:
+        """Await the next disruption; hold it, drop it, or start its workflows and wait for their marks."""
+        while await self.unpaused():
+            if self.state.awaiting:
+                await self.await_marked()
+                self.leave_if_long()
+                continue
+            before = len(self.written)
+            request = self.disruption_request()
+            answer = await self.wait(
+                DISRUPTION,
+                lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
+                    Disrupting.await_disruption_plan,
+                    r,
+                    summary="await the next disruption",
+                    **planning(self.state.cluster),
+                ),
+            )
+            if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
+                await self.answer(answer, before)
+            self.leave_if_long()
+
+    def disruption_request(self) -> DisruptionRequest:
+        """What the planner must know that the cluster does not tell."""
+        state = self.state.forget(now())
+        return DisruptionRequest(
+            must_see=self.must_see(),
+            nominations=state.nominations,
+            held=state.held,
+            quiet_until=state.quiet_until,
+        )
+
+    async def answer(self, answer: Hold | Go | Drop | NothingPlanned, before: int) -> None:
+        """Act on the planner's answer."""
+        match answer:
+            case Hold():
+                self.state = replace(self.state, held=(*self.state.held, Held(plan=answer.plan, due=answer.due)))
+            case Drop():
+                self.let_go(answer.held)
+                self.note(f"dropped a disruption: {answer.why}")
+            case Go():
+                if answer.held >= 0:
+                    self.let_go(answer.held)
+                if not self.stale(answer.plan.seen, before) and not self.touches_nominated(answer.plan):
+                    await self.carry_out_disruption(answer.plan)
+            case NothingPlanned():
+                pass
+            case _:
+                assert_never(answer)
+
+    def may_begin(self) -> bool:
+        """Whether a plan that has just come may be carried out."""
+        return not self.leaving and not self.state.paused
+
+    def must_see(self) -> tuple[Write, ...]:
+        """The writes of the last minute."""
+        return tuple(r.write for r in self.state.forget(now()).must_see)
+
+    def let_go(self, held: int) -> None:
+        """Forget a held plan."""
+        self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i != held))
+
+    def stale(self, seen: Seen, before: int) -> bool:
+        """Whether something was written while the plan was thought out that its snapshot had not seen."""
+        versions = dict(seen.versions)
+        return any(w.version == 0 or versions.get(w.kind, 0) < w.version for w in self.written[before:])
+
+    def touches_nominated(self, plan: DisruptionPlan) -> bool:
+        """Whether a node of the plan has been nominated since."""
+        nominated = {node for node, until in self.state.nominations if until > now()}
+        return any(t.node in nominated for c in plan.commands for t in c.targets)
+
+    async def carry_out_provisioning(self, plan: ProvisioningPlan) -> None:
+        """Claims first, then a LaunchNode for each. Nothing cancels this."""
+        self.state = self.state.nominate(plan.nominated, now() + NOMINATION_SECONDS)
+        if not plan.proposed:
+            return
+        plan_id = str(workflow.uuid7())
+        request = CreateRequest(plan_id=plan_id, proposed=plan.proposed, type_lists=plan.type_lists)
+        outcome = await workflow.execute_activity_method(
+            Creating.create_node_claims,
+            request,
+            summary=f"create {len(plan.proposed)} NodeClaims",
+            **quick(self.state.cluster),
+        )
+        self.remember(outcome.writes)
+        await start_launches(self.state.cluster, outcome.claims)
+        self.state = replace(self.state, launching=outcome.claims, launching_since=now())
+        names = ", ".join(c.name for c in outcome.claims[:5])
+        self.note(f"created {len(outcome.claims)} NodeClaims: {names}")
+
+    async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
+        """A DisruptNodes for each command; then its mark is awaited before planning again."""
+        started = [await self.start_disruption(plan, command) for command in plan.commands]
+        destinations = tuple(d for command in plan.commands for d in command.destinations)
+        self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)
+        self.state = replace(self.state, awaiting=tuple(started))
+
+    async def start_disruption(self, plan: DisruptionPlan, command: DisruptionCommand) -> AwaitedMark:
+        """Start one command under a plan id of its own."""
+        plan_id = str(workflow.uuid7())
+        workflow_id = disruption_id(self.state.cluster, plan_id)
+        first = command.targets[0]
+        names = ", ".join(t.node for t in command.targets)
+        await workflow.start_child_workflow(
+            DISRUPT_NODES,
+            DisruptInput(
+                cluster=self.state.cluster,
+                plan_id=plan_id,
+                command=command,
+                type_lists=plan.type_lists if command.replacements else (),
+                seen=plan.seen,
+            ),
+            id=workflow_id,
+            task_queue=task_queue(self.state.cluster, "control"),
+            parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+            search_attributes=attributes(pool=first.pool, claim=first.claim, node=first.node, reason=command.reason),
+            static_summary=f"{command.reason}: {names}"[:200],
+        )
+        self.note(f"{command.reason}: disrupting {names}")
+        claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in command.targets)
+        return AwaitedMark(workflow_id=workflow_id, claims=claims)
+
+    async def await_marked(self) -> None:
+        """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
+        awaited = self.state.awaiting
+        outcome = await self.wait(
+            MARK,
+            lambda: workflow.start_activity_method(
+                Awaiting.await_marked, awaited, summary="await the marks", **waiting(self.state.cluster)
+            ),
+        )
+        if isinstance(outcome, StepOutcome):
+            self.remember(outcome.writes)
+            self.state = replace(self.state, awaiting=())
+
+
+def now() -> float:
+    """The workflow's clock, in seconds since the epoch."""
+    return workflow.now().timestamp()

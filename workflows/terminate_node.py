@@ -1,0 +1,83 @@
+"""TerminateNode: a deleted claim is carried out, whoever deleted it.
+
+A plan, expiry, an interruption, a failed launch or `kubectl delete` all end here, under the claim's own id: taint,
+drain with grace period, volumes detached, instance terminated, finalizers released. There is no way back, so nothing
+cuts it short; each step finds by itself what is already done.
+"""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.departing import Departing
+    from activities.detaching import Detaching
+    from activities.draining import Draining
+    from activities.terminating import Terminating
+    from core.model.inputs import ClaimInput
+    from core.model.steps import Departure
+    from core.model.workflow_types import TERMINATE_NODE
+    from workflows.attributes import PHASE
+    from workflows.options import looking, quick, waiting
+    from workflows.shielding import shielded
+
+
+@workflow.defn(name=TERMINATE_NODE)
+class TerminateNode:
+    """One claim from its deletion to its last finalizer."""
+
+    @workflow.init
+    def __init__(self, given: ClaimInput) -> None:
+        self.given = given
+        self.phase = "starting"
+
+    @workflow.run
+    async def run(self, given: ClaimInput) -> str:
+        """Drain, detach, terminate, release."""
+        return await shielded(self.terminate())
+
+    @workflow.query
+    def status(self) -> str:
+        """The phase that the termination is in."""
+        return self.phase
+
+    def enter(self, phase: str) -> None:
+        """Say where we are, for the Web UI and for searches."""
+        self.phase = phase
+        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
+
+    async def terminate(self) -> str:
+        """The steps in order."""
+        cluster = self.given.cluster
+        self.enter("tainting")
+        departure = await workflow.execute_activity_method(
+            Departing.begin_departure, self.given.claim, summary="taint the node, fix the deadline", **quick(cluster)
+        )
+        if departure.claim_gone:
+            self.enter("gone")
+            return "gone"
+        if departure.nodes and not departure.instance_gone:
+            await self.empty(departure)
+        self.enter("terminating")
+        await workflow.execute_activity_method(
+            Terminating.terminate_instance, departure, summary="terminate the instance", **looking(cluster)
+        )
+        self.enter("releasing")
+        await workflow.execute_activity_method(
+            Departing.release_claim, departure, summary="release the finalizers", **quick(cluster)
+        )
+        self.enter("terminated")
+        return "terminated"
+
+    async def empty(self, departure: Departure) -> None:
+        """Pods out, then volumes off."""
+        cluster = self.given.cluster
+        self.enter("draining")
+        drained = await workflow.execute_activity_method(
+            Draining.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
+        )
+        if drained.instance_gone:
+            return
+        self.enter("detaching")
+        await workflow.execute_activity_method(
+            Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
+        )
