@@ -76,6 +76,15 @@ class PlacementSimulator:
         run.run(pods)
         return self.outcome(run, Since())
 
+    @cached_property
+    def spoken_for(self) -> frozenset[str]:
+        """The nodes where pods will land that have no place now: pending ones, and those of leaving nodes."""
+        if not self.base:
+            return frozenset()
+        run = self.new_pass((), self.base, consolidating=False)
+        run.run(self.base)
+        return frozenset(self.index.table.nodes[bit].node_name for bit, _ in self._placed(run, Since()))
+
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule these nodes out: then why try."""
         return self._room.is_hopeless(candidates, self.movers)
