@@ -117,7 +117,7 @@ class Draining:
         ]
         if deadline is not None:
             forced = [pod for pod in turn.force if progress.is_due(pod, now)]
-            asks += [self.evicting.force(pod, deadline) for pod in forced]
+            asks += [self.evicting.force(pod, deadline, reason) for pod in forced]
             due += forced
         for pod, asked in zip(due, await asyncio.gather(*asks), strict=True):
             progress.note(pod, asked, self.now())

@@ -54,8 +54,7 @@ class Stage:
         return [(line[1], int(line[2])) for line in lines]
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World(clock=START)
     world.put(
         a_joined_claim(deleting_since=START, conditions=(*a_joined_claim().conditions, DRAINING)),
@@ -71,6 +70,11 @@ def stage() -> Stage:
         Draining(lookups, evicting, cloud, world.now, world.pause),
         Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_an_empty_node_is_drained_after_five_seconds(stage: Stage) -> None:
