@@ -173,20 +173,21 @@ def _is_ready(node: Node) -> bool:
     return condition is not None and condition.status == "True"
 
 
-def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
-    """G-6: instances with this cluster's tag, old enough, that no claim stands for.
+def unclaimed(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+    """Instances with this cluster's tag that no claim stands for, those among them that were bought just now.
 
     A claim stands for the instance that it names, or, while it names none, for the one that carries its UID.
     """
     named = {c.provider_id for c in snapshot.claims.values() if c.provider_id}
     nameless = {c.uid for c in snapshot.claims.values() if not c.provider_id}
     return tuple(
-        instance
-        for instance in sold
-        if instance.provider_id not in named
-        and instance.claim_uid not in nameless
-        and snapshot.now - instance.launched > ORPHAN_AGE
+        instance for instance in sold if instance.provider_id not in named and instance.claim_uid not in nameless
     )
+
+
+def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+    """G-6: those of the unclaimed that are old enough."""
+    return tuple(i for i in unclaimed(snapshot, sold) if snapshot.now - i.launched > ORPHAN_AGE)
 
 
 def too_many(found: int, sold: int) -> bool:
@@ -195,7 +196,7 @@ def too_many(found: int, sold: int) -> bool:
 
 
 def collect(found: Iterable[SoldInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
-    """Those that were orphans at the last look as well."""
+    """Those that were unclaimed at the last look as well, whatever their age was then: a minute lies between looks."""
     return tuple(
         TerminateOrphan(provider_id=o.provider_id, claim_uid=o.claim_uid) for o in found if o.provider_id in seen_before
     )

@@ -106,8 +106,8 @@ def _node_of(shelf: Shelf, machine: Machine, now: float) -> Body:
 
 def _keep_node(turn: Turn, node: Body, machine: Machine | None) -> None:
     if machine is not None and machine.state == "running":
-        if SILENT not in (node["metadata"].get("annotations") or {}) and not is_true(node, names.READY):
-            _become_ready(turn, node, machine)
+        if SILENT not in (node["metadata"].get("annotations") or {}):
+            _keep_ready(turn, node, machine)
         return
     if is_true(node, names.READY):
         _fall_silent(turn, node)
@@ -115,14 +115,18 @@ def _keep_node(turn: Turn, node: Body, machine: Machine | None) -> None:
         turn.cluster(CLOUD_NODE_CONTROLLER).delete("Node", node["metadata"]["name"], node["metadata"]["uid"])
 
 
-def _become_ready(turn: Turn, node: Body, machine: Machine) -> None:
-    if machine.joined is None or not turn.reached(machine.joined + turn.settings.delay("node_ready")):
-        return
+def _keep_ready(turn: Turn, node: Body, machine: Machine) -> None:
+    """The kubelet says Ready after a while; the node controller then takes its taint off."""
     name = node["metadata"]["name"]
-    ready = {"status": {"conditions": [_ready("True", "KubeletReady", turn.now)]}}
-    turn.cluster(KUBELET).patch("Node", name, ready, "status")
-    left = [t for t in node["spec"].get("taints") or [] if t["key"] != _NOT_READY["key"]]
-    turn.cluster(NODE_CONTROLLER).patch("Node", name, {"spec": {"taints": left or None}})
+    if not is_true(node, names.READY):
+        if machine.joined is None or not turn.reached(machine.joined + turn.settings.delay("node_ready")):
+            return
+        ready = {"status": {"conditions": [_ready("True", "KubeletReady", turn.now)]}}
+        turn.cluster(KUBELET).patch("Node", name, ready, "status")
+    taints = node["spec"].get("taints") or []
+    left = [t for t in taints if t["key"] != _NOT_READY["key"]]
+    if left != taints:
+        turn.cluster(NODE_CONTROLLER).patch("Node", name, {"spec": {"taints": left or None}})
 
 
 def _fall_silent(turn: Turn, node: Body) -> None:
