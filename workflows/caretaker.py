@@ -6,6 +6,7 @@ gone, a claim that has expired. A lost signal and a lost Temporal database are t
 """
 
 import asyncio
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -24,6 +25,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.options import looking, planning, quick
     from workflows.renewing import due_for_renewal, renew
 
+
+# An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
+# Enough for a worker that is killed at it (10 to 11 s) and for the retry.
+ORDER_SECONDS = timedelta(seconds=25)
 
 # The step for each kind of order.
 CARRIED_OUT_BY = {
@@ -102,7 +107,13 @@ class Caretaker:
         name = CARRIED_OUT_BY[order.kind]
         options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
         try:
-            await workflow.execute_activity(name, order, summary=order.kind.replace("_", " "), **options)
+            await workflow.execute_activity(
+                name,
+                order,
+                summary=order.kind.replace("_", " "),
+                schedule_to_close_timeout=ORDER_SECONDS,
+                **options,
+            )
         except ActivityError as error:
             # Not fatal: the next look finds it again, and says so again.
             workflow.logger.warning("order %s failed: %s", order.kind, error.cause)

@@ -48,13 +48,17 @@ class Stage:
         self.world.instances = {instance.provider_id: instance for instance in instances}
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World()
     claims, nodes, cloud = FakeClaims(world), FakeNodes(world), FakeCloud(world)
     stage = Stage(world, cloud, Departing(claims, nodes, cloud, world.now), Terminating(claims, cloud, world.now))
     stage.has(an_instance())
     return stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_a_deleted_claim_takes_its_node_along(stage: Stage) -> None:
