@@ -93,7 +93,7 @@ class Profiles:
         if isinstance(made, Denied) and made.code != "EntityAlreadyExists":
             raise refusal("iam:CreateInstanceProfile", made)
         added = await self._calls.attempt("iam", "AddRoleToInstanceProfile", InstanceProfileName=name, RoleName=role)
-        if not isinstance(added, Denied) or added.code == "LimitExceeded" and await self._is_good(name, role):
+        if not isinstance(added, Denied) or (added.code == "LimitExceeded" and await self._is_good(name, role)):
             return
         await self._clean_up(name)
         if added.code in NOT_FOUND:
