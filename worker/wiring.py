@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapters.aws import names as aws_names
 from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
 from adapters.aws.keeping.keeper import ClusterNow
 from adapters.aws.keeping.objects import KubeClassObjects
@@ -46,6 +47,9 @@ class World:
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 
+
+# Labels that the cloud puts on its instance types and offerings.
+CLOUD_LABELS = aws_names.WELL_KNOWN
 
 # The process that moves an embedded world: python -m, with the file.
 EMBEDDED_PLAYER = "adapters.embedded.play"
