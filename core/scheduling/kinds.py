@@ -102,10 +102,10 @@ class Kin:
         self.open: list[tuple[State, tuple[State, ...]]] = []
 
     @property
-    def counting(self) -> list[DomainGroup | HostGroup]:
-        """The groups that count a pod of this kin, wherever it lands."""
+    def recording(self) -> list[DomainGroup | HostGroup]:
+        """The groups to tell of a pod of this kin, wherever it lands: those that count it, and those it holds."""
         if self._counting_born != self._topology.born:
-            self._counting = list(self._topology.counting(self.facts.shape))
+            self._counting = [*self._topology.counting(self.facts.shape), *self.held]
             self._counting_born = self._topology.born
         return self._counting
 

@@ -263,7 +263,7 @@ class ClaimPlacer:
             claim.held = held
         if pod.shape.host_ports:
             claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
-        for group in (*kind.kin.counting, *kind.kin.held):
+        for group in kind.kin.recording:
             self.record_in(group, claim)
 
     def record_in(self, group: DomainGroup | HostGroup, claim: Claim) -> None:
