@@ -49,6 +49,7 @@ class TypeCompiler:
         self._sets: dict[tuple[Expression, ...], RequirementSet] = {}
         self._by_identity: dict[int, tuple[tuple[Expression, ...], RequirementSet]] = {}
         self._types: dict[int, tuple[InstanceType, CompiledType]] = {}
+        self._reservations: dict[int, str | None] = {}  # by the identity of a set, which is kept above
 
     def _set(self, expressions: tuple[Expression, ...]) -> RequirementSet:
         known = self._by_identity.get(id(expressions))
@@ -72,7 +73,10 @@ class TypeCompiler:
         listed: list[tuple[str | None, int]] = []
         for offering in source.offerings:
             requirements = self._set(offering.requirements)
-            reservation = reservation_of(requirements)
+            identity = id(requirements)
+            if identity not in self._reservations:
+                self._reservations[identity] = reservation_of(requirements)
+            reservation = self._reservations[identity]
             listed.append((reservation, offering.reservation_capacity))
             if not offering.available:
                 continue
@@ -84,7 +88,9 @@ class TypeCompiler:
                 source=offering,
             )
             offerings.append(compiled)
-            key = (_items(offering.capacity_override), _items(offering.overhead_override))
+            key = None
+            if offering.capacity_override or offering.overhead_override:
+                key = (_items(offering.capacity_override), _items(offering.overhead_override))
             if key not in groups:
                 groups[key] = (allocatable(source, offering), [])
             groups[key][1].append(compiled)
