@@ -8,6 +8,7 @@ STAMP := $(VENV)/.installed
 CLUSTER ?= embedded
 NAME ?= default
 DIR ?= ../shared/vectors
+bench: DIR := $(or $(filter-out ../shared/vectors,$(DIR)),../shared/bench)
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,17 +29,47 @@ format: $(STAMP) ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-check: $(STAMP) ## format, lint, types, import contracts, fast tests (under two minutes)
+lint: $(STAMP) ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+check: lint ## lint and the fast tests (under two minutes)
 	@$(BIN)/python -m tests.run -m "not temporal and not cluster and not soak"
 
 test: $(STAMP) ## everything
 	@$(BIN)/python -m tests.run -m "not soak"
 
+demo: $(STAMP) ## play the story: pods get nodes, a disruption is called off, a worker is killed (CLUSTER=real for real servers)
+ifeq ($(CLUSTER),real)
+	@$(BIN)/python -m testbed.demo
+else
+	@$(BIN)/dovetail demo
+endif
+
+testbed: $(STAMP) ## build the control plane of the test bed, or say where it was found
+	@$(BIN)/python -m testbed.plane build
+
+cluster: $(STAMP) ## leave a control plane running, with a kubeconfig for kubectl (NAME=b for a second one)
+	@$(BIN)/python -m testbed.plane start --name $(NAME)
+
+up: $(STAMP) ## start everything on real servers, worker included, and print one JSON line (NAME=b for a second one)
+	@$(BIN)/python -m testbed.up start --name $(NAME)
+
+down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
+	@$(BIN)/python -m testbed.up stop --name $(NAME)
+
 vectors: $(STAMP) ## compare our engines with recorded results (DIR=folder)
 	@$(BIN)/python -m tests.vectors $(DIR)
 
-.PHONY: vectors help setup lock format check test
+bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers)
+	@$(BIN)/python -m tests.bench $(DIR) $(OUT)
+
+soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
+	@$(BIN)/python -m tests.run -m soak
+
+crds: $(STAMP) ## write deploy/crds from the models
+	@$(BIN)/python -m api.crds deploy/crds
+
+.PHONY: help setup lock format lint check test demo testbed cluster up down vectors bench soak crds

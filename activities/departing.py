@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from temporalio import activity
 
+from activities.counting import claim_terminated, node_terminated
 from activities.revising import revise_claim, revise_node, revise_status
 from activities.versions import is_same
 from core.lifecycle.conditions import claim_conditions_with, unknown
@@ -79,6 +80,8 @@ class Departing:
             return StepOutcome(message="already gone", writes=writes)
         await self._no_late_launch(claim, departure)
         written = await revise_claim(self.claims, claim, _without_finalizer)
+        if TERMINATION_FINALIZER in claim.finalizers:
+            claim_terminated(claim, self.now())
         version = claim_write(written).version if written is not None and written.finalizers else 0
         return StepOutcome(
             message="released",
@@ -166,6 +169,8 @@ class Departing:
             if node is None or node.uid != uid:
                 continue
             left = await revise_node(self.nodes, node, _released)
+            if TERMINATION_FINALIZER in node.finalizers:
+                node_terminated(node, self.now())
             version = node_write(left).version if left is not None and left.finalizers else 0
             writes.append(Write(kind="Node", name=name, uid=uid, version=version))
         return tuple(writes)

@@ -17,6 +17,7 @@ from activities.decision_notices import publishable
 from activities.snapshots import whole_snapshot
 from activities.solving import ShouldStop, Solver
 from core.disruption.choose import Choice, choose
+from core.disruption.resting import resting
 from core.disruption.revalidate import Valid, revalidate
 from core.disruption.settings import DisruptionSettings
 from core.model.inputs import DisruptionAnswer, DisruptionRequest, Drop, Go, Held, Hold, NothingPlanned
@@ -76,7 +77,12 @@ class Disrupting:
     def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
         """With what only the Scheduler knows: nominations, and the claims that held plans have taken."""
         taken = {t.claim for held in request.held for c in held.plan.commands for t in c.targets}
-        return replace(snapshot, nominations=dict(request.nominations), disrupting=frozenset(taken))
+        return replace(
+            snapshot,
+            nominations=dict(request.nominations),
+            disrupting=frozenset(taken),
+            resting=resting(snapshot.claims.values(), self.now()),
+        )
 
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
         """A plan, or when to look again."""

@@ -13,7 +13,7 @@ from typing import Final
 from temporalio import activity
 
 from activities.beating import report
-from activities.evicting import Asked, Evicting
+from activities.evicting import Asked, Evicting, Leave
 from activities.notices.claims import unreadable_deadline
 from activities.notices.nodes import failed_draining, node_deadline
 from activities.notices.pods import told_protection
@@ -112,10 +112,12 @@ class Draining:
         deadline, progress = given
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
         due = [pod for pod in turn.evict if progress.is_due(pod, now)]
-        asks = [self.evicting.evict(pod, pool, reason) for pod in due]
+        asks = [
+            self.evicting.evict(pod, Leave(pool=pool, reason=reason, again=pod.uid in progress.again)) for pod in due
+        ]
         if deadline is not None:
             forced = [pod for pod in turn.force if progress.is_due(pod, now)]
-            asks += [self.evicting.force(pod, deadline) for pod in forced]
+            asks += [self.evicting.force(pod, deadline, reason) for pod in forced]
             due += forced
         for pod, asked in zip(due, await asyncio.gather(*asks), strict=True):
             progress.note(pod, asked, self.now())

@@ -49,10 +49,6 @@ class ClaimKeeper:
         self.now = now
         self.seen = _Seen()
 
-    def forget(self) -> None:
-        """Begin anew: the first look has nothing to compare with."""
-        self.seen = _Seen()
-
     async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
         """The writes that are due, and when to look again although nothing has changed."""
         pods = living_pods(snapshot)

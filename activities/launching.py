@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.beating import report
+from activities.counting import disrupted
 from activities.notices.claims import insufficient_capacity
 from activities.revising import revise_claim, revise_status, set_conditions
 from activities.versions import is_same
@@ -37,6 +38,7 @@ from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices
 
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
 
+ENDING = ("terminating", "stopping", "stopped")  # no node will come of it
 MESSAGE_BYTES = 300  # L-12: what a condition holds of an error's text
 
 
@@ -84,7 +86,7 @@ class Launching:
         """The instance that carries the claim's UID, else a new one; None past the launch deadline."""
         report("looking for an instance that was bought already")
         instance = await self.cloud.find(claim_uid=attempt.claim.uid)
-        if instance is not None:
+        if instance is not None and instance.state not in ENDING:
             return instance
         if launch_overdue(attempt.claim, self.now()):
             return None
@@ -104,8 +106,11 @@ class Launching:
         report(f"launching, generation {request.generation}")
         token = launch_token(attempt.claim.uid, request.generation)
         answer = await self.cloud.launch(attempt.claim, request.request, token)
+        if isinstance(answer, Instance) and answer.state in ENDING:
+            # Bought by an earlier try and ended by somebody since: the old token would give it back for ever.
+            answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
         if isinstance(answer, LaunchRefused):
-            # Known to have made nothing: the next try may ask for something else, under another token.
+            # Known to have left nothing: the next try may ask for something else, under another token.
             await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
         return answer
 
@@ -139,14 +144,17 @@ class Launching:
             case Instance():
                 return await self._record(claim, found)
             case NoCapacity():
+                disrupted(claim, "insufficient_capacity")
                 await self.notices.publish(insufficient_capacity(claim, _cut(found.message)))
                 return LaunchOutcome(kind="no_capacity", message=_cut(found.message))
             case ClassNotReady():
+                disrupted(claim, "nodeclass_not_ready")
                 return LaunchOutcome(kind="class_not_ready", message=_cut(found.message))
             case LaunchRefused():
                 await self._say(claim, found.reason, found.message)
                 raise Retryable(f"NodeClaim/{claim.name}", f"{found.reason}: {found.message}")
             case None:
+                disrupted(claim, "launch_timeout")
                 return LaunchOutcome(kind="timed_out", message=f"not launched within {LAUNCH_SECONDS:.0f} s")
 
     async def _record(self, claim: NodeClaim, instance: Instance) -> LaunchOutcome:

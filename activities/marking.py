@@ -12,12 +12,13 @@ from temporalio import activity
 
 from activities.contending import settled
 from core.disruption.live_check import why_not_now
+from core.disruption.resting import rest_text
 from core.lifecycle.conditions import conditions_of_claim
 from core.model import names
 from core.model.inputs import MarkOutcome, MarkRequest, UnmarkRequest
 from core.model.nodes import Condition, Node, NodeClaim
 from core.model.plans import Target
-from core.model.steps import StepOutcome
+from core.model.steps import ClaimRef, StepOutcome
 from core.model.taints import Taint
 from core.model.writes import Write, claim_write, node_write
 from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
@@ -44,7 +45,9 @@ class Marking:
             why_not = await settled(partial(self._mark, request, target, writes))
             if why_not:
                 refused.append((target.claim, why_not))
-                await settled(partial(self._unmark, request.owner, target.claim, target.claim_uid, writes))
+                ref = ClaimRef(name=target.claim, uid=target.claim_uid)
+                unmark = UnmarkRequest(owner=request.owner, claims=(ref,))
+                await settled(partial(self._unmark, unmark, ref, writes))
             else:
                 marked.append(target.claim)
         return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=tuple(writes))
@@ -54,7 +57,7 @@ class Marking:
         """Take this owner's marks off; those of others, and nodes that are leaving, are left alone."""
         writes: list[Write] = []
         for claim in request.claims:
-            await settled(partial(self._unmark, request.owner, claim.name, claim.uid, writes))
+            await settled(partial(self._unmark, request, claim, writes))
         return StepOutcome(writes=tuple(writes))
 
     async def _mark(self, request: MarkRequest, target: Target, writes: list[Write]) -> str:
@@ -98,10 +101,10 @@ class Marking:
         conditions = conditions_of_claim(claim).set(wish).conditions
         return await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
 
-    async def _unmark(self, owner: str, name: str, uid: str, writes: list[Write]) -> None:
+    async def _unmark(self, request: UnmarkRequest, ref: ClaimRef, writes: list[Write]) -> None:
         """Condition and taint first, the owner last: a half-removed mark still says whose it is."""
-        claim = await self.claims.read(name)
-        if claim is None or claim.uid != uid or claim.annotations.get(names.OWNER, "") != owner:
+        claim = await self.claims.read(ref.name)
+        if claim is None or claim.uid != ref.uid or claim.annotations.get(names.OWNER, "") != request.owner:
             return
         if claim.deleting_since is not None:
             return  # termination owns the taint now (S-20)
@@ -114,8 +117,11 @@ class Marking:
             claim = await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
             if claim is None:
                 return
-        if owner:  # a predecessor's mark has none
-            claim = await self.claims.patch(claim, MetadataChange(annotations={names.OWNER: None}))
+        annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
+        if request.rest:
+            annotations[names.REST] = rest_text(claim, self.now(), cancelled=request.rest == "cancelled")
+        if annotations:
+            claim = await self.claims.patch(claim, MetadataChange(annotations=annotations))
         if claim is not None:
             writes.append(claim_write(claim))
 

@@ -112,7 +112,7 @@ class Provisioning:
         snapshot = await whole_snapshot(self.view, self.catalogues)
         settings = self.settings.placement
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
-        await self.notices.publish(*refusal_notices(snapshot, placement))
+        await self.notices.publish(*refusal_notices(placement))
         return plan
 
     async def _changed(self, revision: int, seconds: float) -> None:

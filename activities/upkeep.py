@@ -7,13 +7,12 @@ which node at the last look (D-163). After a restart the pods' own times stand i
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
 
 from temporalio import activity
 
 from activities.beating import report
-from activities.keeping_claims import ClaimKeeper
-from activities.keeping_pools import PoolKeeper
 from activities.snapshots import whole_snapshot
 from core.model.snapshot import Snapshot
 from ports.cloud import Catalogues
@@ -27,6 +26,13 @@ QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
 
 
+class Keeper(Protocol):
+    """Finds what differs in one respect."""
+
+    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
+        """The writes that are due, and when to look again although nothing has changed."""
+
+
 class Upkeep:
     """The long step."""
 
@@ -34,34 +40,25 @@ class Upkeep:
         self,
         view: ClusterView,
         catalogues: Catalogues,
-        claims: ClaimKeeper,
-        pools: PoolKeeper,
+        keepers: Callable[[], Sequence[Keeper]],
         now: Callable[[], float],
     ) -> None:
         self.view = view
         self.catalogues = catalogues
-        self.claims = claims
-        self.pools = pools
+        self.keepers = keepers  # made anew for each run: what they remember must not outlive it
         self.now = now
 
     @activity.defn
     async def keep_up(self) -> None:
         """Look, write what differs, sleep until something changes or a moment is due."""
         until = self.now() + RETURN_SECONDS
-        self.claims.forget()
+        keepers = self.keepers()
         while self.now() < until:
             revision = self.view.revision()
             snapshot = await whole_snapshot(self.view, self.catalogues)
-            wrote, again = await self._once(snapshot)
+            wrote, again = await _once(keepers, snapshot)
             report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
             await self._changed(revision, min(until, again) - self.now())
-
-    async def _once(self, snapshot: Snapshot) -> tuple[int, float]:
-        """All objects once. One that cannot be written is said and tried again; the others go on."""
-        claims, claims_again = await self.claims.differences(snapshot)
-        pools, pools_again = await self.pools.differences(snapshot)
-        wrote = await _carry_out([*claims, *pools])
-        return wrote, min(claims_again, pools_again)
 
     async def _changed(self, revision: int, seconds: float) -> None:
         try:
@@ -70,6 +67,13 @@ class Upkeep:
                 await asyncio.sleep(QUIET_SECONDS)
         except TimeoutError:
             return
+
+
+async def _once(keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
+    """All objects once. What cannot be written is said and tried again; the others go on."""
+    found = [await keeper.differences(snapshot) for keeper in keepers]
+    wrote = await _carry_out([write for writes, _ in found for write in writes])
+    return wrote, min(again for _, again in found)
 
 
 async def _carry_out(writes: Iterable[Callable[[], Awaitable[object]]]) -> int:

@@ -6,11 +6,11 @@ leaves with os._exit, because Python 3.11 now and then aborts at interpreter exi
 """
 
 import asyncio
-import contextlib
 import logging
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio.client import Client
@@ -23,9 +23,10 @@ from core.model.workflow_ids import caretaker_id, scheduler_id, task_queue
 from core.model.workflow_types import CARETAKER, SCHEDULER
 from worker.sandbox import runner
 from worker.settings import Settings
+from worker.steps import Step, Wiring
 from worker.telemetry import product_version, start_logging
 from worker.temporal import connect, register_search_attributes
-from worker.wiring import Step, Wiring, open_world
+from worker.wiring import open_world
 from workflows.caretaker import Caretaker
 from workflows.disrupt_nodes import DisruptNodes
 from workflows.launch_node import LaunchNode
@@ -37,7 +38,9 @@ _log = logging.getLogger(__name__)
 
 WORKFLOWS = [Scheduler, Caretaker, LaunchNode, DisruptNodes, TerminateNode, ReleaseNode]
 
-GRACE = timedelta(seconds=20)
+# What a step may take to finish once the worker is told to stop. Waits have nothing to finish but an eviction that is
+# under way: they are taken up elsewhere at once.
+GRACE = {"control": 20.0, "waits": 2.0, "plan": 1.0, "cloud": 20.0}
 SINGLETON_SECONDS = 60.0
 
 # How many steps of each queue run at once. Waits are memory only, and a hundred blocked drains must not stop the rest.
@@ -56,7 +59,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         interceptors=[Beating()],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
-        graceful_shutdown_timeout=GRACE,
+        graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
         deployment_config=WorkerDeploymentConfig(
             version=WorkerDeploymentVersion(settings.deployment or "dovetail", build),
             use_worker_versioning=bool(settings.deployment and settings.build),
@@ -64,13 +67,15 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
     )
 
 
-async def keep_singletons(client: Client, settings: Settings, now: float) -> None:
+async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
     """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
     cluster = settings.cluster
-    state = fresh_state(cluster, now, settings.max_history)
+    state = fresh_state(cluster, wiring.now(), settings.max_history)
+    if not wiring.world.view.snapshot().claims:
+        state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
     for name, identity, given in (
         (SCHEDULER, scheduler_id(cluster), state),
-        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster)),
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=settings.max_history)),
     ):
         await client.start_workflow(
             name,
@@ -87,7 +92,7 @@ async def watch_singletons(client: Client, settings: Settings, wiring: Wiring) -
     """Every minute, for as long as the worker runs."""
     while True:
         try:
-            await keep_singletons(client, settings, wiring.now())
+            await keep_singletons(client, settings, wiring)
         except Exception as error:
             _log.warning("cannot start the Scheduler and the Caretaker now: %s", error)
         await asyncio.sleep(SINGLETON_SECONDS)
@@ -103,15 +108,22 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
         await world.ready()
         queues = wiring.activities(settings.roles)
         workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
-        async with contextlib.AsyncExitStack() as stack:
-            for worker in workers:
-                await stack.enter_async_context(worker)
-            singletons = asyncio.create_task(watch_singletons(client, settings, wiring))
-            print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
-            await stop.wait()
-            singletons.cancel()
+        running = [asyncio.create_task(worker.run()) for worker in workers]
+        singletons = asyncio.create_task(watch_singletons(client, settings, wiring))
+        print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
+        await _until_stopped(stop, running)
+        singletons.cancel()
+        await asyncio.gather(*[worker.shutdown() for worker in workers])
+        await asyncio.gather(*running)
     finally:
         await world.close()
+
+
+async def _until_stopped(stop: asyncio.Event, running: Sequence[asyncio.Task[None]]) -> None:
+    """Until we are told to stop, or a worker has ended by itself, which is fatal."""
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
 
 
 async def run_worker(settings: Settings) -> None:

@@ -6,6 +6,7 @@ only goes forward. A cancel comes as an update (refused when too late) or as a p
 """
 
 import asyncio
+from typing import Literal
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
@@ -31,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from core.model.steps import ClaimRef
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
-    from workflows.launching_claims import start_launches
+    from workflows.claim_owners import start_launches, start_terminations
     from workflows.options import quick, waiting
     from workflows.shielding import shielded
 
@@ -204,7 +205,8 @@ class DisruptNodes:
         workflow.upsert_search_attributes([PHASE.value_set(self.phase)])
         workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
-        unmark = UnmarkRequest(owner=workflow.info().workflow_id, claims=targets, why=record.message)
+        rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
+        unmark = UnmarkRequest(owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest)
         await workflow.execute_activity_method(
             Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster)
         )
@@ -223,6 +225,7 @@ class DisruptNodes:
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
         await asyncio.gather(*[self.delete(claim) for claim in claims])
+        await start_terminations(given.cluster, claims)
         self.enter("draining")
         await workflow.execute_activity_method(
             Awaiting.await_gone, claims, summary="wait until the nodes are gone", **waiting(given.cluster)

@@ -50,6 +50,7 @@ class Cluster:
         """Create an object. 409 AlreadyExists where the name is taken."""
         body = self._with_identity(body)
         with self.recorded("create", body):
+            self._check_namespace(body)
             if self.read(body["kind"], objects.key_of(body)) is not None:
                 raise Rejected(409, "AlreadyExists", f"{body['kind']} {objects.key_of(body)} already exists")
             return objects.put(self.connection, admitted(body, self.now))
@@ -99,7 +100,7 @@ class Cluster:
     def _with_identity(self, body: Body) -> Body:
         metadata = dict(body["metadata"])
         if "name" not in metadata:
-            metadata["name"] = metadata.pop("generateName") + secrets.token_hex(3)[:5]
+            metadata["name"] = metadata.pop("generateName") + secrets.token_hex(5)
         if body["kind"] in NAMESPACED:
             metadata.setdefault("namespace", "default")
         metadata.pop("deletionTimestamp", None)
@@ -111,6 +112,11 @@ class Cluster:
         if body["kind"] in STATUS_ONLY_THROUGH_SUBRESOURCE:
             created.pop("status", None)
         return created
+
+    def _check_namespace(self, body: Body) -> None:
+        namespace = body["metadata"].get("namespace")
+        if namespace and self.read("Namespace", namespace) is None:
+            raise Rejected(404, "NotFound", f'namespaces "{namespace}" not found')
 
     def _existing(self, kind: str, key: str, wanted: Body) -> Body:
         """The object, if it is there and is the one that the preconditions mean."""

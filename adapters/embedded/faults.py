@@ -7,11 +7,13 @@ caller hears that the cloud is unreachable (D-1).
 import sqlite3
 from typing import Final, Literal
 
-from ports.failures import Failure, Throttled, Unreachable
+from ports.failures import Conflict, Failure, Forbidden, Throttled, Unauthenticated, Unreachable
 
 Moment = Literal["before", "after"]
 
-_FAILURES: Final = {"Unreachable": Unreachable, "Throttled": Throttled}
+_FAILURES: Final[dict[str, type[Failure]]] = {
+    kind.__name__: kind for kind in (Conflict, Forbidden, Throttled, Unauthenticated, Unreachable)
+}
 
 
 def order(connection: sqlite3.Connection, operation: str, moment: Moment, failure: str, times: int) -> None:

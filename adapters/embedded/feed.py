@@ -5,6 +5,7 @@ at the price of a few microseconds whether anybody else has committed; only then
 object come as the last one, an end of an object always comes too, because another may have taken its name since.
 """
 
+import logging
 import sqlite3
 import threading
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from adapters.embedded import objects
 from adapters.embedded.objects import Body
 from adapters.embedded.store import Store
 from adapters.kube.cache import Cache
+
+_log = logging.getLogger(__name__)
 
 # Each look costs some microseconds; 10 ms keep the lag unnoticeable and the cost under 1 % of a core.
 POLL_SECONDS = 0.01
@@ -82,9 +85,9 @@ class Feed:
             self._follow()
         except Exception as error:
             # Whatever it was: the view must say that it is blind, or decisions would be made on yesterday's cluster.
+            _log.exception("the watch of %s has ended", self._store.path)
             self._problem = f"the watch has ended: {error}"
             self._cache.poke()
-            raise
         finally:
             self._synced.set()
 

@@ -9,7 +9,6 @@ from adapters.embedded.calls import Calls, failure_of
 from adapters.embedded.eviction import evict
 from adapters.embedded.patching import deleted_version, patched
 from adapters.embedded.rejected import Rejected
-from adapters.kube import rendering
 from adapters.kube.objects import parsed
 from adapters.kube.parsing.nodes import parse_node
 from adapters.kube.parsing.pods import parse_pod
@@ -34,8 +33,7 @@ class EmbeddedNodes:
         return tuple(parsed(parse_node, body) for body in bodies)
 
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
-        spec = None if taints is None else {"taints": [rendering.taint(t) for t in taints]}
-        body = await patched(self._calls, "Node", node, change, spec)
+        body = await patched(self._calls, "Node", node, change, taints)
         return None if body is None else parsed(parse_node, body)
 
     async def delete(self, name: str, uid: str) -> int:

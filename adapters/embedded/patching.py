@@ -12,6 +12,7 @@ from adapters.embedded.cluster import Cluster
 from adapters.embedded.objects import Body
 from adapters.embedded.rejected import Rejected
 from adapters.kube import rendering
+from core.model.taints import Taint
 from ports.objects import MetadataChange
 
 Subject = tuple[str, str]  # kind, key
@@ -29,14 +30,17 @@ class Versioned(Protocol):
 
 
 async def patched(
-    calls: Calls, kind: str, value: Versioned, change: MetadataChange, spec: Body | None = None
+    calls: Calls, kind: str, value: Versioned, change: MetadataChange, taints: tuple[Taint, ...] | None = None
 ) -> Body | None:
-    """Patch metadata, and spec beside it, at the version of `value`."""
+    """Patch metadata, and all taints where they are given, at the version of `value`."""
 
     def step(cluster: Cluster) -> Body:
-        owners = _same(cluster, kind, value)["metadata"].get("ownerReferences") or []
+        found = _same(cluster, kind, value)
+        owners = found["metadata"].get("ownerReferences") or []
         body: Body = {"metadata": {**rendering.metadata(change, owners), "resourceVersion": value.resource_version}}
-        return cluster.patch(kind, value.name, {**body, "spec": spec} if spec else body)
+        if taints is not None:
+            body["spec"] = {"taints": _with_times(taints, found["spec"].get("taints") or [])}
+        return cluster.patch(kind, value.name, body)
 
     return await _unless_gone(calls, ("patch", f"{kind}/{value.name}"), step)
 
@@ -80,3 +84,9 @@ def _same(cluster: Cluster, kind: str, value: Versioned) -> Body:
     if found is None or found["metadata"]["uid"] != value.uid:
         raise Rejected(404, "NotFound", f"{kind} {value.name} is gone")
     return found
+
+
+def _with_times(taints: tuple[Taint, ...], standing: list[Body]) -> list[Body]:
+    """The taints wished for; one that stands already keeps the time from which its evictions are counted."""
+    known = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in standing}
+    return [known.get((t.key, t.effect, t.value)) or rendering.taint(t) for t in taints]

@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS faults (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     operation TEXT NOT NULL,          -- cloud:launch, cluster:patch, ...
     moment TEXT NOT NULL CHECK (moment IN ('before', 'after')),
-    failure TEXT NOT NULL,            -- Unreachable or Throttled
+    failure TEXT NOT NULL,            -- the name of a failure of ports.failures
     remaining INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);

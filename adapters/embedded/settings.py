@@ -26,6 +26,7 @@ class WorldSettings:
     )
     shortage: float = 180.0  # how long an offering that was refused is not tried again (W-72)
     never_join: int = 0
+    foreign_kubelets: bool = True  # whether Nodes that no instance stands behind have a kubelet
 
     def delay(self, name: str) -> float:
         """A delay as it is in this world."""

@@ -34,6 +34,8 @@ class Store:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        # SQLite lets those who wait for the file sleep up to 0.1 s between looks; threads of one process queue here.
+        self._writers = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
     def initialise(self) -> None:
@@ -60,16 +62,17 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that may write. A rejection is an answer: what the ledger says of it is kept."""
         connection = self.connection()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except Rejected:
+        with self._writers:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except Rejected:
+                connection.execute("COMMIT")
+                raise
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
             connection.execute("COMMIT")
-            raise
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -6,11 +6,11 @@ The trap avoided: a test that reaches into tables; what is not here is not to be
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adapters.embedded import faults, ledger
 from adapters.embedded import instances as rows
@@ -21,13 +21,19 @@ from adapters.embedded.faults import Moment
 from adapters.embedded.instances import Bought, Machine, Order
 from adapters.embedded.ledger import Entry
 from adapters.embedded.objects import Body
+from adapters.embedded.play.machines import SILENT
 from adapters.embedded.play.player import Player
 from adapters.embedded.settings import WorldSettings, read_settings, write_settings
+from adapters.embedded.shelf import write_shelf
 from adapters.embedded.store import Store
+from core.model.pod_rules import format_moment
 
 T = TypeVar("T")
 
 EVERY = "*"
+
+# There from the start, as on any cluster.
+NAMESPACES = ("default", "kube-system")
 
 
 class EmbeddedWorld:
@@ -49,6 +55,9 @@ class EmbeddedWorld:
         world = cls(file, clock=clock)
         world._store.initialise()
         world._write(lambda cluster: write_settings(cluster.connection, settings or WorldSettings()))
+        for name in NAMESPACES:
+            labels = {"kubernetes.io/metadata.name": name}
+            world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
         return world
 
     @classmethod
@@ -92,7 +101,22 @@ class EmbeddedWorld:
         """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
 
+    def silence(self, node: str) -> None:
+        """The node's kubelet falls silent for good: Ready turns Unknown, its pods neither start nor stop."""
+        self.patch("Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        condition = {**unknown, "lastTransitionTime": format_moment(self._clock())}
+        self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
+
     # The cloud
+
+    def declare_shelf(self, declaration: Mapping[str, Any]) -> None:
+        """What this world sells, in place of the simulator's types. Before anybody opens it."""
+        self._write(lambda cluster: write_shelf(cluster.connection, declaration))
+
+    def place(self, machine: Machine) -> Machine:
+        """Put an instance there as it is said to be, whoever bought it."""
+        return self._write(lambda cluster: rows.insert(cluster.connection, machine))
 
     def instances(self) -> list[Machine]:
         """All instances that there ever were, oldest first."""

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -16,7 +17,7 @@ import aiohttp
 import orjson
 from kubernetes.aio import client as official
 
-from adapters.kube.connection import ClusterAddress, user_agent
+from adapters.kube.connection import ClusterAddress
 from adapters.kube.failures import Answer, failure_of
 from ports.failures import Unreachable
 
@@ -128,7 +129,11 @@ class Client:
 
     async def _send(self, request: Request, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         settings = self._official.configuration
-        headers = {"User-Agent": user_agent(), "Accept": "application/json", "Content-Type": request.content_type}
+        headers = {
+            "User-Agent": self._address.agent,
+            "Accept": "application/json",
+            "Content-Type": request.content_type,
+        }
         token = await settings.get_api_key_with_prefix("BearerToken", None)
         if token:
             headers["Authorization"] = token
@@ -170,7 +175,15 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
         status=response.status,
         body=body if isinstance(body, dict) else {},
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
+        moment=_moment(response.headers.get("Date", "")),
     )
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except ValueError:
+        return None
 
 
 async def _lines(response: aiohttp.ClientResponse, subject: str) -> AsyncIterator[bytes]:

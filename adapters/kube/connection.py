@@ -4,11 +4,12 @@ Asked by the client, once at start and again when the server no longer accepts o
 command expire). The trap avoided: a stack trace where a person needs to read which file is missing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from kubernetes.aio import client, config
 from kubernetes.aio.config import ConfigException
 
@@ -28,16 +29,17 @@ def user_agent() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAddress:
-    """Which cluster is meant. Neither given: the one that this pod runs in."""
+    """Which cluster is meant, and how we call ourselves. No kubeconfig: the cluster that this pod runs in."""
 
     kubeconfig: Path | None = None
     context: str | None = None
+    agent: str = field(default_factory=user_agent)
 
     async def load(self) -> Any:
         """The library's configuration for it; Misconfigured in words where that cannot be had."""
         settings = client.Configuration()
         settings.connection_pool_maxsize = _CONNECTIONS
-        settings.retries = 0  # our callers decide what is tried again, and when
+        settings.retries = None  # our callers decide what is tried again, and when; 0 would try for ever
         try:
             if self.kubeconfig is not None:
                 await self._load_file(settings)
@@ -47,8 +49,9 @@ class ClusterAddress:
                 raise Misconfigured(
                     "cluster", "neither a kubeconfig was named nor is this a pod with a service account"
                 )
-        except (ConfigException, KeyError, TypeError, ValueError, OSError) as error:
-            raise Misconfigured(f"kubeconfig {self.kubeconfig or _SERVICE_ACCOUNT.parent}", str(error)) from error
+        except (ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
+            subject = f"kubeconfig {self.kubeconfig or _SERVICE_ACCOUNT.parent}"
+            raise Misconfigured(subject, " ".join(str(error).split())) from error
         return settings
 
     async def _load_file(self, settings: Any) -> None:

@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 _SHORTEST_STREAM: Final = 300
 _LONGEST_STREAM: Final = 600
 
+_SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner is cut by something in between: do not reopen it in a hot loop
+
 _FIRST_DELAY: Final = 0.2
 _LONGEST_DELAY: Final = 10.0
 _REFUSED_SECONDS: Final = (
@@ -69,9 +71,13 @@ class Stream:
         if not self._version:
             self._version = await self._list()
             self.health.listed, self.health.absent = True, False
+        opened_at = asyncio.get_running_loop().time()
         await self._watch()
-        self._delay = _FIRST_DELAY
         self.health.ended()
+        if asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
+            await self._back_off()
+        else:
+            self._delay = _FIRST_DELAY
 
     async def _list(self) -> int:
         listing = self._cache.listing(self._kind.name)

@@ -41,7 +41,7 @@ class EmbeddedStage:
         )
 
     async def prepare(self) -> list[str]:
-        play = [sys.executable, "-m", EMBEDDED_PLAYER, str(self.file), "--with-parent"]
+        play = [sys.executable, "-m", EMBEDDED_PLAYER, str(self.file), "--parent", str(os.getpid())]
         self.player = self._spawn("player.log", play)
         self.temporal = await start_temporal(self.folder)
         self.temporal_address, self.temporal_ui = self.temporal.address, self.temporal.ui

@@ -115,10 +115,11 @@ class Story:
         self.worker = self.stage.start_worker()
         self.tell(f"another worker, process {self.worker.pid}; the killed one's steps are taken up within about 10 s")
         await self.until(self.nothing_left, 90, "no NodeClaim, Node or instance is left")
-        after = await self.client.get_workflow_handle(identity).describe()
         self.tell("all nodes are gone")
+        ending = await self.client.get_workflow_handle(identity, run_id=before.run_id).result()
+        after = await self.client.get_workflow_handle(identity).describe()
         await self.hold(after.run_id == before.run_id, f"{identity} went on in the same run, across the kill")
-        await self.hold(after.status is not None and after.status.name == "COMPLETED", "and completed")
+        await self.hold(ending == "terminated", "and ended there: terminated")
         await self.hold(await self.one_instance_per_claim(), "never more than one instance per NodeClaim")
         self.asserted.append("no NodeClaim, no Node and no instance is left")
 

@@ -170,12 +170,12 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def pod_block(fleet: Fleet, member: Member) -> Block | None:
-    """D-43: what the node's pods say; first any protected one, then each that a budget holds."""
+def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
+    """D-43: what the node's pods say; first the protected ones, then each that a budget holds."""
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
             message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-            return Block(why=WhyNot.POD_PROTECTED, message=message)
+            yield Block(why=WhyNot.POD_PROTECTED, message=message)
     for pod in member.pods:
         blocking = fleet.pdbs.blocking(pod, fleet.now)
         if not blocking:
@@ -183,9 +183,10 @@ def pod_block(fleet: Fleet, member: Member) -> Block | None:
         texts = " ".join(f"{b.namespace}/{b.name}" for b in blocking)
         if len(blocking) > 1:
             message = f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{texts}])"
-            return Block(why=WhyNot.SEVERAL_PDBS, message=message)
-        return Block(why=WhyNot.PDB_BLOCKS, message=f"Pdb prevents pod evictions (PodDisruptionBudget=[{texts}])")
-    return None
+            yield Block(why=WhyNot.SEVERAL_PDBS, message=message)
+        else:
+            message = f"Pdb prevents pod evictions (PodDisruptionBudget=[{texts}])"
+            yield Block(why=WhyNot.PDB_BLOCKS, message=message)
 
 
 def node_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
@@ -201,6 +202,7 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
     claim, pool = member.claim, fleet.pools[member.pool_name]
     assert claim is not None  # the checks came before
     labels = member.labels
+    pods = tuple([pod for pod in member.pods if is_reschedulable(pod)])
     instance_type = fleet.types_of(pool.name).get(labels.get(names.INSTANCE_TYPE, ""))
     zone, capacity_type = labels.get(names.ZONE, ""), labels.get(names.CAPACITY_TYPE, "")
     return Candidate(
@@ -210,9 +212,9 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
         instance_type=instance_type,
         zone=zone,
         capacity_type=capacity_type,
-        pods=tuple(pod for pod in member.pods if is_reschedulable(pod)),
+        pods=pods,
         price=node_price(instance_type, zone, capacity_type),
-        cost=reschedule_cost(member.pods),
+        cost=reschedule_cost(pods),
         legacy_cost=legacy_cost(member.pods, claim, fleet.now),
     )
 
@@ -230,7 +232,7 @@ def screen(fleet: Fleet) -> Screening:
             blocked.append((member, first))
             continue
         notices.extend(_pod_notices(member, fleet.now))
-        block, candidate = pod_block(fleet, member), candidate_of(fleet, member)
+        block, candidate = next(pod_blocks(fleet, member), None), candidate_of(fleet, member)
         if block is None:
             graceful.append(candidate)
             eventual.append(candidate)
@@ -254,3 +256,5 @@ def _pod_notices(member: Member, now: float) -> Iterator[Notice]:
             notice = pod_notice(pod, now)
             if notice is not None:
                 yield notice
+            if is_protected(pod, now):
+                return  # the first protected pod settles it; the others are not judged

@@ -10,7 +10,6 @@ from typing import Final
 
 from core.disruption.offerings import price_of
 from core.model.nodes import NodeClaim
-from core.model.pod_rules import is_reschedulable
 from core.model.pods import Pod
 from core.model.pools import InstanceType
 
@@ -32,6 +31,8 @@ def _deletion_cost(text: str | None) -> float:
 
 def eviction_cost(pod: Pod) -> float:
     """D-32: one, plus what the pod's deletion cost and priority say, within bounds."""
+    if pod.deletion_cost is None and not pod.priority:
+        return 1.0
     cost = 1.0
     if pod.deletion_cost is not None:
         cost += _deletion_cost(pod.deletion_cost) / 2.0**27
@@ -40,9 +41,9 @@ def eviction_cost(pod: Pod) -> float:
     return max(-MOST, min(MOST, cost))
 
 
-def reschedule_cost(pods: Iterable[Pod]) -> float:
-    """D-33: of a node with these pods; 1.0 means empty (D-36)."""
-    return NODE_COST + sum(max(0.0, eviction_cost(pod)) for pod in pods if is_reschedulable(pod))
+def reschedule_cost(reschedulable: Iterable[Pod]) -> float:
+    """D-33: of a node with these pods that would need another place; 1.0 means empty (D-36)."""
+    return NODE_COST + sum(max(0.0, eviction_cost(pod)) for pod in reschedulable)
 
 
 def legacy_cost(pods: Iterable[Pod], claim: NodeClaim, now: float) -> float:

@@ -8,29 +8,33 @@ from dataclasses import replace
 
 from core.disruption.candidates import Candidate
 from core.disruption.commands import Command
-from core.disruption.rounds import Method
+from core.disruption.rounds import Method, Round
+from core.disruption.simulation import Replacement
 from core.model import names
 from core.model.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
-from core.model.snapshot import Snapshot
+from core.scheduling.proposals import proposed_nodes
 
 
-def plan_of(snapshot: Snapshot, method: Method, commands: tuple[Command, ...], wait: float) -> DisruptionPlan:
+def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> DisruptionPlan:
     """The plan that carries these commands out."""
+    snapshot, settings = round_.snapshot, round_.settings
     lists: dict[tuple[str, ...], int] = {}
     return DisruptionPlan(
         seen=Seen(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items()))),
-        commands=tuple(_command(method, command, lists) for command in commands),
+        commands=tuple(_command(method, command, settings.well_known, lists) for command in commands),
         type_lists=tuple(lists),
-        validate_after=wait if method.waits else 0.0,
+        validate_after=settings.validate_after if method.waits else 0.0,
     )
 
 
-def _command(method: Method, command: Command, lists: dict[tuple[str, ...], int]) -> DisruptionCommand:
+def _command(
+    method: Method, command: Command, well_known: frozenset[str], lists: dict[tuple[str, ...], int]
+) -> DisruptionCommand:
     return DisruptionCommand(
         reason=str(command.reason),
         method=method.name,
         targets=tuple(target_of(c) for c in command.candidates),
-        replacements=tuple(_proposed(command, index, lists) for index in range(len(command.replacements))),
+        replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),
         drain_first=any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
         savings=command.savings,
@@ -38,11 +42,13 @@ def _command(method: Method, command: Command, lists: dict[tuple[str, ...], int]
     )
 
 
-def _proposed(command: Command, index: int, lists: dict[tuple[str, ...], int]) -> ProposedNode:
-    made = command.replacements[index]
-    assert made.proposed is not None  # the simulator fills it for what is kept
-    types = tuple(t.name for t in made.types)
-    return replace(made.proposed, type_list=lists.setdefault(types, len(lists)))
+def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[str, ...], int]) -> ProposedNode:
+    if made.static is not None:
+        return replace(made.static, type_list=lists.setdefault((), len(lists)))
+    assert made.node is not None  # a replacement is one or the other
+    node = replace(made.node, requirements=made.requirements, types=made.types)
+    found, names_of_types = proposed_nodes((node,), well_known)
+    return replace(found[0], type_list=lists.setdefault(names_of_types[0], len(lists)))
 
 
 def target_of(candidate: Candidate) -> Target:

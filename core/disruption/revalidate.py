@@ -12,9 +12,11 @@ from typing import Literal
 from core.disruption.allowances import budget_notices
 from core.disruption.candidates import Candidate
 from core.disruption.choose import METHODS, block_notices, screening_notices
+from core.disruption.consolidation import unplaced_text
+from core.disruption.emptiness import awaited_nodes
 from core.disruption.notices import Notice
 from core.disruption.planning import target_of, text_for
-from core.disruption.rounds import Purse, Round, ShouldStop, never
+from core.disruption.rounds import Method, Purse, Round, ShouldStop, never
 from core.disruption.settings import DisruptionSettings
 from core.model.disruption_reasons import DisruptionReason, Invalidity
 from core.model.plans import DisruptionCommand, DisruptionPlan
@@ -101,8 +103,14 @@ def _judge(
     # D-133: those targets that are candidates of the method today, told by the UIDs of their claims.
     present = {c.claim.uid: c for c, block in blocks if block is None and c.claim.uid in wanted}
     if method.reason == DisruptionReason.EMPTY:
+        awaited = awaited_nodes(round_)
+        present = {uid: c for uid, c in present.items() if c.name not in awaited}
         return _still_empty(round_, command, present, notices)
-    return command
+    standing = _still_standing(round_, method, command, present, notices)
+    if standing is not None or not method.waits:
+        return standing or command
+    candidates = [present[t.claim_uid] for t in command.targets]
+    return _same_answer(round_, plan, command, candidates) or command
 
 
 def _still_empty(
@@ -119,6 +127,42 @@ def _still_empty(
         message = f"{len(command.targets)} candidates are nominated or would violate disruption budgets"
         return _invalid(command, Invalidity.BUDGET, message)
     return replace(command, targets=tuple(target_of(present[t.claim_uid]) for t in kept))
+
+
+def _still_standing(
+    round_: Round,
+    method: Method,
+    command: DisruptionCommand,
+    present: Mapping[str, Candidate],
+    notices: list[Notice],
+) -> Invalid | None:
+    """D-135 (a) and (b): every node is still a candidate, and every pool still has an allowance for it."""
+    if any(t.claim_uid not in present for t in command.targets):
+        return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
+    allowed = round_.allowances(method.reason)
+    notices.extend(budget_notices(allowed))
+    purse = Purse.of(allowed)
+    if not all(purse.spend(t.pool) for t in command.targets):
+        message = "a candidate can no longer be disrupted without violating budgets"
+        return _invalid(command, Invalidity.BUDGET, message)
+    return None
+
+
+def _same_answer(
+    round_: Round, plan: DisruptionPlan, command: DisruptionCommand, candidates: list[Candidate]
+) -> Invalid | None:
+    """D-135 (c) and (d): the simulation still comes to no more nodes than were planned, of no other types."""
+    simulation = round_.simulator.simulate(candidates, consolidating=True)
+    if simulation.failed or simulation.candidate_leaves:
+        return _invalid(command, Invalidity.UNKNOWN, simulation.failed or "a candidate is leaving")
+    if simulation.unplaced:
+        return _invalid(command, Invalidity.SCHEDULING, unplaced_text(simulation))
+    if len(simulation.replacements) != len(command.replacements):
+        return _invalid(command, Invalidity.SCHEDULING, "scheduling simulation produced new results")
+    for planned, made in zip(command.replacements, simulation.replacements, strict=True):
+        if not set(plan.type_lists[planned.type_list]) <= {t.name for t in made.types}:
+            return _invalid(command, Invalidity.SCHEDULING, "scheduling simulation produced new results")
+    return None
 
 
 def _invalid(command: DisruptionCommand, reason: Invalidity, message: str) -> Invalid:

@@ -5,17 +5,21 @@ that a round which finds empty nodes never builds the placement index.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from core.disruption.allowances import Allowance, allowances_for
+from core.disruption.balanced import Scales
 from core.disruption.candidates import Block, Candidate, Screening, screen
 from core.disruption.commands import Found
 from core.disruption.conditions import judge_consolidatable
 from core.disruption.fleet import Fleet
+from core.disruption.pricing import PriceBook
 from core.disruption.settings import DisruptionSettings
+from core.disruption.simulating import PlacementSimulator
+from core.disruption.simulation import Replacement, Simulator
 from core.model import names
-from core.model.disruption_reasons import DisruptionReason
+from core.model.disruption_reasons import DisruptionReason, WhyNot
 from core.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
@@ -41,11 +45,30 @@ class Round:
         """Every node, judged once."""
         return screen(self.fleet)
 
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The placement engine over this snapshot."""
+        return PlacementSimulator(self.fleet, self.prices, self.should_stop)
+
+    @cached_property
+    def prices(self) -> PriceBook:
+        """What instance types would cost."""
+        return PriceBook(self.settings.well_known)
+
+    @cached_property
+    def scales(self) -> Scales:
+        """What the policy Balanced thinks."""
+        return Scales(self.fleet, self.screening.graceful)
+
     def allowances(self, reason: str) -> Mapping[str, Allowance]:
         """By pool, for one reason."""
         if reason not in self._allowances:
             self._allowances[reason] = allowances_for(self.fleet, reason)
         return self._allowances[reason]
+
+    def priced(self, made: Replacement) -> Replacement:
+        """A simulated node, whose types are in price order, with what it is expected to cost."""
+        return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
         """D-167: long enough without a pod coming or going, by the facts or as the condition has it."""
@@ -80,6 +103,12 @@ class Purse:
             self.constrained = True
             return False
         return True
+
+
+def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
+    """For a candidate that was passed over for want of an allowance: for refusals and explanations, not for Events."""
+    message = f"NodePool {candidate.pool.name} has no allowance left for {reason}"
+    return candidate, Block(why=WhyNot.BUDGET, message=message, event="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.disruption.candidates import Candidate
+from core.disruption.notices import Notice
+from core.model.placement import NewNode
 from core.model.plans import ProposedNode
 from core.model.pools import InstanceType
 from core.model.requirements import RequirementSet
@@ -17,14 +19,15 @@ from core.model.requirements import RequirementSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """A node that a simulation had to make up. Types are in price order; `proposed` is filled when it is kept."""
+    """A node that a simulation had to make up, with its types in price order; or one made from a static template."""
 
     pool: str
     requirements: RequirementSet
     types: tuple[InstanceType, ...]
     pods: tuple[str, ...] = ()  # namespace/name, sorted
     cheapest: float = 0.0  # of the first type, among the offerings that the requirements admit
-    proposed: ProposedNode | None = None
+    node: NewNode | None = None
+    static: ProposedNode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +41,35 @@ class Simulation:
     failed: str = ""
 
 
+class Wave(Protocol):
+    """Node after node, each in a cluster that those before it have left."""
+
+    def take(self, candidate: Candidate) -> Simulation:
+        """Where this node's pods go."""
+        ...
+
+
 class Simulator(Protocol):
     """What methods ask."""
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What simulating tells people."""
+        ...
+
+    @property
+    def spoken_for(self) -> frozenset[str]:
+        """Nodes where pods are about to land that have no place now."""
+        ...
+
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
         """The cluster without these nodes."""
+        ...
+
+    def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether resources and list prices alone rule out that they go, or become one cheaper node."""
+        ...
+
+    def wave(self, candidates: Sequence[Candidate]) -> Wave:
+        """The cluster without all of these, one after the other."""
         ...

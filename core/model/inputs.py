@@ -46,6 +46,7 @@ class CaretakerInput:
 
     cluster: str
     generation: int = 0
+    max_history: int = 0  # tests make it small, so that many generations pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,11 +216,12 @@ class MarkOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmarkRequest:
-    """Take the mark of this owner off these claims and their nodes."""
+    """Take the mark of this owner off these claims and their nodes. `rest`: leave them alone for a while."""
 
     owner: str
     claims: tuple[ClaimRef, ...]
     why: str = ""
+    rest: Literal["", "failed", "cancelled"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

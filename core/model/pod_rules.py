@@ -37,7 +37,7 @@ def is_stuck(pod: Pod, now: float) -> bool:
 
 
 def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:
-    return any(o.kind == kind and o.api_version == api_version for o in pod.owners)
+    return any(owner.kind == kind and owner.api_version == api_version for owner in pod.owners)
 
 
 def is_daemon(pod: Pod) -> bool:
@@ -57,11 +57,19 @@ def is_mirror(pod: Pod) -> bool:
 
 def is_reschedulable(pod: Pod) -> bool:
     """D-39: it, or its successor, will need another place when its node goes."""
-    if not pod.owners:
-        return is_active(pod)
-    return (is_active(pod) or (is_terminating(pod) and is_of_stateful_set(pod))) and not (
-        is_daemon(pod) or is_mirror(pod)
-    )
+    # Written out as one loop: this is asked of every pod in every decision.
+    active = pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
+    if not active and pod.deleting_since is None:
+        return False
+    of_stateful_set = False
+    for owner in pod.owners:
+        if owner.api_version == "apps/v1":
+            if owner.kind == "DaemonSet":
+                return False
+            of_stateful_set = of_stateful_set or owner.kind == "StatefulSet"
+        elif owner.api_version == "v1" and owner.kind == "Node":
+            return False
+    return active or of_stateful_set
 
 
 def is_provisionable(pod: Pod) -> bool:

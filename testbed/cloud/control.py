@@ -151,9 +151,9 @@ class Control:
         }
 
     def _found(self, name: str) -> Instance:
-        """An instance by id; `first` is the first live one."""
-        live = self._cloud.instances.live()
-        found = (live[0] if live else None) if name == "first" else self._cloud.instances.get(name)
+        """An instance by id; `first` is the first live one, else the first of all."""
+        store = self._cloud.instances
+        found = next(iter([*store.live(), *store]), None) if name == "first" else store.get(name)
         if found is None:
             raise ControlError(404, f"no such instance: {name}")
         return found

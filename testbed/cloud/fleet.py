@@ -16,15 +16,12 @@ from testbed.cloud.instances import Instance
 from testbed.cloud.launching import Order, Pool
 from testbed.cloud.templates import check_user_data, user_data_of
 
-# By these strategies the caller's own priorities decide, not the price (W-88: a price overlay).
-BY_PRIORITY = ("prioritized", "capacity-optimized-prioritized")
 RESERVED_SHARE = 10_000_000  # a reserved offering costs this part of on-demand (W-146)
 SHORT = "There is no capacity available."
 
 
-def _price(cloud: Cloud, pool: Pool, override: Json, *, by_priority: bool) -> float:
-    if by_priority and "Priority" in override:
-        return float(override["Priority"])
+def _price(cloud: Cloud, pool: Pool) -> float:
+    """The world's price, whatever strategy and priorities the call names: so did the recorded fake."""
     on_demand = cloud.world.on_demand_price(pool.type) or 0.0
     if pool.capacity_type == "reserved":
         return on_demand / RESERVED_SHARE
@@ -43,11 +40,6 @@ class Fleet:
         target = params["TargetCapacitySpecification"]
         self.target = int(target["TotalTargetCapacity"])
         self.wanted = target.get("DefaultTargetCapacityType", "on-demand")
-        strategy = (
-            (params.get("OnDemandOptions") or {}).get("AllocationStrategy"),
-            (params.get("SpotOptions") or {}).get("AllocationStrategy"),
-        )
-        self.by_priority = any(each in BY_PRIORITY for each in strategy)
         self.errors: list[Json] = []
         self.launched: list[Json] = []
 
@@ -62,7 +54,7 @@ class Fleet:
             )
             for override in config.get("Overrides") or [{}]:
                 order = self._order(template.data, override, reservation)
-                price = _price(self.cloud, order.pool, override, by_priority=self.by_priority)
+                price = _price(self.cloud, order.pool)
                 key = (price, order.pool.type, order.pool.zone, order.subnet)
                 found.append((key, specification, override, order))
         if not found:
@@ -78,7 +70,7 @@ class Fleet:
         kind = launching.capacity_type_of(data, self.wanted)
         return Order(
             data=data,
-            pool=Pool(type=data.get("InstanceType", ""), zone=subnet["zone"], capacity_type=kind),
+            pool=Pool(type=data.get("InstanceType", ""), zone=subnet["zone"], capacity_type=kind, asked_as=self.wanted),
             subnet=subnet["id"],
             tags=launching.tags_from(data, self.work.params.get("TagSpecifications")),
             reservation=reservation,

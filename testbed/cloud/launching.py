@@ -23,10 +23,18 @@ class Pool:
     type: str
     zone: str
     capacity_type: str
+    asked_as: str = ""
 
-    def as_rule(self) -> dict[str, str]:
-        """Under the names that the world's rules use."""
-        return {"instanceType": self.type, "zone": self.zone, "capacityType": self.capacity_type}
+    def as_rule(self) -> dict[str, tuple[str, ...]]:
+        """Under the names that the world's rules use.
+
+        A reserved launch asks the fleet for on-demand capacity (W-88); a rule may call it either.
+        """
+        return {
+            "instanceType": (self.type,),
+            "zone": (self.zone,),
+            "capacityType": (self.capacity_type, self.asked_as),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,8 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():  # instance numbers begin anew with each server, so its ledger does too
+            path.rename(path.with_name(f"ledger.until-{time.time_ns()}.jsonl"))
         self.path = path
         self._lock = threading.Lock()
         self._entries: list[dict[str, Any]] = []

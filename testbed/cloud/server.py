@@ -113,8 +113,12 @@ class CloudServer:
 
     @staticmethod
     def at(folder: Path) -> "CloudServer":
-        """The server that an earlier command started in this folder."""
-        endpoint = (folder / "endpoint").read_text(encoding="utf-8").strip()
+        """The server that an earlier command started in this folder.
+
+        Its endpoint is empty when it ended since; the other processes may still be there to be stopped.
+        """
+        written = folder / "endpoint"
+        endpoint = written.read_text(encoding="utf-8").strip() if written.exists() else ""
         pids: dict[str, int] = json.loads((folder / "pids.json").read_text(encoding="utf-8"))
         return CloudServer(folder=folder, endpoint=endpoint, pids=pids)
 

@@ -28,7 +28,7 @@ def user_data_of(data: Json) -> str:
 def check_user_data(data: Json) -> None:
     """EC2 counts the decoded bytes."""
     if len(base64.b64decode(data.get("UserData") or "")) > USER_DATA_LIMIT:
-        raise AwsError("InvalidParameterValue", "User data is limited to 16384 bytes")
+        raise AwsError("InvalidUserData.Malformed", "User data is limited to 16384 bytes")
 
 
 def _described(template: Template) -> Json:

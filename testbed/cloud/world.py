@@ -111,11 +111,11 @@ class World:
         """Count one use of a rule."""
         self._left[key][index] -= 1
 
-    def pool_rule(self, key: str, pool: Mapping[str, str]) -> Json | None:
+    def pool_rule(self, key: str, pool: Mapping[str, tuple[str, ...]]) -> Json | None:
         """The first rule of the list that names this pool (absent keys match anything), counted as used."""
         with self.lock:
             for index, rule in self.rules_left(key):
-                if all(rule[part] == value for part, value in pool.items() if part in rule):
+                if all(rule[part] in values for part, values in pool.items() if part in rule):
                     self.use(key, index)
                     return rule
         return None

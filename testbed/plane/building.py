@@ -35,10 +35,18 @@ class Target:
     also: tuple[str, ...] = ()
 
 
-_VERSION = "k8s.io/component-base/version"
-_KUBERNETES_FLAGS = (
-    f"-s -w -X {_VERSION}.gitVersion={KUBERNETES_VERSION} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36 "
-    f"-X {_VERSION}.gitTreeState=clean"
+# The server's version is in one package, the one in every user agent in another.
+_STAMPS = {
+    "gitVersion": KUBERNETES_VERSION,
+    "gitMajor": "1",
+    "gitMinor": "36",
+    "gitTreeState": "clean",
+    "gitCommit": "",
+}
+_KUBERNETES_FLAGS = "-s -w " + " ".join(
+    f"-X {package}.{name}={value}"
+    for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    for name, value in _STAMPS.items()
 )
 TARGETS = (
     Target(

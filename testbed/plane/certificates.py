@@ -2,7 +2,7 @@
 
 Asked at start for the parts' own identities, and by tests for an identity with few rights. Kubernetes reads the user
 from the common name and the groups from the organisations, so a client certificate is all that an identity takes.
-Elliptic keys: an RSA key costs up to a second each on a busy machine, and a plane needs seven.
+Elliptic keys: a plane needs seven at each start, and RSA keys take far longer to find.
 """
 
 from __future__ import annotations

@@ -260,7 +260,9 @@ class FakeCloud:
         if claim_uid and self.blind:
             return None
         found = self.world.instances.values()
-        return next((i for i in found if claim_uid == i.claim_uid or (provider_id == i.provider_id)), None)
+        wanted = (i for i in found if (i.claim_uid == claim_uid if claim_uid else i.provider_id == provider_id))
+        # Newest first: a claim may have an older one that is ending.
+        return next(iter(sorted(wanted, key=lambda i: i.state != "running")), None)
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
         self.world.ledger.append(f"terminate {provider_id}")

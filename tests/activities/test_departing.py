@@ -48,13 +48,17 @@ class Stage:
         self.world.instances = {instance.provider_id: instance for instance in instances}
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World()
     claims, nodes, cloud = FakeClaims(world), FakeNodes(world), FakeCloud(world)
     stage = Stage(world, cloud, Departing(claims, nodes, cloud, world.now), Terminating(claims, cloud, world.now))
     stage.has(an_instance())
     return stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_a_deleted_claim_takes_its_node_along(stage: Stage) -> None:
@@ -239,7 +243,7 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
 
     with pytest.raises(NotYet) as caught:
         await stage.terminating.terminate_instance(departure)
-    assert caught.value.after == 5.0
+    assert caught.value.after == 1.0
     assert stage.world.claims["pool-1"].is_true(names.INSTANCE_TERMINATING)
     assert stage.world.claims["pool-1"].is_true(names.READY)  # B-68
     await stage.terminating.terminate_instance(departure)

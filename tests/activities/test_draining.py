@@ -54,8 +54,7 @@ class Stage:
         return [(line[1], int(line[2])) for line in lines]
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World(clock=START)
     world.put(
         a_joined_claim(deleting_since=START, conditions=(*a_joined_claim().conditions, DRAINING)),
@@ -71,6 +70,11 @@ def stage() -> Stage:
         Draining(lookups, evicting, cloud, world.now, world.pause),
         Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_an_empty_node_is_drained_after_five_seconds(stage: Stage) -> None:
@@ -288,6 +292,23 @@ async def test_pools_take_turns(stage: Stage) -> None:
 
     assert order.index("small") <= 1
     assert clock.clock - 1000.0 == pytest.approx(5.0)  # six turns, the first from the burst
+
+
+async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_wants(stage: Stage) -> None:
+    clock = World()
+    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    order: list[str] = []
+
+    async def ask(group: str, again: bool) -> None:
+        await turns.take(group, again=again)
+        order.append(group)
+
+    await asyncio.gather(*[ask("stuck", True) for _ in range(20)], *[ask("free", False) for _ in range(20)])
+
+    # Served in the moment before the others came: the first call finds nobody else.
+    assert order.index("free") <= 1
+    assert order[:20].count("stuck") <= 3
+    assert len(order) == 40
 
 
 async def test_a_caller_that_gives_up_does_not_use_a_turn(stage: Stage) -> None:

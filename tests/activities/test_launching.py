@@ -33,12 +33,16 @@ class Stage:
         return sum(line.startswith("bought") for line in self.world.ledger)
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World()
     world.put(a_claim())
     cloud = FakeCloud(world)
     return Stage(world, cloud, Launching(FakeClaims(world), cloud, FakeNotices(world), world.now))
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_a_launch_writes_down_what_was_bought(stage: Stage) -> None:
@@ -117,6 +121,22 @@ async def test_an_instance_is_adopted_although_the_launch_is_overdue(stage: Stag
     stage.world.clock += 3600
 
     assert (await stage.launch()).kind == "launched"
+
+
+async def test_an_instance_that_somebody_ended_is_not_taken_for_the_claims(stage: Stage) -> None:
+    """The cloud gives back what a token bought, also once it has ended: another generation is asked for."""
+    stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
+    with pytest.raises(Retryable):
+        await stage.launch()
+    stage.cloud.after = None
+    (dead,) = stage.world.instances.values()
+    stage.world.instances = {dead.provider_id: replace(dead, state="terminating")}
+
+    with pytest.raises(Retryable, match="InstanceEnded"):
+        await stage.launch()
+    outcome = await stage.launch()
+
+    assert (outcome.kind, outcome.provider_id != dead.provider_id) == ("launched", True)
 
 
 async def test_no_capacity_is_an_outcome_and_told(stage: Stage) -> None:

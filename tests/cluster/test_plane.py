@@ -6,15 +6,11 @@ flags, kwok's stages, the audit policy, starting and stopping. That Kubernetes i
 
 from __future__ import annotations
 
-import dataclasses
-import socket
 import time
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from testbed.plane import (
@@ -24,19 +20,8 @@ from testbed.plane import (
     ApiClient,
     ApiResponse,
     AuditLog,
-    Binaries,
     ControlPlane,
-    PlaneError,
-    PlaneState,
-    TestbedUnavailable,
-    find_binaries,
-    read_audit,
-    read_state,
 )
-from testbed.plane.binaries import ENVIRONMENT_VARIABLE
-from testbed.plane.parts import COMMANDS
-from testbed.plane.plane import choose_ports
-from testbed.plane.state import FILE_NAME
 
 pytestmark = pytest.mark.cluster
 
@@ -248,87 +233,6 @@ async def test_a_deleted_namespace_takes_its_running_pods_with_it(api: ApiClient
     await api.delete(f"/api/v1/namespaces/{namespace}")
 
     await api.wait_for(f"/api/v1/namespaces/{namespace}", _gone)
-
-
-async def test_a_second_plane_runs_beside_the_first_and_leaves_nothing_when_stopped(
-    plane: PlaneState, testbed_binaries: Binaries, tmp_path: Path
-) -> None:
-    second = ControlPlane(tmp_path / "plane", testbed_binaries)
-
-    state = await second.start()
-    with pytest.raises(PlaneError, match="already running"):
-        await second.start()
-    async with ApiClient(state.kubeconfig) as api:
-        nodes = await api.get(NODES)
-    await second.stop()
-
-    assert (nodes.status, nodes.body["items"]) == (200, [])
-    assert state.server != plane.server
-    assert len(state.missing_parts()) == len(state.processes) == 5
-    assert read_state(second.folder) is None
-    assert read_audit(state.audit_log)
-
-
-async def test_a_plane_of_which_a_part_does_not_start_says_which_and_leaves_no_process(
-    testbed_binaries: Binaries, tmp_path: Path
-) -> None:
-    broken = tmp_path / "binaries"
-    broken.mkdir()
-    for program in testbed_binaries.folder.iterdir():
-        (broken / program.name).symlink_to(program)
-    (broken / "kube-scheduler").unlink()
-    state_file = tmp_path / "plane" / FILE_NAME
-    wait = f"until grep -q kwok {state_file}; do sleep 0.02; done; cp {state_file} {tmp_path}"
-    (broken / "kube-scheduler").write_text(f"#!/bin/sh\n{wait}\necho no room here\nexit 3\n")
-    (broken / "kube-scheduler").chmod(0o755)
-
-    with pytest.raises(PlaneError, match="kube-scheduler ended at once: no room here"):
-        await ControlPlane(tmp_path / "plane", Binaries(folder=broken)).start()
-
-    begun = read_state(tmp_path)
-    assert begun is not None
-    assert begun.missing_parts() == list(COMMANDS)
-    assert read_state(tmp_path / "plane") is None
-
-
-async def test_a_port_that_is_taken_meanwhile_is_given_up_for_another(
-    testbed_binaries: Binaries, tmp_path: Path
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        free = choose_ports()
-        unlucky = dataclasses.replace(free, api=taken.getsockname()[1])
-        choices = iter((unlucky, choose_ports()))
-        plane = ControlPlane(tmp_path / "plane", testbed_binaries, choose_ports=lambda: next(choices))
-
-        state = await plane.start()
-        await plane.stop()
-
-    assert next(choices, None) is None
-    assert not state.server.endswith(str(unlucky.api))
-
-
-async def test_an_api_server_that_comes_back_has_the_same_data(testbed_binaries: Binaries, tmp_path: Path) -> None:
-    plane = ControlPlane(tmp_path / "plane", testbed_binaries)
-    state = await plane.start()
-    async with ApiClient(state.kubeconfig) as api:
-        node = await _join(api)
-        await plane.stop_part("kube-apiserver")
-        with pytest.raises(aiohttp.ClientError):
-            await api.get(NODES)
-
-        await plane.start_part("kube-apiserver")
-
-        assert (await api.get(f"{NODES}/{node}")).status == 200
-    await plane.stop()
-
-
-def test_a_named_folder_without_the_binaries_is_one_line_that_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path))
-
-    with pytest.raises(TestbedUnavailable, match=f"{ENVIRONMENT_VARIABLE} names .* which lacks etcd, kube-apiserver"):
-        find_binaries(lambda line: None)
 
 
 async def _join(api: ApiClient, kubelet: str = KUBELET_ALIVE, only_for: str | None = None) -> str:

@@ -11,17 +11,19 @@ from typing import cast
 import pytest
 import yaml
 
-from testbed.plane import ApiClient, ControlPlane, TestbedUnavailable, find_binaries
+from testbed.plane import ApiClient, ControlPlane, PlaneState, TestbedUnavailable, find_binaries, read_state
 from testbed.plane.processes import identify
-from tests.ports.worlds import real
+from tests.ports.worlds import embedded, real
+from tests.ports.worlds import embedded_cloud as embedded_cloud_world
+from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import World
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="session")
-async def installed_plane() -> AsyncIterator[Path]:
-    """The kubeconfig of a control plane with our definitions installed."""
+async def installed_plane() -> AsyncIterator[ControlPlane]:
+    """A control plane with our definitions installed."""
     try:
         binaries = find_binaries(print)
     except TestbedUnavailable as reason:
@@ -32,7 +34,7 @@ async def installed_plane() -> AsyncIterator[Path]:
     try:
         async with ApiClient(state.kubeconfig, user_agent="dovetail-tests") as admin:
             await install_definitions(admin)
-        yield state.kubeconfig
+        yield plane
     finally:
         await plane.stop()
         shutil.rmtree(folder.parent, ignore_errors=True)
@@ -51,12 +53,38 @@ async def install_definitions(admin: ApiClient) -> None:
 
 
 @pytest.fixture(scope="session")
-async def real_world(installed_plane: Path) -> AsyncIterator[World]:
-    async with real.open_world(installed_plane) as world:
+def plane_state(installed_plane: ControlPlane) -> PlaneState:
+    """Where it is, and where it writes its audit log."""
+    state = read_state(installed_plane.folder)
+    assert state is not None
+    return state
+
+
+@pytest.fixture(scope="session")
+async def real_world(plane_state: PlaneState) -> AsyncIterator[World]:
+    async with real.open_world(plane_state.kubeconfig) as world:
         yield world
 
 
-@pytest.fixture(scope="session", params=[pytest.param("real", marks=pytest.mark.cluster)])
+@pytest.fixture(scope="session")
+async def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with embedded.open_world(tmp_path_factory.mktemp("embedded") / "world.sqlite") as world:
+        yield world
+
+
+@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.cluster)])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """One after the other: all tests of a world stand together, so each is opened once."""
     yield cast(World, request.getfixturevalue(f"{request.param}_world"))
+
+
+@pytest.fixture(scope="session")
+async def embedded_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CloudWorld]:
+    async with embedded_cloud_world.open_cloud(tmp_path_factory.mktemp("cloud") / "world.sqlite") as world:
+        yield world
+
+
+@pytest.fixture(scope="session", params=["embedded"])
+def cloud_world(request: pytest.FixtureRequest) -> Iterator[CloudWorld]:
+    """One after the other, as `world`."""
+    yield cast(CloudWorld, request.getfixturevalue(f"{request.param}_cloud"))

@@ -164,6 +164,24 @@ def test_a_reservation_gives_what_it_has_and_no_more(aws: Aws) -> None:
     assert [each["AvailableInstanceCount"] for each in described] == [0]
 
 
+def test_a_reservation_may_turn_out_full_although_it_is_listed_as_free(aws: Aws) -> None:
+    """A reserved launch asks for on-demand capacity (W-88), so a famine of that strikes it."""
+    aws.patch_world(
+        reservations=[{"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}],
+        ice=[{"capacityType": "on-demand", "code": "ReservationCapacityExceeded", "times": 1}],
+    )
+    aws.template(
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "capacity-reservations-only",
+            "CapacityReservationTarget": {"CapacityReservationId": "cr-01"},
+        }
+    )
+
+    answer = aws.fleet(("m5.large", "subnet-0a"))
+
+    assert refused(answer) == [("ReservationCapacityExceeded", "m5.large", "us-west-2a")]
+
+
 def test_a_dry_run_says_so_and_buys_nothing(aws: Aws) -> None:
     """W-42."""
     aws.template()
@@ -193,4 +211,4 @@ def test_user_data_beyond_sixteen_kibibytes_is_refused(aws: Aws) -> None:
     with pytest.raises(ClientError) as refusal:
         aws.template(UserData=base64.b64encode(b"x" * 16385).decode())
 
-    assert "16384" in refusal.value.response["Error"]["Message"]
+    assert refusal.value.response["Error"]["Code"] == "InvalidUserData.Malformed"

@@ -19,28 +19,31 @@ NODES = "/api/v1/nodes"
 
 
 @pytest.fixture(scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[ApiClient, Path]]:
+async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[ControlPlane, Path]]:
     try:
         binaries = await asyncio.to_thread(find_binaries, print)
     except TestbedUnavailable as reason:
         pytest.skip(f"no control plane here: {reason}")
-    plane = ControlPlane(Path(tmp_path_factory.mktemp("plane")), binaries)
-    state = await plane.start()
-    try:
-        async with ApiClient(state.kubeconfig) as client:
-            yield client, state.kubeconfig
-    finally:
-        await plane.stop()
+    running = ControlPlane(Path(tmp_path_factory.mktemp("plane")), binaries)
+    state = await running.start()
+    yield running, state.kubeconfig
+    await running.stop()
+
+
+@pytest.fixture(scope="module")
+async def api(plane: tuple[ControlPlane, Path]) -> AsyncIterator[ApiClient]:
+    async with ApiClient(plane[1]) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
 async def joined_cloud(
-    api: tuple[ApiClient, Path], tmp_path_factory: pytest.TempPathFactory
+    plane: tuple[ControlPlane, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[CloudServer]:
     server = await asyncio.to_thread(
         CloudServer.start,
         Path(tmp_path_factory.mktemp("cloud")),
-        kubeconfig=api[1],
+        kubeconfig=plane[1],
         world={"runSeconds": 0},
         kubelet_options=("--controller-period", "0.5"),
     )
@@ -69,10 +72,10 @@ def ready(node: dict[str, Any]) -> str:
     return next((each["status"] for each in conditions if each["type"] == "Ready"), "")
 
 
-async def test_a_running_instance_joins_as_a_ready_node(api: tuple[ApiClient, Path], aws: Aws) -> None:
+async def test_a_running_instance_joins_as_a_ready_node(api: ApiClient, aws: Aws) -> None:
     (instance_id,) = launched(aws.fleet(POOL))
 
-    node = (await api[0].wait_for(node_of(aws, instance_id), lambda answer: ready(answer.body) == "True")).body
+    node = (await api.wait_for(node_of(aws, instance_id), lambda answer: ready(answer.body) == "True")).body
 
     assert node["spec"]["providerID"] == f"aws:///us-west-2a/{instance_id}"
     taints = {each["key"]: each["effect"] for each in node["spec"]["taints"]}
@@ -81,51 +84,64 @@ async def test_a_running_instance_joins_as_a_ready_node(api: tuple[ApiClient, Pa
     assert (node["status"]["capacity"]["pods"], node["status"]["allocatable"]["cpu"]) == ("42", "1800m")
 
 
-async def test_instances_boot_as_long_as_the_world_says_and_some_never_join(
-    api: tuple[ApiClient, Path], aws: Aws
-) -> None:
+async def test_instances_boot_as_long_as_the_world_says_and_some_never_join(api: ApiClient, aws: Aws) -> None:
     aws.patch_world(bootSeconds=1, neverJoin=[{"zone": "us-west-2b", "times": 1}])
     (lost,) = launched(aws.fleet(("m5.large", "subnet-0b")))
     (slow,) = launched(aws.fleet(POOL))
 
-    at_once = (await api[0].get(node_of(aws, slow))).status
-    await api[0].wait_for(node_of(aws, slow), lambda answer: answer.status == 200)
+    at_once = (await api.get(node_of(aws, slow))).status
+    await api.wait_for(node_of(aws, slow), lambda answer: answer.status == 200)
 
     assert at_once == 404
     # launched before the slow one with the same boot time, so it would be there by now
-    assert (await api[0].get(node_of(aws, lost))).status == 404
+    assert (await api.get(node_of(aws, lost))).status == 404
 
 
 async def test_the_kubelet_of_a_terminated_instance_falls_silent_and_its_node_is_removed(
-    api: tuple[ApiClient, Path], aws: Aws
+    api: ApiClient, aws: Aws
 ) -> None:
     aws.patch_world(shutdownSeconds=3)
     (instance_id,) = launched(aws.fleet(POOL))
     path = node_of(aws, instance_id)
-    await api[0].wait_for(path, lambda answer: ready(answer.body) == "True")
+    await api.wait_for(path, lambda answer: ready(answer.body) == "True")
 
     aws.ec2.terminate_instances(InstanceIds=[instance_id])
 
-    silent = await api[0].wait_for(
+    silent = await api.wait_for(
         path, lambda answer: answer.body["metadata"]["labels"]["dovetail.test/kubelet"] == "silent"
     )
     assert silent.status == 200  # it shuts down, so the Node is still there
-    await api[0].wait_for(path, lambda answer: answer.status == 404, seconds=60)
+    await api.wait_for(path, lambda answer: answer.status == 404, seconds=60)
 
 
-async def test_the_node_of_a_running_instance_is_left_alone_though_it_is_not_ready(
-    api: tuple[ApiClient, Path], aws: Aws
-) -> None:
+async def test_the_node_of_a_running_instance_is_left_alone_though_it_is_not_ready(api: ApiClient, aws: Aws) -> None:
     """The node controller asks the cloud, not the kubelet."""
     (instance_id,) = launched(aws.fleet(POOL))
     (other_id,) = launched(aws.fleet(POOL))
     path, other = node_of(aws, instance_id), node_of(aws, other_id)
     for each in (path, other):
-        await api[0].wait_for(each, lambda answer: ready(answer.body) == "True")
-        await api[0].patch(each, {"metadata": {"labels": {"dovetail.test/kubelet": "silent"}}})
+        await api.wait_for(each, lambda answer: ready(answer.body) == "True")
+        await api.patch(each, {"metadata": {"labels": {"dovetail.test/kubelet": "silent"}}})
 
     aws.ec2.terminate_instances(InstanceIds=[other_id])
-    await api[0].wait_for(other, lambda answer: answer.status == 404, seconds=60)
+    await api.wait_for(other, lambda answer: answer.status == 404, seconds=60)
 
-    node = (await api[0].wait_for(path, lambda answer: ready(answer.body) != "True", seconds=60)).body
+    node = (await api.wait_for(path, lambda answer: ready(answer.body) != "True", seconds=60)).body
     assert node["spec"]["providerID"].endswith(instance_id)
+
+
+async def test_an_instance_that_booted_while_the_api_server_was_away_joins_when_it_is_back(
+    plane: tuple[ControlPlane, Path], api: ApiClient, aws: Aws
+) -> None:
+    await plane[0].stop_part("kube-apiserver")
+    (instance_id,) = launched(aws.fleet(POOL))
+    log = aws.server.folder / "kubelets.log"
+    said = ""
+    async with asyncio.timeout(20):
+        while "POST /api/v1/nodes" not in said:  # until it has tried in vain
+            await asyncio.sleep(0.05)
+            said = log.read_text(encoding="utf-8")
+
+    await plane[0].start_part("kube-apiserver")
+
+    await api.wait_for(node_of(aws, instance_id), lambda answer: ready(answer.body) == "True")

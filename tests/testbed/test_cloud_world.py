@@ -5,6 +5,7 @@ import json
 import pytest
 from botocore.exceptions import ClientError
 
+from testbed.cloud.manifests import node_class
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.cloud.world import merged
 from tests.testbed.aws_clients import Aws, launched
@@ -220,6 +221,30 @@ def test_an_interruption_reaches_the_queue_and_takes_the_instance(aws: Aws) -> N
     assert aws.server.control("GET", "instances?wait=0")["instances"][0]["capacityType"] == "spot"
 
 
+def test_an_event_reaches_the_queue_through_a_rule(aws: Aws) -> None:
+    """M-14: EventBridge and SQS are moto's, the queue is the world's."""
+    events, sqs = aws.client("events"), aws.client("sqs")
+    queue = sqs.get_queue_url(QueueName="dovetail")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    events.put_rule(Name="spot", EventPattern=json.dumps({"source": ["aws.ec2"]}))
+    events.put_targets(Rule="spot", Targets=[{"Id": "queue", "Arn": arn}])
+
+    events.put_events(Entries=[{"Source": "aws.ec2", "DetailType": "x", "Detail": json.dumps({"instance-id": "i-1"})}])
+
+    (message,) = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    assert json.loads(message["Body"])["detail"] == {"instance-id": "i-1"}
+
+
+def test_the_example_class_finds_everything_in_the_default_world(aws: Aws) -> None:
+    spec = node_class()["spec"]
+    ((key, value),) = spec["subnetSelectorTerms"][0]["tags"].items()
+    by_tag = [{"Name": f"tag:{key}", "Values": [value]}]
+
+    assert len(aws.ec2.describe_subnets(Filters=by_tag)["Subnets"]) == 3
+    assert len(aws.ec2.describe_security_groups(Filters=by_tag)["SecurityGroups"]) == 2
+    assert aws.client("iam").get_role(RoleName=spec["role"])["Role"]["RoleName"] == spec["role"]
+
+
 def test_an_instance_that_nobody_bought_can_be_declared_and_changed(aws: Aws) -> None:
     """What garbage collection and drift are tested with."""
     made = aws.server.control("POST", "instances", {"type": "m5.large", "tags": {"k": "v"}, "age": 60})
@@ -249,5 +274,4 @@ def test_two_servers_side_by_side_know_nothing_of_each_other(
         assert CloudServer.at(other.folder) == other
     finally:
         other.stop()
-    with pytest.raises(FileNotFoundError):
-        CloudServer.at(other.folder)
+    assert CloudServer.at(other.folder).endpoint == ""  # it took its endpoint away when it ended

@@ -77,8 +77,8 @@ def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, A
 
 
 def _after_wait(later: Snapshot, settings: DisruptionSettings, done: Pass) -> tuple[tuple[Command, ...], SecondLook]:
-    plan = plan_of(later, done.method, done.found.commands, WAIT)
-    second = look_again(plan, Round(later, settings))
+    again = Round(later, settings)
+    second = look_again(plan_of(again, done.method, done.found.commands), again)
     if isinstance(second.verdict, Invalid):
         return (), second
     kept = {t.claim_uid for command in second.verdict.plan.commands for t in command.targets}
@@ -157,7 +157,9 @@ def _events(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
 
 
 def _comparable(message: str) -> str:
-    """Without what quotes the scheduler or a parser."""
+    """Without what quotes the scheduler or a parser; a long list of pods is not compared."""
+    if more := re.search(r" and (\d+) other\(s\)$", message):
+        return f"Not all pods would schedule, *{more.group()}"
     message = re.sub(r" => .*?(?=$)", "", message)
     return message.split("as a duration:")[0]
 
@@ -193,11 +195,9 @@ def _one_command(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
     if ours["decision"] != theirs["decision"] or _key(ours) != _key(theirs):
         return f"{ours['string']} is not {theirs['string']}"
     ratios = dict(ours["candidates"])
-    order = [ratios[name] for name in theirs["candidates"]]
-    if (
-        any(a < b - TOLERANCE for a, b in zip([r for _, r in ours["candidates"]], order, strict=True))
-        and [name for name, _ in ours["candidates"]] != theirs["candidates"]
-    ):
+    # Equal ratios may stand in any order.
+    pairs = zip(ours["candidates"], theirs["candidates"], strict=True)
+    if any(abs(ratio - ratios[name]) > TOLERANCE for (_, ratio), name in pairs):
         return f"order {ours['string']} is not {theirs['string']}"
     if abs(ours["savings"] - (theirs.get("savings") or 0.0)) > TOLERANCE:
         return f"{ours['string']}: savings {ours['savings']} are not {theirs.get('savings')}"
@@ -218,7 +218,7 @@ def _replacements(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
                 return f"replacement's {key}: {a[key]} is not {b.get(key)}"
         if sorted(a["pods"]) != sorted(b.get("pods") or ()):
             return f"replacement's pods: {a['pods']} is not {b.get('pods')}"
-        if sorted(a["instanceTypes"]) != sorted(b.get("instanceTypes") or ()):
+        if a["instanceTypes"] != (b.get("instanceTypes") or []):
             return f"replacement's types: {a['instanceTypes']} is not {b.get('instanceTypes')}"
     return None
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from adapters.kube.parsing.class_hashes import ami_family, ec2_node_class_hash
 from adapters.kube.parsing.hashes import template_hash
 
 
@@ -17,4 +18,15 @@ def nodepool_hash(case: dict[str, Any]) -> str | None:
     return None if ours == expected["hash"] else f"{ours} is not {expected['hash']}"
 
 
-KINDS = {"nodepool-hash": nodepool_hash}
+def ec2_class_hash(case: dict[str, Any]) -> str | None:
+    """One EC2NodeClass (W-115)."""
+    given, expected = case["input"], case["expected"]
+    try:
+        ours = (ami_family(given["spec"]), ec2_node_class_hash(given["spec"], given.get("caBundle")))
+    except ValueError as error:
+        return None if "parseError" in expected else f"ours does not read it: {error}"
+    theirs = (expected.get("amiFamily"), expected.get("hash"))
+    return None if ours == theirs else f"{ours} is not {theirs}"
+
+
+KINDS = {"nodepool-hash": nodepool_hash, "ec2nodeclass-hash": ec2_class_hash}

@@ -1,7 +1,8 @@
 """python -m adapters.embedded.play FILE: moves the world in that file until it is told to stop.
 
-Started by `make demo`, by `make up` and by tests. With --with-parent it ends when the process that started it does, so
-that a killed demo leaves nothing behind.
+Started by `make demo`, by `make up` and by tests. With --with-parent it ends when the process that started
+it does, so that a killed demo leaves nothing behind; --parent names that process, for one that may be gone before we
+look who it is.
 """
 
 import argparse
@@ -25,7 +26,10 @@ def main() -> int:
     parser.add_argument("file", type=Path, help="the world; made by EmbeddedWorld.create")
     parser.add_argument("--speed", type=float, help="divide every delay by this")
     parser.add_argument("--boot", type=float, help="seconds from a launch to the kubelet's registration")
-    parser.add_argument("--with-parent", action="store_true", help="end when the parent process ends")
+    parser.add_argument(
+        "--with-parent", action="store_const", dest="parent", const=os.getppid(), help="end with the parent"
+    )
+    parser.add_argument("--parent", type=int, help="the process that starts this one; end when it ends")
     asked = parser.parse_args()
     if not asked.file.exists():
         print(f"there is no world in {asked.file}", file=sys.stderr)
@@ -34,8 +38,8 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     _set_speed(store, asked)
-    if asked.with_parent:
-        threading.Thread(target=_follow_parent, args=(os.getppid(), stop), daemon=True).start()
+    if asked.parent:
+        threading.Thread(target=_follow_parent, args=(asked.parent, stop), daemon=True).start()
     Player(store).run(stop)
     store.close()
     return 0

@@ -17,10 +17,14 @@ def collect_orphans(turn: Turn) -> None:
     """Delete what is owned only by objects that are gone."""
     there = {body["metadata"]["uid"] for body in turn.mirror.all()}
     cluster = turn.cluster(GARBAGE)
-    for body in sorted(turn.mirror.all(), key=lambda b: (b["kind"], objects.key_of(b))):
-        owners = body["metadata"].get("ownerReferences") or []
-        if owners and not is_deleting(body) and not any(o.get("uid") in there for o in owners):
-            cluster.delete(body["kind"], objects.key_of(body), body["metadata"]["uid"])
+    orphans = [body for body in turn.mirror.all() if not is_deleting(body) and _is_orphan(body, there)]
+    for body in sorted(orphans, key=lambda b: (str(b["kind"]), objects.key_of(b))):
+        cluster.delete(body["kind"], objects.key_of(body), body["metadata"]["uid"])
+
+
+def _is_orphan(body: objects.Body, there: set[str]) -> bool:
+    owners = body["metadata"].get("ownerReferences")
+    return bool(owners) and not any(o.get("uid") in there for o in owners)
 
 
 def collect_pods(turn: Turn) -> None:

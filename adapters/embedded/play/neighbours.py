@@ -27,6 +27,11 @@ class Neighbours:
         if _terms(pod, "podAntiAffinity"):
             self._repelling.append((node, pod))
 
+    def concern(self, pod: Body) -> bool:
+        """Whether the pods that are there have anything to do with where this one goes."""
+        spread = any(_is_hard(c) for c in pod["spec"].get("topologySpreadConstraints") or [])
+        return bool(spread or self._repelling or _terms(pod, "podAffinity") or _terms(pod, "podAntiAffinity"))
+
     def obstacle(self, pod: Body, node: str) -> str:
         """Why the pods that are there forbid it; empty where they do not."""
         affinity, anti = _terms(pod, "podAffinity"), _terms(pod, "podAntiAffinity")

@@ -6,7 +6,9 @@ where a real scheduler would not, which would make a wrong plan look right.
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from adapters.embedded import objects
 from adapters.embedded.objects import Body
@@ -19,24 +21,36 @@ from core.model.resources import parse_resources, subtract, total
 SCHEDULER = "kube-scheduler"
 
 
+# A tick is one transaction, and nobody else writes while it lasts: it binds or marks so many pods and leaves the rest
+# to the next one.
+MOST_WRITES: Final = 200
+
+
 def bind_pods(turn: Turn) -> None:
     """Bind what can be bound, most important first, and mark the rest."""
     pods = turn.mirror.every("Pod")
     waiting = [p for p in pods if _waits(p)]
     if not waiting:
         return
-    room = Room(turn, pods)
+    room, writes = Room(turn, pods), 0
     for pod in sorted(waiting, key=_urgency):
         node, why = room.best_node(pod)
         if node:
             _bind(turn, pod, node)
             room.take(pod, node)
-        else:
-            _mark(turn, pod, why)
+        elif not _mark(turn, pod, why):
+            continue
+        writes += 1
+        if writes == MOST_WRITES:
+            return
 
 
 class Room:
-    """What is free on each node, as pods are bound one after the other."""
+    """What is free on each node, as pods are bound one after the other.
+
+    Replicas are judged once: what selectors and taints say is remembered by the words of the pod's spec, and a pod like
+    one that found no place finds none either, because room only shrinks here.
+    """
 
     def __init__(self, turn: Turn, pods: list[Body]) -> None:
         self._nodes = {node["metadata"]["name"]: node for node in turn.mirror.every("Node")}
@@ -45,36 +59,53 @@ class Room:
             if pod["spec"].get("nodeName") in bound and not is_over(pod):
                 bound[pod["spec"]["nodeName"]].append(pod)
         self._whole = {name: _allocatable(node) for name, node in self._nodes.items()}
-        self._free = {
-            name: subtract(self._whole[name], total(requests_of(p) for p in bound[name])) for name in self._nodes
-        }
+        self._free: dict[str, dict[str, int]] = {}
+        self._share: dict[str, float] = {}
+        for name in self._nodes:
+            self._set_free(name, subtract(self._whole[name], total(requests_of(p) for p in bound[name])))
         self._neighbours = Neighbours(self._nodes, bound)
+        self._obstacles: dict[bytes, dict[str, str]] = {}
+        self._hopeless: dict[bytes, str] = {}
 
     def best_node(self, pod: Body) -> tuple[str, str]:
         """The node with most room among those that take the pod; or none, and why."""
+        lonely = not self._neighbours.concern(pod)
+        likeness = orjson.dumps(pod["spec"], option=orjson.OPT_SORT_KEYS)
+        if lonely and likeness in self._hopeless:
+            return "", self._hopeless[likeness]
         reasons: Counter[str] = Counter()
         takers = []
-        requests = requests_of(pod)
-        for name, node in self._nodes.items():
-            why = obstacle(pod, node) or shortage(requests, self._free[name]) or self._neighbours.obstacle(pod, name)
+        requests, obstacles = requests_of(pod), self._obstacles_of(pod, likeness)
+        for name in self._nodes:
+            why = obstacles[name] or shortage(requests, self._free[name])
+            why = why or ("" if lonely else self._neighbours.obstacle(pod, name))
             if why:
                 reasons[why] += 1
             else:
                 takers.append(name)
         if takers:
-            return max(takers, key=lambda name: (self._share_free(name), name)), ""
+            return max(takers, key=lambda name: (self._share[name], name)), ""
         words = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-        return "", f"0/{len(self._nodes)} nodes are available" + (f": {words}." if words else ".")
+        sentence = f"0/{len(self._nodes)} nodes are available" + (f": {words}." if words else ".")
+        if lonely:
+            self._hopeless[likeness] = sentence
+        return "", sentence
 
     def take(self, pod: Body, node: str) -> None:
         """The pod is on the node now."""
-        self._free[node] = subtract(self._free[node], requests_of(pod))
+        self._set_free(node, subtract(self._free[node], requests_of(pod)))
         self._neighbours.add(pod, node)
 
-    def _share_free(self, name: str) -> float:
-        whole, free = self._whole[name], self._free[name]
+    def _obstacles_of(self, pod: Body, likeness: bytes) -> dict[str, str]:
+        if likeness not in self._obstacles:
+            self._obstacles[likeness] = {name: obstacle(pod, node) for name, node in self._nodes.items()}
+        return self._obstacles[likeness]
+
+    def _set_free(self, name: str, free: dict[str, int]) -> None:
+        whole = self._whole[name]
         shares = [free.get(r, 0) / whole[r] for r in ("cpu", "memory") if whole.get(r)]
-        return sum(shares) / len(shares) if shares else 0.0
+        self._free[name] = free
+        self._share[name] = sum(shares) / len(shares) if shares else 0.0
 
 
 def _waits(pod: Body) -> bool:
@@ -103,10 +134,11 @@ def _bind(turn: Turn, pod: Body, node: str) -> None:
         objects.put(turn.connection, bound)
 
 
-def _mark(turn: Turn, pod: Body, why: str) -> None:
+def _mark(turn: Turn, pod: Body, why: str) -> bool:
+    """Say that the pod finds no place; whether that was news."""
     before = condition_of(pod, "PodScheduled") or {}
     if before.get("message") == why:
-        return
+        return False
     changed = before.get("lastTransitionTime") if before.get("status") == "False" else None
     condition = {
         "type": "PodScheduled",
@@ -117,6 +149,7 @@ def _mark(turn: Turn, pod: Body, why: str) -> None:
     }
     status = {"status": {"conditions": [condition, *_others(pod)]}}
     turn.cluster(SCHEDULER).patch("Pod", objects.key_of(pod), status, "status")
+    return True
 
 
 def _others(pod: Body) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from adapters.embedded.cluster import Cluster
 from adapters.embedded.feed import news_since
 from adapters.embedded.objects import Body
 from adapters.embedded.settings import WorldSettings, read_settings
+from adapters.embedded.shelf import Shelf, read_shelf
 
 
 class Mirror:
@@ -22,12 +23,14 @@ class Mirror:
     def __init__(self) -> None:
         self.revision = -1
         self._kinds: dict[str, dict[str, Body]] = {}
+        self._sorted: dict[str, list[Body]] = {}
 
     def refresh(self, connection: sqlite3.Connection) -> None:
         """Follow the log up to its end."""
         found, self.revision = news_since(connection, self.revision)
         for news in found:
             held = self._kinds.setdefault(news.kind, {})
+            self._sorted.pop(news.kind, None)
             if news.deleted:
                 held.pop(objects.key_of(news.body), None)
             else:
@@ -35,7 +38,9 @@ class Mirror:
 
     def every(self, kind: str) -> list[Body]:
         """The objects of a kind, by key."""
-        return [body for _, body in sorted(self._kinds.get(kind, {}).items())]
+        if kind not in self._sorted:
+            self._sorted[kind] = [body for _, body in sorted(self._kinds.get(kind, {}).items())]
+        return self._sorted[kind]
 
     def get(self, kind: str, key: str) -> Body | None:
         """One object."""
@@ -55,6 +60,7 @@ class Turn:
         self.now = now
         self.mirror = mirror
         self.settings: WorldSettings = read_settings(connection)
+        self.shelf: Shelf = read_shelf(connection)
         self.due: float | None = None
 
     def cluster(self, actor: str) -> Cluster:

@@ -1,5 +1,7 @@
 """The world moves as a real one does: machines, kubelets, controllers, scheduler."""
 
+from typing import Any
+
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.play.kubelet import RUN_SECONDS, STOP_SECONDS
 from core.model import names
@@ -19,7 +21,7 @@ from tests.adapters.embedded.manifests import (
 )
 
 
-async def a_launch(adapter: EmbeddedAdapter, name: str = "default-1", **more: object) -> Instance:
+async def a_launch(adapter: EmbeddedAdapter, name: str = "default-1", **more: Any) -> Instance:
     claim = await adapter.claims.create(a_new_claim(name, **more))
     answer = await adapter.cloud.prepare(claim)
     assert isinstance(answer, Prepared)
@@ -95,6 +97,20 @@ async def test_a_node_held_by_a_finalizer_outlives_its_instance(stage: Stage, ad
     stage.pass_time(3)
 
     assert ["deletionTimestamp" in n["metadata"] for n in stage.world.objects("Node")] == [True]
+
+
+def test_a_silent_kubelet_neither_starts_nor_stops_pods(stage: Stage) -> None:
+    stage.world.apply(a_node())
+    stage.world.apply(a_pod("running"))
+    stage.pass_time(2)
+
+    stage.world.silence("n1")
+    stage.world.apply(a_pod("late"))
+    stage.world.delete("Pod", "running", grace=1)
+    stage.pass_time(60)
+
+    states = {p["metadata"]["name"]: p["status"]["phase"] for p in stage.world.objects("Pod")}
+    assert states == {"running": "Running", "late": "Pending"}
 
 
 def test_a_deployments_pods_are_bound_and_run(stage: Stage) -> None:

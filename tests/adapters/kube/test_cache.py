@@ -260,3 +260,30 @@ class TestWaiting:
                 ask()
         with pytest.raises(NotSeenYet, match="the watch of pods is broken"):
             await view.catch_up([])
+
+
+class TestThreads:
+    def test_snapshots_taken_while_another_thread_feeds_are_whole(self) -> None:
+        """Each node comes before its pod and goes after it, so a snapshot with a pod must have its node."""
+        cache = a_cache()
+        done = threading.Event()
+
+        def feed() -> None:
+            version = 0
+            for round_number in range(400):
+                name = f"n{round_number % 20}"
+                for kind, deleted in (("Node", False), ("Pod", False), ("Pod", True), ("Node", True)):
+                    version += 1
+                    cache.apply(kind, a_thing(name, version, name, uid=f"{kind}-{name}"), deleted=deleted)
+            done.set()
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        torn, taken = [], 0
+        while not done.is_set() or not taken:
+            snapshot = cache.snapshot(0.0)
+            taken += 1
+            torn += [pod.name for pod in snapshot.pods.values() if pod.name not in snapshot.nodes]
+        feeder.join()
+
+        assert torn == []

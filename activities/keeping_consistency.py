@@ -1,0 +1,53 @@
+"""Is each node what was bought? Said on the claim, and to people; nothing acts on it (L-75 to L-77).
+
+Asked by upkeep, of each claim once in ten minutes.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from activities.notices.claims import consistency_check_failed
+from activities.revising import set_conditions
+from core.lifecycle.conditions import claim_conditions_with, false, true
+from core.lifecycle.upkeep import CONSISTENT, LOOK_SECONDS, shape_issues
+from core.model.nodes import Condition, NodeClaim
+from core.model.snapshot import Snapshot
+from ports.objects import NodeClaims, Notices
+
+Difference = Callable[[], Awaitable[object]]
+
+
+class ConsistencyKeeper:
+    """Finds nodes that are smaller than what was bought."""
+
+    def __init__(self, claims: NodeClaims, notices: Notices, now: Callable[[], float]) -> None:
+        self.claims, self.notices, self.now = claims, notices, now
+        self.looked: dict[str, float] = {}  # claim UID -> when
+
+    async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
+        """The writes that are due, and when the next claim's ten minutes are over."""
+        now, writes = self.now(), []
+        self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
+        nodes = {node.provider_id: node for node in snapshot.nodes.values() if node.provider_id}
+        for claim in snapshot.claims.values():
+            managed = (claim.node_class.group, claim.node_class.kind) in snapshot.supported_node_classes
+            node = nodes.get(claim.provider_id) if claim.provider_id else None
+            if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:
+                continue
+            if not claim.is_true("Initialized"):
+                continue  # its ten minutes begin when there is something to compare
+            self.looked[claim.uid] = now
+            issues = shape_issues(claim, node)
+            wish = self._condition(issues)
+            if issues or claim_conditions_with(claim, wish) is not None:
+                writes.append(partial(self._write, claim, wish, issues))
+        return list(writes), min((at + LOOK_SECONDS for at in self.looked.values()), default=now + 3600.0)
+
+    def _condition(self, issues: tuple[str, ...]) -> Condition:
+        if issues:
+            return false(CONSISTENT, self.now(), ("ConsistencyCheckFailed", "Consistency Check Failed"))
+        return true(CONSISTENT, self.now())
+
+    async def _write(self, claim: NodeClaim, wish: Condition, issues: tuple[str, ...]) -> None:
+        await self.notices.publish(*[consistency_check_failed(claim, issue) for issue in issues])
+        await set_conditions(self.claims, claim, wish)

@@ -1,0 +1,107 @@
+"""From a placement to a plan: what provisioning carries out, and what the pods are told.
+
+Asked by the provisioning planner, inside its solver thread. A plan is cut where it would grow beyond what a history
+should hold; the rest is planned in the next round, which follows at once.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import orjson
+
+from core.model.placement import Placement, RefusedPod
+from core.model.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
+from core.model.pods import Pod
+from core.model.snapshot import Snapshot
+from core.scheduling.place_pods import place_pods
+from core.scheduling.proposals import proposed_nodes
+from core.scheduling.settings import PlacementSettings
+from ports.objects import Notice
+
+# A payload over 2 MB is refused; these leave room for what travels beside the plan.
+MOST_NODES = 100
+MOST_BYTES = 200 * 1024
+EXAMPLES = 3
+FAILED_WINDOW = 300.0  # S-226
+
+
+def plan_provisioning(
+    snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
+) -> tuple[ProvisioningPlan, Placement]:
+    """The plan, and the placement that it was made from."""
+    placement = place_pods(snapshot, None, settings, should_stop)
+    proposed, lists = proposed_nodes(placement.new, settings.well_known)
+    kept = cut(proposed, lists)
+    plan = ProvisioningPlan(
+        seen=Seen(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items()))),
+        proposed=kept,
+        type_lists=lists,
+        nominated=tuple(n for n in placement.nominated if n in snapshot.nodes),
+        refusals=refusals(placement),
+        more=len(kept) < len(proposed),
+    )
+    return _with_used_lists(plan), placement
+
+
+def cut(proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...]) -> tuple[ProposedNode, ...]:
+    """The first nodes that fit a plan, with the lists that they need."""
+    size, seen = 0, set[int]()
+    for count, node in enumerate(proposed):
+        size += len(orjson.dumps(node))
+        if node.type_list not in seen:
+            seen.add(node.type_list)
+            size += len(orjson.dumps(lists[node.type_list]))
+        if count == MOST_NODES or (count and size > MOST_BYTES):
+            return proposed[:count]
+    return proposed
+
+
+def _with_used_lists(plan: ProvisioningPlan) -> ProvisioningPlan:
+    used = sorted({node.type_list for node in plan.proposed})
+    new = {old: number for number, old in enumerate(used)}
+    proposed = tuple(replace(node, type_list=new[node.type_list]) for node in plan.proposed)
+    return replace(plan, proposed=proposed, type_lists=tuple(plan.type_lists[old] for old in used))
+
+
+def refusals(placement: Placement) -> tuple[Refusal, ...]:
+    """How many pods were refused for what, with a few examples."""
+    by_reason: dict[str, list[RefusedPod]] = {}
+    for refused in placement.refused:
+        by_reason.setdefault(", ".join(refused.reasons) or "no NodePool", []).append(refused)
+    return tuple(
+        Refusal(reason=reason, count=len(pods), examples=tuple(p.pod.key for p in pods[:EXAMPLES]))
+        for reason, pods in sorted(by_reason.items())
+    )
+
+
+def refusal_notices(placement: Placement) -> Iterator[Notice]:
+    """S-226: what each pod is told that found no place, or that takes no part."""
+    for refused in placement.refused:
+        if not refused.waits_for_reservation:
+            yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")
+    for ignored in placement.ignored:
+        if not ignored.silent:
+            yield _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}")
+
+
+def why(refused: RefusedPod) -> str:
+    """Each pool's reason, in words."""
+    if not refused.pools:
+        return "no dynamic nodepools found"
+    return "; ".join(
+        f"incompatible with nodepool {p.pool!r}, {p.reason.replace('_', ' ')}{': ' if p.conflict else ''}{p.conflict}"
+        for p in refused.pools
+    )
+
+
+def _failed(pod: Pod, message: str) -> Notice:
+    return Notice(
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        type="Warning",
+        reason="FailedScheduling",
+        message=message,
+        window=FAILED_WINDOW,
+    )

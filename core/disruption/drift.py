@@ -1,0 +1,50 @@
+"""Drift: nodes that no longer are what their pool asks for (D-69 to D-74).
+
+Asked after emptiness and the static pools. Upstream replaces one node per pass, and the next one waits until the first
+replacement is up. We replace all that the budget allows, one command per node: each is simulated after those before it,
+so that no room is counted twice and no replacement is another's destination. The trap avoided: twenty like nodes that
+take twenty start-up times.
+"""
+
+from core.disruption.candidates import Block, Candidate
+from core.disruption.commands import Found
+from core.disruption.rounds import Method, Round
+from core.disruption.waves import replace_in_waves
+from core.model import names
+from core.model.disruption_reasons import DisruptionReason, WhyNot
+
+
+def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
+    """D-69."""
+    if candidate.is_static:
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+    if not candidate.claim.is_true(names.DRIFTED):
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+    return None
+
+
+def drifted_since(candidate: Candidate) -> float:
+    """When the claim was found to have drifted."""
+    condition = candidate.claim.condition(names.DRIFTED)
+    return condition.changed if condition else 0.0
+
+
+def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    """D-70: the earliest drift first, but nodes without any pod to move before all others; equals by name."""
+    return sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
+
+
+def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """D-71: the first that can be replaced, or all of them that may go now."""
+    return replace_in_waves(round_, by_age(candidates), DisruptionReason.DRIFTED)
+
+
+DRIFT = Method(
+    name="drift",
+    reason=DisruptionReason.DRIFTED,
+    eventual=True,
+    kind="",
+    waits=False,
+    why_not=why_not_drifted,
+    decide=decide_drift,
+)

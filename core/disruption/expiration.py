@@ -1,0 +1,46 @@
+"""Graceful expiry: a replacement first, where a pool asks for it. Upstream has nothing of the kind any more.
+
+Asked after drift, and by the Caretaker, which leaves to this method the claims that it would otherwise delete the
+moment they expire (D-181). Budgets, PDBs and do-not-disrupt hold it up as they hold up drift; budgets that speak of
+Drifted speak of it too. The trap avoided: two nodes of one age, all their pods down for one start-up time.
+"""
+
+from core.disruption.candidates import Block, Candidate
+from core.disruption.commands import Found
+from core.disruption.rounds import Method, Round
+from core.disruption.settings import DisruptionSettings
+from core.disruption.timers import expires_at, is_expired
+from core.disruption.waves import replace_in_waves
+from core.model.disruption_reasons import DisruptionReason, WhyNot
+from core.model.pools import NodePool
+
+
+def replaces_first(pool: NodePool, settings: DisruptionSettings) -> bool:
+    """Whether claims of this pool are replaced before they expire; static pools are refilled anyway."""
+    return pool.replaces_first or (settings.graceful_expiry and pool.replicas is None)
+
+
+def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
+    """Expired, and asked for."""
+    if not replaces_first(candidate.pool, round_.settings):
+        return Block(why=WhyNot.NOT_ASKED_FOR, message="NodePool does not ask for a replacement first", event="")
+    if not is_expired(candidate.claim, round_.fleet.now):
+        return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event="")
+    return None
+
+
+def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """The longest expired first; equals by name."""
+    ordered = sorted(candidates, key=lambda c: (expires_at(c.claim) or 0.0, c.name))
+    return replace_in_waves(round_, ordered, DisruptionReason.EXPIRED)
+
+
+EXPIRATION = Method(
+    name="expiration",
+    reason=DisruptionReason.EXPIRED,
+    eventual=True,
+    kind="",
+    waits=False,
+    why_not=why_not_expired,
+    decide=decide_expired,
+)

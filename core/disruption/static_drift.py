@@ -1,0 +1,101 @@
+"""Drift in pools with a fixed number of nodes (D-75 to D-81).
+
+Asked before dynamic drift. Nothing is simulated: each node is replaced by one made from the pool's template, within the
+allowance and limits.nodes. The trap avoided: replacing nodes while the pool still has more of them than it should.
+"""
+
+from core.disruption.candidates import Block, Candidate
+from core.disruption.commands import Command, Found
+from core.disruption.drift import by_age
+from core.disruption.fleet import Fleet
+from core.disruption.rounds import Method, Round
+from core.disruption.simulation import Replacement
+from core.model import names
+from core.model.disruption_reasons import DisruptionReason, WhyNot
+from core.model.plans import ProposedNode
+from core.model.pools import NodePool
+from core.model.requirements import export_set, from_expressions
+from core.model.resources import NODES
+
+
+def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
+    """D-75."""
+    if not candidate.is_static:
+        return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event="")
+    if not candidate.claim.is_true(names.DRIFTED):
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+    return None
+
+
+def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """D-76, D-77: as many per pool as its allowance, its replicas and its limit permit."""
+    allowed = round_.allowances(DisruptionReason.DRIFTED)
+    by_pool: dict[str, list[Candidate]] = {}
+    for candidate in by_age(candidates):
+        by_pool.setdefault(candidate.pool.name, []).append(candidate)
+    commands: list[Command] = []
+    blocks: list[tuple[Candidate, Block]] = []
+    for name in sorted(by_pool):
+        found, pool = by_pool[name], by_pool[name][0].pool
+        grant, block = _grant(round_.fleet, pool, min(allowed[name].left, len(found)))
+        commands.extend(_command(c, pool) for c in found[:grant])
+        blocks.extend((c, block) for c in found[grant:] if block is not None)
+    return Found(commands=tuple(commands), blocks=tuple(blocks))
+
+
+def _grant(fleet: Fleet, pool: NodePool, want: int) -> tuple[int, Block | None]:
+    """How many may go, and why no more."""
+    claims = [m for m in fleet.members if m.managed and m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
+    leaving = sum(1 for m in claims if fleet.is_leaving(m))
+    if len(claims) - leaving > (pool.replicas or 0):
+        return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event="")
+    limit = (pool.limits or {}).get(NODES)
+    if limit is not None and limit - len(claims) < want:
+        return max(0, limit - len(claims)), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event="")
+    return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event="")
+
+
+def _command(candidate: Candidate, pool: NodePool) -> Command:
+    made = Replacement(
+        pool=pool.name,
+        requirements=from_expressions(pool.template.requirements),
+        types=(),
+        static=node_from_template(pool),
+    )
+    return Command(reason=DisruptionReason.DRIFTED, candidates=(candidate,), replacements=(made,))
+
+
+def node_from_template(pool: NodePool) -> ProposedNode:
+    """A node of a static pool: the template as it stands, without a choice of instance types (N-43)."""
+    template = pool.template
+    node_class = template.node_class
+    labels = {
+        **template.labels,
+        names.NODE_POOL: pool.name,
+        f"{node_class.group}/{node_class.kind.lower()}": node_class.name,
+    }
+    stamps = {k: v for k, v in pool.annotations.items() if k in (names.NODE_POOL_HASH, names.NODE_POOL_HASH_VERSION)}
+    return ProposedNode(
+        pool=pool.name,
+        pool_uid=pool.uid,
+        node_class=node_class,
+        requirements=export_set(from_expressions(template.requirements)),
+        type_list=0,
+        labels=tuple(sorted(labels.items())),
+        annotations=tuple(sorted({**template.annotations, **stamps}.items())),
+        taints=template.taints,
+        startup_taints=template.startup_taints,
+        expire_after=template.expire_after,
+        termination_grace=template.termination_grace,
+    )
+
+
+STATIC_DRIFT = Method(
+    name="staticDrift",
+    reason=DisruptionReason.DRIFTED,
+    eventual=True,
+    kind="",
+    waits=False,
+    why_not=why_not_static_drift,
+    decide=decide_static_drift,
+)

@@ -1,0 +1,154 @@
+"""What can be worked out about a snapshot before any pod is placed?
+
+Made once per snapshot, then used by any number of passes: provisioning makes one, disruption makes hundreds (F-22). It
+is never changed by a pass; what it remembers (masks, states, counts per term) only saves the next pass from working it
+out again. The trap avoided: rebuilding nodes, templates and topology for every simulation, which is where upstream's
+time goes.
+"""
+
+from collections.abc import Iterable
+from itertools import count
+
+from core.model.placement import IgnoredPod
+from core.model.pods import Pod, PodShape
+from core.model.resources import Resources
+from core.model.snapshot import Snapshot
+from core.scheduling.cluster_nodes import ClusterNode, cluster_nodes
+from core.scheduling.default_spread import DefaultSpread
+from core.scheduling.kinds import ShapeFacts, alternatives_as_needs
+from core.scheduling.limits import starting_limits
+from core.scheduling.node_table import NodeTable
+from core.scheduling.overhead import daemons_of
+from core.scheduling.reservations import starting_reservations
+from core.scheduling.settings import PlacementSettings
+from core.scheduling.states import NeedsPool
+from core.scheduling.templates import EmptyPool, Template, compile_template, usable_pools
+from core.scheduling.topology import ClusterCounts
+from core.scheduling.topology_terms import TermBook
+from core.scheduling.type_table import TypeCompiler
+from core.scheduling.universe import Universe
+from core.scheduling.volumes import Alternatives, VolumeLookupError, volume_alternatives
+from core.scheduling.waiting_pods import EvictionBlocks, WaitingPods, leaving_pods, pending_pods
+
+
+def _dimensions(pods: Iterable[Pod], further: Iterable[Resources]) -> tuple[str, ...]:
+    """Every resource that anybody asks for, in a fixed order."""
+    seen: dict[int, Resources] = {id(pod.requests): pod.requests for pod in pods}
+    found = {name for requests in (*seen.values(), *further) for name in requests}
+    return tuple(sorted(found))
+
+
+class Index:
+    """A snapshot, compiled for placement."""
+
+    def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.daemons = daemons_of(snapshot, settings)
+        self.dimensions = _dimensions(snapshot.pods.values(), (d.requests for d in self.daemons))
+        self.on_node: dict[str, list[Pod]] = {}
+        for pod in snapshot.pods.values():
+            if pod.node_name:
+                self.on_node.setdefault(pod.node_name, []).append(pod)
+        everything = cluster_nodes(snapshot)
+        self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
+        self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
+        self._compile_pools()
+        self.table.measure(self.daemons)
+        self.needs = NeedsPool()
+        self.book = TermBook(snapshot.namespaces, settings.fixes.exact_spread_identity)
+        self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
+        self.counts.add_bound(pod for pods in self.on_node.values() for pod in pods)
+        self.blocks = EvictionBlocks(snapshot.pdbs.values(), snapshot.now)
+        self.limits = starting_limits(self.pools, self.table.nodes)
+        self.reservations = starting_reservations(self.templates)
+        self._default_spread = DefaultSpread(snapshot, settings)
+        self._facts: dict[object, ShapeFacts | None] = {}
+        self._vectors: dict[int, tuple[Resources, tuple[int, ...]]] = {}
+        self._waiting: WaitingPods | None = None
+
+    def _compile_pools(self) -> None:
+        """S-13 to S-15, S-60: templates in the order in which they are tried, and the universe of their domains."""
+        compiler = TypeCompiler()
+        counter = count().__next__
+        self.pools = usable_pools(self.snapshot)
+        self.templates: list[Template] = []
+        self.empty_pools: list[EmptyPool] = []
+        sources = []
+        for pool in self.pools:
+            catalogue = self.snapshot.catalogues.get(pool.name)
+            listed = catalogue.types if catalogue is not None and not catalogue.error else ()
+            types = [compiler.compile(item) for item in listed]
+            sources.append((pool, types))
+            if not types:
+                self.empty_pools.append(EmptyPool(pool=pool, because_of_min_values=False))
+                continue
+            result = compile_template(pool, types, self.daemons, self.dimensions, self.settings, counter)
+            if isinstance(result, EmptyPool):
+                self.empty_pools.append(result)
+            else:
+                result.number = len(self.templates)
+                self.templates.append(result)
+        self.universe = Universe(sources, self.settings.fixes.no_phantom_domains)
+        # S-108: asked of every pool in the list, usable or not.
+        self.prefer_no_schedule = any(
+            taint.effect == "PreferNoSchedule" for pool in self.pools for taint in pool.template.taints
+        )
+
+    def vector(self, requests: Resources) -> tuple[int, ...]:
+        """The requests as amounts in the order of the dimensions."""
+        known = self._vectors.get(id(requests))
+        if known is None:
+            amounts = tuple([requests.get(name, 0) for name in self.dimensions])
+            known = self._vectors[id(requests)] = (requests, amounts)
+        return known[1]
+
+    def facts(self, pod: Pod) -> ShapeFacts | None:
+        """What holds for the pod's shape; None: its volumes cannot be looked up (Q-13)."""
+        shape = self._default_spread.shape_of(pod)
+        if not shape.volumes:
+            found = self._facts.get(shape)
+            if found is None:
+                found = self._facts[shape] = self._new_facts(shape, ({},))
+            return found
+        try:
+            alternatives = volume_alternatives(pod, self.snapshot)
+        except VolumeLookupError:
+            if self.settings.fixes.refuse_unknown_volumes:
+                return None
+            alternatives = ({},)
+        key = (shape, tuple(frozenset(alternative.values()) for alternative in alternatives))
+        found = self._facts.get(key)
+        if found is None:
+            found = self._facts[key] = self._new_facts(shape, alternatives)
+        return found
+
+    def _new_facts(self, shape: PodShape, alternatives: Alternatives) -> ShapeFacts:
+        return ShapeFacts(
+            shape,
+            alternatives_as_needs(alternatives, self.needs),
+            self.needs,
+            self.templates,
+            self.settings.preference_policy == "Respect",
+        )
+
+    def waiting(self) -> WaitingPods:
+        """S-19, S-30: the pods that need room whatever else happens."""
+        if self._waiting is None:
+            found = pending_pods(self.snapshot, self.settings)
+            self._waiting = WaitingPods(
+                pending=found.pending,
+                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),
+                spoken_for=found.spoken_for,
+                ignored=found.ignored,
+            )
+        return self._waiting
+
+    @property
+    def ignored(self) -> tuple[IgnoredPod, ...]:
+        """The pending pods that take no part, where that was asked for."""
+        return self._waiting.ignored if self._waiting is not None else ()
+
+    def reschedulable_on(self, node_name: str) -> list[Pod]:
+        """S-217: the pods of a candidate that would need another place."""
+        return [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]

@@ -1,0 +1,170 @@
+"""Which pods are alike, and what is known about all of them at once?
+
+Asked for every pod at every try. Pods of one *kin* share a shape: the same rules bind them. Pods of one *kind* also ask
+for the same amounts, so that what was refused to one is refused to all. A relaxed kind hangs on the kind that it came
+from. Kin and kind belong to one pass; what is true for the whole snapshot is kept in `ShapeFacts` and shared.
+"""
+
+from collections.abc import Sequence
+
+from core.model.pods import PodShape
+from core.scheduling.pod_needs import pod_requirements
+from core.scheduling.preferences import relaxed
+from core.scheduling.states import Needs, NeedsPool, State
+from core.scheduling.templates import Template
+from core.scheduling.topology import Topology
+from core.scheduling.topology_groups import DomainGroup, HostGroup
+from core.scheduling.volumes import Alternatives
+
+
+class ShapeFacts:
+    """What holds for a shape in every pass over a snapshot."""
+
+    __slots__ = ("_next", "alternatives", "needs", "pool", "preferences", "shape", "strict", "templates", "tolerated")
+
+    def __init__(
+        self,
+        shape: PodShape,
+        alternatives: tuple[Needs, ...],
+        pool: NeedsPool,
+        templates: Sequence[Template],
+        preferences: bool,
+    ) -> None:
+        self.shape = shape
+        self.alternatives = alternatives
+        self.pool = pool
+        self.templates = templates
+        self.preferences = preferences
+        strict = pod_requirements(shape, preferences=False)
+        self.strict = pool.intern(strict)  # S-46
+        soft = preferences and shape.preferred_terms
+        self.needs = pool.intern(pod_requirements(shape, preferences=True)) if soft else self.strict
+        self.tolerated = tuple(template.tolerated_by(shape) for template in templates)
+        self._next: dict[bool, ShapeFacts | None] = {}
+
+    def relaxed(self, prefer_no_schedule: bool) -> "ShapeFacts | None":
+        """The facts about the shape after one step of relaxation (S-101)."""
+        if prefer_no_schedule not in self._next:
+            shape = relaxed(self.shape, prefer_no_schedule=prefer_no_schedule)
+            self._next[prefer_no_schedule] = (
+                None
+                if shape is None
+                else ShapeFacts(shape, self.alternatives, self.pool, self.templates, self.preferences)
+            )
+        return self._next[prefer_no_schedule]
+
+
+class Kin:
+    """Pods of one shape in one pass: the groups that bind them, and the states of claims that suit them."""
+
+    __slots__ = (
+        "_counting",
+        "_counting_born",
+        "_topology",
+        "by_key",
+        "domains",
+        "facts",
+        "held",
+        "hosts",
+        "node_mask",
+        "options",
+        "picked_at",
+        "picks",
+        "seen_states",
+        "suiting",
+    )
+
+    def __init__(self, facts: ShapeFacts, topology: Topology) -> None:
+        self.facts = facts
+        self._topology = topology
+        shape = facts.shape
+        groups = [(group, group.term.counts(shape)) for group in topology.owned(shape)]
+        groups += [(group, True) for group in topology.repelling(shape)]
+        self.hosts: list[tuple[HostGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
+        self.domains: list[tuple[DomainGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
+        self.held = topology.held(shape)
+        self.by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
+        for group, own in self.domains:
+            self.by_key.setdefault(group.term.key, []).append((group, own))
+        self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
+        self.picked_at = -1
+        self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
+        self._counting: list[DomainGroup | HostGroup] = []
+        self._counting_born = -1
+        self.node_mask: int | None = None
+        self.seen_states = 0
+        self.suiting: list[tuple[State, tuple[State, ...]]] = []  # states of claims, each narrowed per alternative
+
+    @property
+    def counting(self) -> list[DomainGroup | HostGroup]:
+        """The groups that count a pod of this kin, wherever it lands."""
+        if self._counting_born != self._topology.born:
+            self._counting = list(self._topology.counting(self.facts.shape))
+            self._counting_born = self._topology.born
+        return self._counting
+
+    def narrowings(self, state: State) -> tuple[State, ...]:
+        """S-151, S-152: the state with the pod's needs and each alternative of its volumes, where they agree."""
+        narrowed = state.narrow(self.facts.needs)
+        if narrowed is None:
+            return ()
+        if len(self.facts.alternatives) == 1:
+            only = narrowed.narrow(self.facts.alternatives[0])
+            return () if only is None else (only,)
+        each = (narrowed.narrow(alternative) for alternative in self.facts.alternatives)
+        return tuple(state for state in each if state is not None)
+
+
+class Kind:
+    """Pods of one kin that ask for the same amounts."""
+
+    __slots__ = ("dead", "failed_at", "kin", "last", "next", "node_dead", "relaxed", "settled", "wanted")
+
+    def __init__(self, kin: Kin, wanted: tuple[int, ...], settled: bool) -> None:
+        self.kin = kin
+        self.wanted = wanted
+        self.settled = settled  # S-91: the pod must not go to a node that is still settling
+        self.dead = 0  # claims that can never take such a pod any more (F-14)
+        self.node_dead = 0
+        self.failed_at = -1  # the number of placements when such a pod last failed
+        self.relaxed = False  # whether `next` is known
+        self.next: Kind | None = None
+        self.last: Kind = self  # the most relaxed kind that was tried when it failed
+
+
+class KindBook:
+    """The kinds of one pass."""
+
+    def __init__(self, topology: Topology, prefer_no_schedule: bool) -> None:
+        self._topology = topology
+        self._prefer_no_schedule = prefer_no_schedule
+        self._kins: dict[ShapeFacts, Kin] = {}
+        self._kinds: dict[tuple[int, tuple[int, ...], bool], Kind] = {}
+
+    def kin(self, facts: ShapeFacts) -> Kin:
+        """The kin of a shape; its groups are made when it is first asked for."""
+        found = self._kins.get(facts)
+        if found is None:
+            found = self._kins[facts] = Kin(facts, self._topology)
+        return found
+
+    def kind(self, facts: ShapeFacts, wanted: tuple[int, ...], settled: bool) -> Kind:
+        """The kind of a shape and a vector of requests."""
+        key = (id(facts), wanted, settled)
+        found = self._kinds.get(key)
+        if found is None:
+            found = self._kinds[key] = Kind(self.kin(facts), wanted, settled)
+        return found
+
+    def relaxed(self, kind: Kind) -> Kind | None:
+        """The kind after one step of relaxation, or None if nothing is left to give up."""
+        if not kind.relaxed:
+            facts = kind.kin.facts.relaxed(self._prefer_no_schedule)
+            kind.next = None if facts is None else self.kind(facts, kind.wanted, kind.settled)
+            kind.relaxed = True
+        return kind.next
+
+
+def alternatives_as_needs(alternatives: Alternatives, pool: NeedsPool) -> tuple[Needs, ...]:
+    """The alternatives of a pod's volumes, interned."""
+    return tuple(pool.intern(dict(alternative)) for alternative in alternatives)

@@ -1,0 +1,172 @@
+"""Which existing nodes could take a pod of this kind?
+
+Asked for every kind of pod, once per snapshot. A set of nodes is the bits of an integer, in the order in which they are
+tried, so that the lowest set bit is the first fit (S-67). Masks over labels, taints and requests are made when first
+asked for and shared by all passes over the snapshot. They say what held at the start: whoever places pods checks the
+node that he picks once more.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from core.model.pods import HostPort, Pod, Toleration
+from core.model.requirements import NEGATIVE, Requirement, RequirementSet, from_labels, passes, requirement
+from core.model.snapshot import Snapshot
+from core.model.taints import Taint, untolerated
+from core.scheduling.cluster_nodes import ClusterNode, available, settling
+from core.scheduling.overhead import Daemon, expected_on_node, held_back
+
+_LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
+
+
+class NodeTable:
+    """The nodes that stay, in the order in which they are tried."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        nodes: Sequence[ClusterNode],
+        on_node: Mapping[str, list[Pod]],
+        dimensions: Sequence[str],
+    ) -> None:
+        self.nodes = list(nodes)
+        self.snapshot = snapshot
+        self.every = (1 << len(nodes)) - 1
+        self.number = {item.node_name: bit for bit, item in enumerate(nodes) if item.node_name}
+        self.by_hostname: dict[str, int] = {}
+        self.settling = 0
+        for bit, item in enumerate(nodes):
+            self.by_hostname[item.hostname] = self.by_hostname.get(item.hostname, 0) | 1 << bit
+            if settling(item, snapshot):
+                self.settling |= 1 << bit
+        self._dimensions = tuple(dimensions)
+        self._on_node = on_node
+        self._labels: dict[str, tuple[dict[str, int], int]] = {}
+        self._label_sets: dict[int, RequirementSet] = {}
+        self._tolerating: dict[tuple[Toleration, ...], int] = {}
+        self._satisfying: dict[Requirement, int] = {}
+        self._holding: dict[tuple[int, ...], int] = {}
+        self.remaining: list[tuple[int, ...]] = []
+        self.usable = 0
+        self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
+
+    def measure(self, daemons: Sequence[Daemon]) -> None:
+        """S-66: what is left on each node, daemons that are still to come set aside."""
+        expectations: dict[tuple[object, ...], dict[str, int]] = {}
+        keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
+        for bit, item in enumerate(self.nodes):
+            pods = self._on_node.get(item.node_name, [])
+            left = available(item, pods)
+            if daemons:
+                signature = (item.taints, tuple(item.labels.get(key) for key in keys))
+                expected = expectations.get(signature)
+                if expected is None:
+                    expected = expectations[signature] = expected_on_node(daemons, item.taints, self.label_set(bit))
+                running: dict[str, int] = {}
+                for pod in pods:
+                    if any(o.kind == "DaemonSet" and o.api_version == "apps/v1" for o in pod.owners):
+                        for name, amount in pod.requests.items():
+                            running[name] = running.get(name, 0) + amount
+                for name, amount in held_back(expected, running).items():
+                    left[name] = left.get(name, 0) - amount
+            if all(amount >= 0 for amount in left.values()):  # S-76: one negative entry and nothing fits
+                self.usable |= 1 << bit
+            self.remaining.append(tuple([left.get(name, 0) for name in self._dimensions]))
+        clipped = [[min(amount, _LARGEST) for amount in row] for row in self.remaining]
+        self._room = np.array(clipped, dtype=np.int64).reshape(len(clipped), len(self._dimensions))
+
+    def label_set(self, bit: int) -> RequirementSet:
+        """S-69: the node's labels as requirements, its hostname included."""
+        known = self._label_sets.get(bit)
+        if known is None:
+            item = self.nodes[bit]
+            labels = {**item.labels, "kubernetes.io/hostname": item.hostname}
+            known = self._label_sets[bit] = from_labels(labels)
+        return known
+
+    def value_of(self, bit: int, key: str) -> str | None:
+        """The node's value of a label."""
+        item = self.nodes[bit]
+        return item.hostname if key == "kubernetes.io/hostname" else item.labels.get(key)
+
+    def with_label(self, key: str) -> tuple[dict[str, int], int]:
+        """The nodes by their value of a label, and those without it."""
+        known = self._labels.get(key)
+        if known is None:
+            values: dict[str, int] = {}
+            without = 0
+            for bit in range(len(self.nodes)):
+                value = self.value_of(bit, key)
+                if value is None:
+                    without |= 1 << bit
+                else:
+                    values[value] = values.get(value, 0) | 1 << bit
+            known = self._labels[key] = (values, without)
+        return known
+
+    def tolerating(self, tolerations: tuple[Toleration, ...]) -> int:
+        """S-140: the nodes all of whose taints are tolerated."""
+        known = self._tolerating.get(tolerations)
+        if known is None:
+            verdicts: dict[tuple[Taint, ...], bool] = {}
+            known = 0
+            for bit, item in enumerate(self.nodes):
+                verdict = verdicts.get(item.taints)
+                if verdict is None:
+                    verdict = verdicts[item.taints] = untolerated(item.taints, tolerations) is None
+                if verdict:
+                    known |= 1 << bit
+            self._tolerating[tolerations] = known
+        return known
+
+    def satisfying(self, needs: RequirementSet) -> int:
+        """S-144: the nodes whose labels satisfy every requirement, nothing undefined allowed."""
+        mask = self.every
+        for item in needs.values():
+            known = self._satisfying.get(item)
+            if known is None:
+                known = self._satisfying[item] = self._satisfying_one(item)
+            mask &= known
+        return mask
+
+    def _satisfying_one(self, item: Requirement) -> int:
+        values, without = self.with_label(item.key)
+        if not item.complement and item.gte is None and item.lte is None:
+            mask = 0
+            for value in item.values:
+                mask |= values.get(value, 0)
+            return mask | (without if item.operator in NEGATIVE else 0)
+        mask = without if item.operator in NEGATIVE else 0
+        for value, nodes in values.items():
+            if passes(requirement(item.key, "In", (value,)), item):
+                mask |= nodes
+        return mask
+
+    def holding(self, wanted: tuple[int, ...]) -> int:
+        """S-143: the nodes that had this much left at the start of every pass."""
+        known = self._holding.get(wanted)
+        if known is None:
+            if not self.nodes:
+                known = 0
+            else:
+                row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
+                fits = (self._room >= row).all(axis=1)
+                known = int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little") & self.usable
+            self._holding[wanted] = known
+        return known
+
+    def ports_on(self, bit: int) -> list[tuple[str, HostPort]]:
+        """The host ports taken by bound pods, each with the pod's key."""
+        pods = self._on_node.get(self.nodes[bit].node_name, [])
+        return [
+            (pod.key, port)
+            for pod in pods
+            if pod.shape.host_ports and pod.phase not in ("Succeeded", "Failed")
+            for port in pod.shape.host_ports
+        ]
+
+    def pods_on(self, bit: int) -> list[Pod]:
+        """The pods bound to the node."""
+        return self._on_node.get(self.nodes[bit].node_name, [])

@@ -1,0 +1,277 @@
+"""Can a claim of this pass take the pod, or can a new one be opened for it?
+
+Asked after the existing nodes (S-150 to S-163). Claims are bits: the states that suit a kin, minus the hosts that its
+groups reject, minus the claims that were found dead for its kind, are the candidates. Only those are looked at, in
+order, and only for types, minimum values and reservations. The trap avoided (against F-14): a claim that has no type
+left in the domain that a spread asks for today is not dead; tomorrow the spread may ask for another.
+"""
+
+from dataclasses import dataclass, field
+from operator import add
+
+from core.model.pods import HostPort, Pod
+from core.model.ports import first_conflict
+from core.scheduling.claim_order import ClaimOrder
+from core.scheduling.domain_picks import forget_old_picks, targets
+from core.scheduling.headroom import Headroom
+from core.scheduling.kinds import Kin, Kind
+from core.scheduling.limits import Limits
+from core.scheduling.min_values import shortest_prefix
+from core.scheduling.reservations import NONE, Held, Reservations
+from core.scheduling.settings import PlacementSettings
+from core.scheduling.states import State
+from core.scheduling.templates import Template
+from core.scheduling.topology_groups import DomainGroup, HostGroup
+
+# After so many candidates without room the rest is asked for room all at once.
+_PATIENCE = 8
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Claim:
+    """A node under construction."""
+
+    number: int
+    template: Template
+    state: State
+    rows: int
+    used: list[int]
+    held: Held = NONE
+    pods: list[Pod] = field(default_factory=list)
+    ports: list[tuple[str, HostPort]] = field(default_factory=list)
+    min_values_relaxed: bool = False
+
+
+class ReservationRefusal(Exception):
+    """S-184: suitable reserved capacity exists but cannot be had now."""
+
+
+class ClaimPlacer:
+    """The claims of one pass."""
+
+    def __init__(
+        self, templates: list[Template], limits: Limits, reservations: Reservations, settings: PlacementSettings
+    ) -> None:
+        self.claims: list[Claim] = []
+        self.order = ClaimOrder()
+        self.limits = limits
+        self.reservations = reservations
+        self._templates = templates
+        self._settings = settings
+        self._agree = settings.fixes.agree_before_picking
+        self._states: list[State] = []  # every state that a claim of this pass has or had
+        self._in_state: dict[State, int] = {}
+        self._template_of = {template.states: template for template in templates}
+        self._headroom = Headroom()
+
+    # --- open claims
+
+    def _suiting(self, kin: Kin) -> list[tuple[State, tuple[State, ...]]]:
+        """The states of claims that suit the kin; states are only ever added."""
+        if kin.seen_states < len(self._states):
+            for state in self._states[kin.seen_states :]:
+                if kin.facts.tolerated[self._template_of[state.states].number]:
+                    narrowed = kin.narrowings(state)
+                    if narrowed:
+                        kin.suiting.append((state, narrowed))
+                        if not kin.domains:
+                            kin.options[state] = narrowed
+            kin.seen_states = len(self._states)
+        return kin.suiting
+
+    def _candidates(self, kind: Kind) -> int:
+        """The claims that may take the pod by everything but room; `kin.options` says where each state would go."""
+        kin = kind.kin
+        allowed = (1 << len(self.claims)) - 1
+        allowed ^= kind.dead
+        for group, own in kin.hosts:
+            allowed ^= allowed & group.rejects(group.claims, own, allowed)
+        if not allowed:
+            return 0
+        candidates = 0
+        in_state = self._in_state
+        if not kin.domains:
+            for state, _ in self._suiting(kin):
+                candidates |= in_state[state]
+            return candidates & allowed
+        forget_old_picks(kin)
+        options = kin.options
+        for state, narrowed in self._suiting(kin):
+            claims = in_state[state] & allowed
+            if claims:
+                found = options.get(state)
+                if found is None:
+                    found = options[state] = tuple([t for each in narrowed for t in targets(kin, each, self._agree)])
+                if found:
+                    candidates |= claims
+        return candidates
+
+    def place_on_open(self, kind: Kind, pod: Pod) -> bool:
+        """Put the pod on the first open claim that accepts it (S-97)."""
+        if not self.claims:
+            return False
+        candidates = self._candidates(kind)
+        if not candidates:
+            return False
+        options = kind.kin.options
+        tries = 0
+        for number in self.order.among(candidates):
+            if tries >= _PATIENCE:
+                if tries == _PATIENCE:
+                    candidates &= self._headroom.with_room(kind.wanted, self.claims)
+                tries += 1
+                if not candidates >> number & 1:
+                    continue
+            tries += 1
+            claim = self.claims[number]
+            if self._join(kind, pod, claim, options[claim.state]):
+                return True
+        return False
+
+    def _join(self, kind: Kind, pod: Pod, claim: Claim, options: tuple[State, ...]) -> bool:
+        total = list(map(add, claim.used, kind.wanted))
+        rows = claim.template.fit.holding(total, claim.rows)
+        if rows and pod.shape.host_ports:
+            rows = self.free_ports(pod, claim.template, claim.ports, rows)
+        if not rows:
+            kind.dead |= 1 << claim.number
+            return False
+        for state in options:
+            left = rows & state.rows
+            if left and self._diverse(claim.template, state, left):
+                held = self.reservations.available(claim.template, state, left, claim.held)
+                if held is not None:
+                    self._commit(kind, pod, claim, state, left, total, held)
+                    return True
+                return False  # S-186: the next claim may still do
+        if not any(rows & narrowed.rows for narrowed in kind.kin.narrowings(claim.state)):
+            kind.dead |= 1 << claim.number
+        return False
+
+    def free_ports(self, pod: Pod, template: Template, taken: list[tuple[str, HostPort]], rows: int) -> int:
+        """S-118: the rows whose DaemonSets and pods leave the pod's host ports free."""
+        wanted = pod.shape.host_ports
+        if first_conflict(wanted, [port for key, port in taken if key != pod.key]) is not None:
+            return 0
+        fit = template.fit
+        for overhead, members in zip(fit.overheads, fit.overhead_rows, strict=True):
+            if overhead.ports and first_conflict(wanted, overhead.ports) is not None:
+                rows &= ~members
+        return rows
+
+    def short(self, template: Template, state: State, rows: int) -> dict[str, int]:
+        """S-122: the keys with too few distinct values, and how many each has."""
+        if not state.minima:
+            return {}
+        table = template.table
+        return shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)[1]
+
+    def _diverse(self, template: Template, state: State, rows: int) -> bool:
+        return not state.minima or not self.short(template, state, rows)
+
+    # --- new claims
+
+    def place_on_new(self, kind: Kind, pod: Pod) -> bool:
+        """Open a claim of the first template that accepts the pod (S-160)."""
+        kin = kind.kin
+        if not all(group.accepts_new(own) for group, own in kin.hosts):
+            return False
+        for template in self._templates:
+            if not kin.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
+                continue
+            rows = self.limits.rows(template)
+            if rows and self._open(kind, pod, template, rows):
+                return True
+        return False
+
+    def _open(self, kind: Kind, pod: Pod, template: Template, rows: int) -> bool:
+        rows = template.fit.holding(kind.wanted, rows)
+        if rows and pod.shape.host_ports:
+            rows = self.free_ports(pod, template, [], rows)
+        if not rows:
+            return False
+        waits = False
+        for narrowed in kind.kin.narrowings(template.start):
+            for wished in targets(kind.kin, narrowed, self._agree):
+                left = rows & wished.rows
+                if not left:
+                    continue
+                short = self.short(template, wished, left)
+                if short and self._settings.min_values_policy == "Strict":
+                    continue
+                state = wished.with_minima(short) if short else wished
+                held = self.reservations.available(template, state, left, NONE)
+                if held is not None:
+                    self._create(kind, pod, template, state, left, held, bool(short))
+                    return True
+                waits = True
+        if waits:
+            raise ReservationRefusal
+        return False
+
+    def _create(
+        self, kind: Kind, pod: Pod, template: Template, state: State, rows: int, held: Held, relaxed: bool
+    ) -> None:
+        claim = Claim(
+            number=len(self.claims),
+            template=template,
+            state=state,
+            rows=rows,
+            used=[0] * len(kind.wanted),
+            min_values_relaxed=relaxed,
+        )
+        self.claims.append(claim)
+        if template.start.minima and not self._settings.fixes.own_relaxed_mark:
+            for other in self.claims:
+                if other.template is template:
+                    other.min_values_relaxed = relaxed
+        self._enter(state, 1 << claim.number)
+        self.limits.charge_claim(template, rows)
+        self._commit(kind, pod, claim, state, rows, list(kind.wanted), held)
+
+    # --- placing
+
+    def _enter(self, state: State, bit: int) -> None:
+        present = self._in_state.get(state)
+        if present is None:
+            self._states.append(state)
+            self._in_state[state] = bit
+        else:
+            self._in_state[state] = present | bit
+
+    def _commit(
+        self, kind: Kind, pod: Pod, claim: Claim, state: State, rows: int, total: list[int], held: Held
+    ) -> None:
+        """S-162."""
+        if claim.pods:
+            self.order.raise_claim(claim.number)
+        else:
+            self.order.append(claim.number)
+        if state is not claim.state:
+            bit = 1 << claim.number
+            self._in_state[claim.state] ^= bit
+            self._enter(state, bit)
+            claim.state = state
+        claim.rows = rows
+        claim.used = total
+        claim.pods.append(pod)
+        self._headroom.changed(claim.number)
+        if held or claim.held:
+            self.reservations.exchange(claim.held, held)
+            claim.held = held
+        if pod.shape.host_ports:
+            claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
+        for group in (*kind.kin.counting, *kind.kin.held):
+            self.record_in(group, claim)
+
+    def record_in(self, group: DomainGroup | HostGroup, claim: Claim) -> None:
+        """S-181: count one pod on a claim in one group, if the group counts pods of such nodes."""
+        term = group.term
+        if term.filter is not None and not term.filter.accepts(
+            claim.template.pool.template.taints, claim.state.requirements
+        ):
+            return
+        if isinstance(group, HostGroup):
+            group.record(group.claims, claim.number)
+        else:
+            group.record_placement(claim.state.requirements.get(term.key))

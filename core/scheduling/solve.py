@@ -1,0 +1,193 @@
+"""In what order are pods tried, how often, and when is it over?
+
+One pass over one snapshot (S-88 to S-95). Pods go largest first; each is tried on existing nodes, then on open claims,
+then on a new one, and gives up one preference after each failure; a pod that fails goes to the end of the queue with
+all its preferences back, because a later success may let it in. It is over when a whole round brought no success.
+The trap avoided: trying all of a thousand equal pods again when nothing has changed since the first of them failed.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.model.pods import Pod
+from core.model.resources import CPU, MEMORY
+from core.scheduling.index import Index
+from core.scheduling.kinds import Kind, KindBook
+from core.scheduling.limits import Limits
+from core.scheduling.on_claims import ClaimPlacer
+from core.scheduling.on_nodes import NodePlacer
+from core.scheduling.packing import Packing, emptiest_first
+from core.scheduling.reservations import Reservations
+from core.scheduling.topology import Topology
+from core.scheduling.topology_groups import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassOptions:
+    """How one pass differs from another over the same snapshot."""
+
+    without: frozenset[str] = frozenset()  # names of nodes that are imagined gone
+    strict_reservations: bool = True  # S-10; simulations fall back instead (S-218)
+    spare_settling_nodes: bool = False  # S-91: consolidation leaves nodes alone that are still filling
+    should_stop: Callable[[], bool] | None = None
+    packing: Packing = emptiest_first
+
+
+@dataclass(slots=True, kw_only=True)
+class Refused:
+    """Why a pod is not placed, as far as the pass knows: the last kind that was tried."""
+
+    pod: Pod
+    kind: Kind | None
+    cause: Literal["tried", "dra", "volumes", "not_reached"] = "tried"
+
+
+class Pass:
+    """The state of one pass: nodes, claims, topology, and the pods that found no place."""
+
+    def __init__(self, index: Index, pods: Sequence[Pod], options: PassOptions) -> None:
+        settings = index.settings
+        table = index.table
+        removed = [table.number[name] for name in options.without if name in table.number]
+        self.index = index
+        self.options = options
+        self.topology = Topology(index.counts, removed, pods, settings.preference_policy == "Respect")
+        active = table.every
+        for bit in removed:
+            active &= ~(1 << bit)
+        agree = settings.fixes.agree_before_picking
+        self.nodes = NodePlacer(table, active, agree)
+        self.claims = ClaimPlacer(
+            index.templates,
+            Limits(self._limits(removed), settings.fixes.count_node_limits),
+            Reservations(index.reservations, options.strict_reservations, settings.reserved_capacity),
+            settings,
+        )
+        self.kinds = KindBook(self.topology, index.prefer_no_schedule)
+        self.refused: dict[str, Refused] = {}
+        self.progress = 0
+        self.complete = True
+        self._kinds_by_uid: dict[str, Kind] = {}  # of placed pods, for groups that are first seen in mid-pass (Q-26)
+        self._kind_of: dict[tuple[int, int, bool], Kind] = {}
+
+    def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
+        """S-62: nodes that are imagined gone do not count."""
+        remaining = {pool: dict(left) for pool, left in self.index.limits.items()}
+        for bit in removed:
+            item = self.index.table.nodes[bit]
+            left = remaining.get(item.pool)
+            if left is not None:
+                for name in left:
+                    left[name] += 1 if name == "nodes" else item.capacity.get(name, 0)
+        return remaining
+
+    def _settled(self, pod: Pod) -> bool:
+        """S-91: whether the pod must leave settling nodes alone."""
+        if not self.options.spare_settling_nodes or pod.phase == "Pending":
+            return False
+        return all(item.node_name != pod.node_name for item in self.index.leaving)
+
+    def kind_of(self, pod: Pod) -> Kind | None:
+        """The kind of a pod with all its preferences; None: its volumes cannot be looked up."""
+        settled = self._settled(pod)
+        key = (id(pod.shape), id(pod.requests), settled)
+        if not pod.shape.volumes and not self.index.settings.default_spread:
+            known = self._kind_of.get(key)
+            if known is not None:
+                return known
+        facts = self.index.facts(pod)
+        if facts is None:
+            return None
+        kind = self._kind_of[key] = self.kinds.kind(facts, self.index.vector(pod.requests), settled)
+        return kind
+
+    # --- the loop
+
+    def run(self, pods: Sequence[Pod]) -> None:
+        """Place what can be placed."""
+        queue = deque(self._admitted(self._sorted(pods)))
+        pushed: dict[str, int] = {}
+        should_stop = self.options.should_stop
+        while queue:
+            pod, kind = queue[0]
+            if pushed.get(pod.uid) == len(queue):
+                break  # S-90: a whole round without success
+            if should_stop is not None and should_stop():
+                self.complete = False
+                for missed, missed_kind in queue:
+                    if missed.uid not in self.refused:
+                        self.refused[missed.uid] = Refused(pod=missed, kind=missed_kind, cause="not_reached")
+                break
+            queue.popleft()
+            if self._try(kind, pod):
+                self.refused.pop(pod.uid, None)
+            else:
+                queue.append((pod, kind))
+                pushed[pod.uid] = len(queue)
+
+    def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Kind]]:
+        """The pods with their kinds. Groups are made in the order of the queue, so that the input's order is nothing:
+        the first pod that asks for a group decides some of its traits (S-169, Q-17)."""
+        for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
+            self.topology.hold(shape)
+        found: list[tuple[Pod, Kind]] = []
+        for pod in pods:
+            if pod.shape.uses_resource_claims and self.index.settings.ignore_dra:
+                self.refused[pod.uid] = Refused(pod=pod, kind=None, cause="dra")  # S-95 (a)
+            elif (kind := self.kind_of(pod)) is None:
+                self.refused[pod.uid] = Refused(pod=pod, kind=None, cause="volumes")
+            else:
+                found.append((pod, kind))
+        return found
+
+    @staticmethod
+    def _sorted(pods: Sequence[Pod]) -> list[Pod]:
+        """S-89: by cpu, then memory, largest first, then by age, then by UID; priority plays no part."""
+
+        def key(pod: Pod) -> tuple[int, int, float, str]:
+            requests = pod.requests
+            return -requests.get(CPU, 0), -requests.get(MEMORY, 0), pod.created, pod.uid
+
+        return sorted(pods, key=key)
+
+    def _try(self, kind: Kind, pod: Pod) -> bool:
+        """S-95, S-101: try, give up one preference, try again."""
+        if kind.failed_at == self.progress and not pod.shape.host_ports:
+            self.refused[pod.uid] = Refused(pod=pod, kind=kind.last)  # nothing has changed since such a pod failed
+            return False
+        current = kind
+        while True:
+            verdict = self.options.packing(self.nodes, self.claims, current, pod)
+            if verdict == "placed":
+                self.progress += 1
+                self._kinds_by_uid[pod.uid] = current
+                return True
+            following = self._relaxed(current) if verdict == "refused" else None  # S-112
+            if following is None:
+                break
+            current = following
+        kind.failed_at, kind.last = self.progress, current
+        self.refused[pod.uid] = Refused(pod=pod, kind=current)
+        return False
+
+    def _relaxed(self, kind: Kind) -> Kind | None:
+        known = set(self.topology.groups) if not kind.relaxed else None
+        following = self.kinds.relaxed(kind)
+        if known is not None and self.index.settings.fixes.seed_new_groups:
+            for term, group in self.topology.groups.items():
+                if term not in known:
+                    self._seed(group)
+        return following
+
+    def _seed(self, group: Group) -> None:
+        """Q-26: a group that is first seen now counts what was placed before."""
+        for bit, pods in self.nodes.placed.items():
+            for pod in pods:
+                if group.term.counts(self._kinds_by_uid[pod.uid].kin.facts.shape):
+                    self.nodes.record_in(group, bit)
+        for claim in self.claims.claims:
+            for pod in claim.pods:
+                if group.term.counts(self._kinds_by_uid[pod.uid].kin.facts.shape):
+                    self.claims.record_in(group, claim)

@@ -1,0 +1,201 @@
+"""How many of the counted pods are where, and which places are left?
+
+Asked at every try of a pod with spread or (anti-)affinity (S-171 to S-181). Two families: groups on the hostname keep a
+mask of nodes and of claims per count, because a host is a single place and there are thousands of them; groups on any
+other key keep a count per domain. A group belongs to one pass and starts from counts that all passes share.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from core.model.requirements import Requirement
+from core.scheduling.topology_terms import Term
+
+
+class DomainGroup:
+    """Counts per domain of a key other than the hostname."""
+
+    __slots__ = ("_limits", "_singles", "counts", "filled", "term", "version")
+
+    def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
+        self.term = term
+        self.version = 0  # rises with every count, so that whoever remembers an answer sees that it is old
+        self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
+        self._singles: dict[str, frozenset[str]] = {}
+        self.counts = dict(counts)
+        self.filled = sum(1 for count in self.counts.values() if count)
+
+    def record(self, domain: str) -> None:
+        """One more there; a domain never heard of becomes known."""
+        count = self.counts.get(domain, 0)
+        self.counts[domain] = count + 1
+        self.version += 1
+        self._limits.clear()
+        if not count:
+            self.filled += 1
+
+    def record_placement(self, final: Requirement | None) -> None:
+        """S-181: anti-affinity counts every value that the node may still have, the others only a single one."""
+        if final is None:
+            return
+        if self.term.kind in ("anti", "inverse"):
+            for value in final.values:
+                self.record(value)
+        elif not final.complement and len(final.values) == 1:
+            self.record(next(iter(final.values)))
+
+    def _minimum(self, wanted: Requirement | None) -> int:
+        """S-175: the smallest count over the known domains that the pod itself allows."""
+        counts = self.counts
+        allowed = list(counts.values()) if wanted is None else [n for d, n in counts.items() if wanted.has(d)]
+        if not allowed or (self.term.min_domains is not None and len(allowed) < self.term.min_domains):
+            return 0
+        return min(allowed)
+
+    def within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> dict[str, int]:
+        """S-177: the domains that the node may have and that keep the skew, each with its count."""
+        most = self.term.max_skew + self._minimum(wanted) - own
+        return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
+
+    def lowest_within_skew(
+        self, wanted: Requirement | None, have: Requirement | None, own: bool
+    ) -> list[frozenset[str]]:
+        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+        key = (id(wanted), own)
+        most = self._limits.get(key)
+        if most is None:
+            most = self._limits[key] = self.term.max_skew + self._minimum(wanted) - own
+        if have is not None and not have.complement and len(have.values) == 1:
+            (domain,) = have.values
+            count = self.counts.get(domain)
+            return [self._single(domain)] if count is not None and count <= most else []
+        valid = [(count, d) for d, count in self.counts.items() if count <= most and (have is None or have.has(d))]
+        if not valid:
+            return []
+        valid.sort()
+        least = valid[0][0]
+        return [self._single(domain) for count, domain in valid if count == least]
+
+    def _single(self, domain: str) -> frozenset[str]:
+        known = self._singles.get(domain)
+        if known is None:
+            known = self._singles[domain] = frozenset((domain,))
+        return known
+
+    def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
+        """S-179: the domains with somebody to be near to."""
+        return [
+            d
+            for d, n in self.counts.items()
+            if n and (wanted is None or wanted.has(d)) and (have is None or have.has(d))
+        ]
+
+    def may_start(self, wanted: Requirement | None) -> bool:
+        """S-179: whether nobody is anywhere that the pod could be, so that a pod near to itself may begin."""
+        return not self.filled or not any(n and (wanted is None or wanted.has(d)) for d, n in self.counts.items())
+
+    def known_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
+        """The known domains that both allow."""
+        return [d for d in self.counts if (wanted is None or wanted.has(d)) and (have is None or have.has(d))]
+
+    def empty_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
+        """S-180: the known domains with nobody to keep away from."""
+        return [
+            d
+            for d, n in self.counts.items()
+            if not n and (wanted is None or wanted.has(d)) and (have is None or have.has(d))
+        ]
+
+
+class Levels:
+    """How many are on each host of one family: per count k, the hosts that have more than k.
+
+    Copies share the counts that they started from and keep only what has changed since.
+    """
+
+    __slots__ = ("_base", "_changed", "_masks")
+
+    def __init__(self, counts: Mapping[int, int] | None = None) -> None:
+        self._base: Mapping[int, int] = counts or {}
+        self._changed: dict[int, int] = {}
+        self._masks: list[int] = []
+        for host, count in self._base.items():
+            for level in range(count):
+                self._set(host, level)
+
+    def _set(self, host: int, level: int) -> None:
+        if level == len(self._masks):
+            self._masks.append(0)
+        self._masks[level] |= 1 << host
+
+    def record(self, host: int) -> None:
+        """One more there."""
+        count = self.count(host)
+        self._changed[host] = count + 1
+        self._set(host, count)
+
+    def remove(self, host: int) -> None:
+        """One fewer there."""
+        count = self.count(host) - 1
+        self._changed[host] = count
+        self._masks[count] &= ~(1 << host)
+
+    def at_least(self, count: int) -> int:
+        """The hosts with that many or more; count is 1 or more."""
+        return self._masks[count - 1] if count <= len(self._masks) else 0
+
+    def count(self, host: int) -> int:
+        """How many are there."""
+        found = self._changed.get(host)
+        return self._base.get(host, 0) if found is None else found
+
+    def copy(self) -> "Levels":
+        """An independent copy of levels that have not changed since they were made."""
+        other = Levels()
+        other._base, other._masks = self._base, list(self._masks)
+        return other
+
+
+class HostGroup:
+    """Counts per host: existing nodes by their number, claims by theirs."""
+
+    __slots__ = ("claims", "filled", "nodes", "term")
+
+    def __init__(self, term: Term, nodes: Levels, filled: int) -> None:
+        self.term = term
+        self.nodes = nodes
+        self.claims = Levels()
+        self.filled = filled  # hosts with at least one, those of nodes that left included
+
+    def record(self, levels: Levels, host: int) -> None:
+        """One more on a host."""
+        if not levels.count(host):
+            self.filled += 1
+        levels.record(host)
+
+    def rejects(self, levels: Levels, own: bool, every: int) -> int:
+        """S-176, S-178, S-180: of `every` host of a family those that may not take the pod."""
+        kind = self.term.kind
+        if kind == "spread":
+            limit = self.term.max_skew - own + 1  # the count from which on the skew would be broken
+            return levels.at_least(limit) if limit > 0 else every
+        if kind == "affinity":
+            if not self.filled:
+                return 0 if own else every
+            return every ^ (levels.at_least(1) & every)
+        return levels.at_least(1)
+
+    def accepts_new(self, own: bool) -> bool:
+        """The same question for a host that does not exist yet."""
+        kind = self.term.kind
+        if kind == "spread":
+            return own <= self.term.max_skew
+        return kind != "affinity" or (own and not self.filled)
+
+
+Group = DomainGroup | HostGroup
+
+
+def add_counts(counts: dict[str, int], domains: Iterable[str], amount: int) -> None:
+    """Add to the count of each domain."""
+    for domain in domains:
+        counts[domain] = counts.get(domain, 0) + amount

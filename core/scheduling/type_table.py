@@ -1,0 +1,299 @@
+"""Which instance types suit a requirement set, and which of them hold these pods?
+
+Asked for every new state and at every try on a claim. Types are numbered, and a set of them is the bits of an integer:
+an AND over 400 bits takes 22 ns where numpy's smallest operation takes ten times as long. A *row* is a type together
+with one group of offerings that share its capacity (S-116) and with the DaemonSets that will run on it (S-182c), since
+an offering and the room for the pods must be found in the same group (S-120). The trap avoided: rejecting types by
+overlap on keys that only one side has.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+from core.model import names
+from core.model.pods import Expression, HostPort
+from core.model.pools import InstanceType, Offering
+from core.model.requirements import Requirement, RequirementSet, compatible, from_expressions, passes
+from core.model.resources import MEMORY, Resources
+
+RESERVATION_ID_SUFFIX = "reservation-id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledOffering:
+    """An available offering with its requirements as a set. `reservation`: its id if it is reserved."""
+
+    requirements: RequirementSet
+    price: float
+    reservation: str | None
+    reservation_capacity: int
+    source: Offering
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledType:
+    """A type with its requirements as a set and its offerings by what they can hold."""
+
+    source: InstanceType
+    requirements: RequirementSet
+    groups: tuple[tuple[Resources, tuple[CompiledOffering, ...]], ...]  # allocatable, available offerings
+    offerings: tuple[CompiledOffering, ...]  # all available ones
+    listed: tuple[tuple[str | None, int], ...]  # reservation ids with their counts, available or not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overhead:
+    """What the DaemonSets of a group of types take: requests (one `pods` each included) and host ports."""
+
+    requests: Resources
+    ports: tuple[HostPort, ...] = ()
+
+
+class TypeCompiler:
+    """Compiles types; equal lists of expressions become one requirement set."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[Expression, ...], RequirementSet] = {}
+        self._by_identity: dict[int, tuple[tuple[Expression, ...], RequirementSet]] = {}
+        self._types: dict[int, tuple[InstanceType, CompiledType]] = {}
+
+    def _set(self, expressions: tuple[Expression, ...]) -> RequirementSet:
+        known = self._by_identity.get(id(expressions))
+        if known is None:
+            items = self._sets.get(expressions)
+            if items is None:
+                items = self._sets[expressions] = from_expressions(expressions)
+            known = self._by_identity[id(expressions)] = (expressions, items)
+        return known[1]
+
+    def compile(self, source: InstanceType) -> CompiledType:
+        """The compiled form; asked again for the same object, the same answer."""
+        known = self._types.get(id(source))
+        if known is None:
+            known = self._types[id(source)] = (source, self._build(source))
+        return known[1]
+
+    def _build(self, source: InstanceType) -> CompiledType:
+        groups: dict[object, tuple[Resources, list[CompiledOffering]]] = {}
+        offerings: list[CompiledOffering] = []
+        listed: list[tuple[str | None, int]] = []
+        for offering in source.offerings:
+            requirements = self._set(offering.requirements)
+            reservation = reservation_of(requirements)
+            listed.append((reservation, offering.reservation_capacity))
+            if not offering.available:
+                continue
+            compiled = CompiledOffering(
+                requirements=requirements,
+                price=offering.price,
+                reservation=reservation,
+                reservation_capacity=offering.reservation_capacity,
+                source=offering,
+            )
+            offerings.append(compiled)
+            key = (_items(offering.capacity_override), _items(offering.overhead_override))
+            if key not in groups:
+                groups[key] = (allocatable(source, offering), [])
+            groups[key][1].append(compiled)
+        return CompiledType(
+            source=source,
+            requirements=from_expressions(source.requirements),
+            groups=tuple((room, tuple(members)) for room, members in groups.values()),
+            offerings=tuple(offerings),
+            listed=tuple(listed),
+        )
+
+
+def _items(amounts: Resources | None) -> tuple[tuple[str, int], ...] | None:
+    return tuple(sorted(amounts.items())) if amounts else None
+
+
+def reservation_of(requirements: RequirementSet) -> str | None:
+    """The reservation id of an offering of capacity type reserved; None for any other."""
+    capacity_type = requirements.get(names.CAPACITY_TYPE)
+    if capacity_type is None or names.CAPACITY_RESERVED not in capacity_type.values:
+        return None
+    for key, item in requirements.items():
+        if key.endswith(RESERVATION_ID_SUFFIX) and item.values:
+            return min(item.values)
+    return ""
+
+
+def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[str, int]:
+    """S-116: capacity minus overhead; huge pages come out of memory, which never goes below zero for it."""
+    capacity, overhead = source.capacity, source.overhead
+    if offering is not None and offering.capacity_override:
+        capacity = {**capacity, **offering.capacity_override}
+    if offering is not None and offering.overhead_override:
+        overhead = {**overhead, **offering.overhead_override}
+    room = {name: amount - overhead.get(name, 0) for name, amount in capacity.items()}
+    pages = sum(amount for name, amount in capacity.items() if name.startswith("hugepages-"))
+    if pages and MEMORY in room:
+        room[MEMORY] = max(0, room[MEMORY] - pages)
+    return room
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The numbers of the set bits, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class TypeTable:
+    """The rows of one template."""
+
+    def __init__(self, types: Sequence[CompiledType], dimensions: Sequence[str], well_known: frozenset[str]) -> None:
+        self.types = tuple(types)
+        self.well_known = well_known
+        self.dimensions = tuple(dimensions)
+        self.rows = [(number, group) for number, item in enumerate(types) for group in range(len(item.groups))]
+        self.every = (1 << len(self.rows)) - 1
+        self.simple = self.rows == [(number, 0) for number in range(len(types))]  # a row is a type
+        self.type_rows = [0] * len(types)
+        self._offerings: list[tuple[RequirementSet, int]] = []
+        self._priced: list[list[tuple[int, float]]] = []  # per type: requirement set and price of each offering
+        self._keys: dict[str, tuple[list[tuple[Requirement, int]], int]] = {}
+        self._suiting: dict[Requirement, int] = {}
+        self._index_rows()
+        self.usable = self.every & ~sum(
+            1 << row
+            for row, (number, group) in enumerate(self.rows)
+            if any(amount < 0 for amount in types[number].groups[group][0].values())
+        )
+
+    def _index_rows(self) -> None:
+        found: dict[int, list[int]] = {}
+        sets: dict[int, RequirementSet] = {}
+        for row, (number, group) in enumerate(self.rows):
+            bit = 1 << row
+            self.type_rows[number] |= bit
+            for offering in self.types[number].groups[group][1]:
+                identity = id(offering.requirements)
+                if identity in found:
+                    found[identity].append(bit)
+                else:
+                    found[identity], sets[identity] = [bit], offering.requirements
+        for identity, members in found.items():
+            mask = 0
+            for bit in members:
+                mask |= bit
+            self._offerings.append((sets[identity], mask))
+
+    def _key(self, key: str) -> tuple[list[tuple[Requirement, int]], int]:
+        """The distinct requirements of the types on a key with their rows, and the rows that do not know the key."""
+        known = self._keys.get(key)
+        if known is None:
+            by_item: dict[Requirement, int] = {}
+            without = 0
+            for number, item in enumerate(self.types):
+                requirement = item.requirements.get(key)
+                if requirement is None:
+                    without |= self.type_rows[number]
+                else:
+                    by_item[requirement] = by_item.get(requirement, 0) | self.type_rows[number]
+            known = self._keys[key] = (list(by_item.items()), without)
+        return known
+
+    def overlapping(self, wanted: RequirementSet) -> int:
+        """S-120 (i): the rows whose types overlap on every shared key."""
+        mask = self.every
+        for item in wanted.values():
+            suiting = self._suiting.get(item)
+            if suiting is None:
+                groups, suiting = self._key(item.key)
+                for requirement, rows in groups:
+                    if passes(requirement, item):
+                        suiting |= rows
+                self._suiting[item] = suiting
+            mask &= suiting
+        return mask
+
+    def offered(self, wanted: RequirementSet) -> int:
+        """S-120 (ii): the rows that have a suitable available offering."""
+        mask = 0
+        for requirements, rows in self._offerings:
+            if compatible(wanted, requirements, self.well_known):
+                mask |= rows
+        return mask
+
+    def prices(self, wanted: RequirementSet) -> list[float]:
+        """S-126: for each type the price of its cheapest available offering that suits; infinity if there is none."""
+        if not self._priced:
+            numbers = {id(requirements): number for number, (requirements, _) in enumerate(self._offerings)}
+            self._priced = [[(numbers[id(o.requirements)], o.price) for o in item.offerings] for item in self.types]
+        suits = [compatible(wanted, requirements, self.well_known) for requirements, _ in self._offerings]
+        return [min([price for number, price in item if suits[number]], default=inf) for item in self._priced]
+
+    def rows_of(self, wanted: RequirementSet) -> int:
+        """Both."""
+        return self.overlapping(wanted) & self.offered(wanted)
+
+    def types_in(self, rows: int) -> list[int]:
+        """The numbers of the types that have a row in the mask, in list order."""
+        if self.simple:
+            return list(bits(rows))
+        return list(dict.fromkeys(self.rows[row][0] for row in bits(rows)))
+
+    def only(self, keep: Callable[[CompiledType], bool]) -> int:
+        """The rows of the types that satisfy a condition."""
+        mask = 0
+        for number, item in enumerate(self.types):
+            if keep(item):
+                mask |= self.type_rows[number]
+        return mask
+
+
+class Fit:
+    """Which rows hold a vector of requests, next to the DaemonSets of each row (S-119)."""
+
+    def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
+        self.overheads = tuple(overheads)
+        self.overhead_of = tuple(overhead_of)  # type -> index of its overhead
+        self.overhead_rows = [0] * len(overheads)
+        room: list[dict[str, int]] = []
+        valid = table.usable
+        for row, (number, group) in enumerate(table.rows):
+            overhead = overheads[overhead_of[number]]
+            self.overhead_rows[overhead_of[number]] |= 1 << row
+            have = dict(table.types[number].groups[group][0])
+            for name, amount in overhead.requests.items():
+                have[name] = have.get(name, 0) - amount
+                if have[name] < 0:
+                    valid &= ~(1 << row)
+            room.append(have)
+        self.valid = valid
+        self.room = [[have.get(name, 0) for name in table.dimensions] for have in room]
+        self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(table.dimensions))]
+
+    @staticmethod
+    def _suffixes(amounts: list[int]) -> tuple[list[int], list[int]]:
+        """Distinct amounts ascending, and for each (and past the end) the rows that have at least that much."""
+        order = sorted(range(len(amounts)), key=amounts.__getitem__)
+        values: list[int] = []
+        masks: list[int] = []
+        mask = 0
+        for row in reversed(order):
+            mask |= 1 << row
+            if values and values[-1] == amounts[row]:
+                masks[-1] = mask
+            else:
+                values.append(amounts[row])
+                masks.append(mask)
+        values.reverse()
+        masks.reverse()
+        assert all(a < b for a, b in pairwise(values))
+        masks.append(0)
+        return values, masks
+
+    def holding(self, wanted: Sequence[int], rows: int) -> int:
+        """Of the given rows those that hold the wanted amounts."""
+        rows &= self.valid
+        for amount, (values, masks) in zip(wanted, self._steps, strict=True):
+            if amount:
+                rows &= masks[bisect_left(values, amount)]
+        return rows

@@ -1,0 +1,293 @@
+"""`python -m testbed.up start|stop --name NAME`: everything on real servers, a worker included.
+
+Asked by `make up` and `make down`, by the demo on real servers and by tests. Start waits until all parts are ready and
+prints one JSON line that says where everything is; what it has started is written down before it waits, so that a stop
+finds it. Several run side by side, each with its own folder and its own ports.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cli.demo.temporal_server import start_temporal
+from cli.output import CommandFailed
+from testbed.cloud.server import CloudError, CloudServer
+from testbed.plane import (
+    ApiClient,
+    ApiResponse,
+    ControlPlane,
+    PlaneError,
+    PlaneState,
+    TestbedUnavailable,
+    find_binaries,
+    read_state,
+    stop_plane,
+)
+from testbed.plane.__main__ import FOLDER_VARIABLE
+from testbed.plane.processes import ProcessIdentity, identify, stop_process
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[1]
+STATE = "up.json"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CLUSTER = "dovetail"  # the name that the cloud's subnets and security groups are tagged with
+WORKER_USER = "dovetail"
+READY_SECONDS = 90.0
+STOP_SECONDS = 25.0  # a worker finishes what it has in hand
+
+NODE_CLASS: Json = {
+    "apiVersion": "karpenter.k8s.aws/v1",
+    "kind": "EC2NodeClass",
+    "metadata": {"name": "default"},
+    "spec": {
+        "role": f"KarpenterNodeRole-{CLUSTER}",
+        "amiSelectorTerms": [{"alias": "al2023@latest"}],
+        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": CLUSTER}}],
+        "securityGroupSelectorTerms": [{"tags": {"karpenter.sh/discovery": CLUSTER}}],
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """Where all parts are."""
+
+    folder: Path
+    plane: PlaneState
+    cloud: CloudServer
+    temporal_address: str
+    temporal_ui: str
+    temporal_binary: str
+    processes: dict[str, ProcessIdentity]
+    environment: dict[str, str]  # a worker's
+
+    def worker_command(self) -> list[str]:
+        """Starts another worker, in the environment above."""
+        return [sys.executable, "-m", "cli.main", "worker"]
+
+    def start_worker(self, log_name: str = "worker.log") -> "subprocess.Popen[bytes]":
+        """Another worker, as a process of its own."""
+        with (self.folder / log_name).open("ab") as log:
+            return subprocess.Popen(
+                self.worker_command(),
+                cwd=ROOT,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def report(self) -> Json:
+        """The one JSON line."""
+        prefix = " ".join(f"{name}={value}" for name, value in sorted(self.environment.items()))
+        pids = {name: process.pid for name, process in self.processes.items()}
+        pids.update({name: process.pid for name, process in self.plane.processes})
+        return {
+            "folder": str(self.folder),
+            "kubeconfig": str(self.plane.kubeconfig),
+            "kubectl": str(self.plane.kubectl),
+            "server": self.plane.server,
+            "audit_log": str(self.plane.audit_log),
+            "cloud_ledger": str(self.cloud.ledger),
+            "cloud_control": f"{self.cloud.endpoint}/_dovetail/",
+            "prices": self.cloud.control("GET", "prices"),
+            "node_class": NODE_CLASS,
+            "temporal_address": self.temporal_address,
+            "temporal_binary": self.temporal_binary,
+            "web_ui": self.temporal_ui,
+            "aws_endpoint": self.cloud.endpoint,
+            "cluster": CLUSTER,
+            "pids": {**pids, **self.cloud.pids},
+            "worker_environment": self.environment,
+            "worker_command": f"cd {ROOT} && {prefix} {' '.join(self.worker_command())}",
+        }
+
+
+def folder_of(name: str) -> Path:
+    """The folder of one set of servers."""
+    return Path(os.environ.get(FOLDER_VARIABLE, ".dovetail")).resolve() / name
+
+
+async def start(folder: Path, *, worker: bool = True) -> Everything:
+    """Start all parts in order; what was started is taken down again where one fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / STATE).exists():
+        await stop(folder)
+    try:
+        return await _start(folder, worker=worker)
+    except BaseException:
+        await stop(folder)
+        raise
+
+
+async def _start(folder: Path, *, worker: bool) -> Everything:
+    control_plane = ControlPlane(folder / "plane", find_binaries(_say))
+    plane = await control_plane.start()
+    kubeconfig = control_plane.kubeconfig_for(WORKER_USER)
+    await install(plane)
+    cloud = CloudServer.start(folder / "cloud", kubeconfig=plane.kubeconfig)
+    _write(folder, {})
+    database = folder / "temporal.db"
+    for old in folder.glob("temporal.db*"):
+        old.unlink()
+    temporal = await start_temporal(folder, database)
+    processes = {"temporal": _identity(temporal.process.pid)}
+    _write(folder, processes)
+    everything = Everything(
+        folder=folder,
+        plane=plane,
+        cloud=cloud,
+        temporal_address=temporal.address,
+        temporal_ui=temporal.ui,
+        temporal_binary=str(temporal.binary),
+        processes=processes,
+        environment={
+            "CLUSTER_NAME": CLUSTER,
+            "CLUSTER_ENDPOINT": plane.server,
+            "KUBECONFIG": str(kubeconfig),
+            "TEMPORAL_ADDRESS": temporal.address,
+            "AWS_ENDPOINT_URL": cloud.endpoint,
+            "AWS_REGION": "us-west-2",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        },
+    )
+    if worker:
+        started = everything.start_worker()
+        processes["worker"] = _identity(started.pid)
+        _write(folder, processes)
+        await _worker_ready(folder / "worker.log", started)
+    return everything
+
+
+async def install(plane: PlaneState) -> None:
+    """Our kinds, and the worker's rights."""
+    async with ApiClient(plane.kubeconfig, user_agent="dovetail-testbed") as api:
+        for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
+            await _create(
+                api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(file.read_text())
+            )
+        for body in yaml.safe_load_all((ROOT / "deploy" / "kubernetes" / "rbac.yaml").read_text()):
+            await _create(api, _path(body), body)
+            await _create(api, _path(_binding(body)), _binding(body))
+        for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
+            name = yaml.safe_load(file.read_text())["metadata"]["name"]
+            await api.wait_for(
+                f"{DEFINITIONS}/{name}", lambda answer: '"Established","status":"True"' in answer.text.replace(" ", "")
+            )
+
+
+def _established(answer: ApiResponse) -> bool:
+    conditions = answer.body.get("status", {}).get("conditions") or []
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+def _binding(role: Json) -> Json:
+    """Gives a role to the worker's user."""
+    return {
+        "apiVersion": role["apiVersion"],
+        "kind": f"{role['kind']}Binding",
+        "metadata": role["metadata"],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": WORKER_USER}],
+    }
+
+
+def _path(body: Json) -> str:
+    namespace = body["metadata"].get("namespace")
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/rbac.authorization.k8s.io/v1{scope}/{body['kind'].lower()}s"
+
+
+async def _create(api: ApiClient, path: str, body: Json) -> None:
+    answer = await api.post(path, body)
+    if answer.status not in {201, 409}:
+        raise PlaneError(f"{path}: {answer.status} {answer.text[:300]}")
+
+
+async def _worker_ready(log: Path, process: "subprocess.Popen[bytes]") -> None:
+    """Until it says that it serves."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        text = log.read_text() if log.exists() else ""
+        if "serving cluster" in text:
+            return
+        if process.poll() is not None:
+            raise CommandFailed(f"the worker ended with {process.returncode}: {text.strip().splitlines()[-1:]}")
+        await asyncio.sleep(0.1)
+    raise CommandFailed(f"the worker does not serve after {READY_SECONDS:.0f} s; see {log}")
+
+
+async def stop(folder: Path) -> bool:
+    """Stop all parts, the workers first. Whether there was anything."""
+    state = folder / STATE
+    known = json.loads(state.read_text()) if state.exists() else {}
+    for name in ("worker", "temporal"):
+        if name in known:
+            await stop_process(ProcessIdentity(**known[name]), STOP_SECONDS)
+    if (folder / "cloud" / "pids.json").exists():
+        CloudServer.at(folder / "cloud").stop()
+        (folder / "cloud" / "pids.json").unlink()
+    stopped = await stop_plane(folder / "plane")
+    state.unlink(missing_ok=True)
+    return stopped or bool(known)
+
+
+def _identity(pid: int) -> ProcessIdentity:
+    found = identify(pid)
+    if found is None:
+        raise CommandFailed(f"process {pid} ended at once; see the logs")
+    return found
+
+
+def _write(folder: Path, processes: dict[str, ProcessIdentity]) -> None:
+    content = {name: {"pid": p.pid, "began": p.began} for name, p in processes.items()}
+    (folder / STATE).write_text(json.dumps(content) + "\n")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+async def _command(asked: argparse.Namespace) -> int:
+    folder = folder_of(asked.name)
+    if asked.command == "stop":
+        print("stopped" if await stop(folder) else f"nothing runs in {folder}")
+        return 0
+    if read_state(folder / "plane") is None and folder.exists():
+        shutil.rmtree(folder / "cloud", ignore_errors=True)
+    everything = await start(folder)
+    print(json.dumps(everything.report()))
+    return 0
+
+
+def main() -> int:
+    """Parse and run; a part that does not come up is one line."""
+    parser = argparse.ArgumentParser(prog="python -m testbed.up", description="Everything on real servers.")
+    parser.add_argument("command", choices=("start", "stop"))
+    parser.add_argument("--name", default="default", help="sets of different names run side by side")
+    try:
+        return asyncio.run(_command(parser.parse_args()))
+    except (PlaneError, TestbedUnavailable, CommandFailed, CloudError) as error:
+        print(f"up: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,178 @@
+"""One claim's whole life in the embedded world, with a worker that dies where a test says.
+
+Asked by the fault tests. A life is the steps of LaunchNode and TerminateNode in order, each tried until it succeeds, as
+Temporal would. Every call of a step to a port is numbered; at one of them the worker is killed before or after its
+effect, or the attempt hangs while another one runs (it timed out and lives on). What came of it is judged by the
+world's ledger alone.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from activities.departing import Departing
+from activities.detaching import Detaching
+from activities.draining import Draining
+from activities.evicting import Evicting
+from activities.joining import Joining
+from activities.launching import Launching
+from activities.terminating import Terminating
+from activities.translating import NotYet
+from activities.turns import Turns
+from adapters.embedded.adapter import EmbeddedAdapter
+from core.model.names import PLAN, TERMINATION_FINALIZER
+from core.model.steps import ClaimRef, Departure, JoinOutcome
+from ports.failures import Retryable
+from ports.objects import NewClaim
+from tests.adapters.embedded.manifests import CLASS
+
+T = TypeVar("T")
+
+Fault = Literal["none", "before", "after", "hang"]
+TRIES = 400  # of one step; a step that needs more does not end
+
+
+class Killed(BaseException):
+    """The worker is gone: nothing of the step runs on."""
+
+
+@dataclass(slots=True)
+class Fate:
+    """What happens at the n-th call of this life."""
+
+    fault: Fault = "none"
+    at: int = -1
+    calls: list[str] = field(default_factory=list)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, name: str, act: Callable[[], Awaitable[Any]]) -> Any:
+        number = len(self.calls)
+        self.calls.append(name)
+        if number != self.at or self.fault == "none":
+            return await act()
+        self.reached.set()
+        if self.fault == "before":
+            raise Killed
+        if self.fault == "hang":
+            self.hanging.set()
+            await self.go_on.wait()
+            return await act()
+        await act()
+        raise Killed
+
+
+class Watched:
+    """A port whose calls are numbered."""
+
+    def __init__(self, port: object, fate: Fate) -> None:
+        self._port, self._fate = port, fate
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._port, name)
+
+        async def call(*given: Any, **named: Any) -> Any:
+            return await self._fate.call(name, lambda: method(*given, **named))
+
+        return call
+
+
+class Worker:
+    """The steps over one adapter, made anew after each death."""
+
+    def __init__(self, adapter: EmbeddedAdapter, fate: Fate) -> None:
+        claims: Any = Watched(adapter.claims, fate)
+        nodes: Any = Watched(adapter.nodes, fate)
+        pods: Any = Watched(adapter.pods, fate)
+        cloud: Any = Watched(adapter.cloud, fate)
+        notices: Any = adapter.notices
+        now, view = time.time, adapter.view
+        self.launching = Launching(claims, cloud, notices, now)
+        self.joining = Joining(view, claims, nodes, now)
+        self.departing = Departing(claims, nodes, cloud, now)
+        self.draining = Draining(view, Evicting(pods, notices, Turns(now), now), cloud, now)
+        self.detaching = Detaching(view, claims, notices, now)
+        self.terminating = Terminating(claims, cloud, now)
+
+
+class Life:
+    """One claim."""
+
+    def __init__(self, adapter: EmbeddedAdapter, name: str, fate: Fate, worker: Worker | None = None) -> None:
+        self.adapter, self.name, self.fate = adapter, name, fate
+        self.worker = worker or Worker(adapter, fate)
+        self.ref = ClaimRef(name=name, uid="")
+        self.strays: list[asyncio.Task[Any]] = []
+
+    async def create(self) -> ClaimRef:
+        claim = await self.adapter.claims.create(
+            NewClaim(
+                name=self.name,
+                labels={"dovetail.sh/embeddednodeclass": CLASS.name},
+                annotations={PLAN: f"{self.name}/0"},
+                finalizers=(TERMINATION_FINALIZER,),
+                owner=None,
+                node_class=CLASS,
+                requirements=(),
+                requests={"cpu": 10**9},
+            )
+        )
+        self.ref = ClaimRef(name=claim.name, uid=claim.uid)
+        return self.ref
+
+    async def launch(self) -> str:
+        """LaunchNode's steps; how they ended."""
+        bought = await self.step(lambda worker: worker.launching.launch_instance(self.ref))
+        if bought.kind != "launched":
+            return str(bought.kind)
+        for make in (self._registered, self._initialized):
+            joined = await self.step(make)
+            if joined.kind != "done":
+                return str(joined.kind)
+        return "initialised"
+
+    async def _registered(self, worker: Worker) -> JoinOutcome:
+        return await worker.joining.await_registered(self.ref)
+
+    async def _initialized(self, worker: Worker) -> JoinOutcome:
+        return await worker.joining.await_initialized(self.ref)
+
+    async def terminate(self) -> None:
+        """TerminateNode's steps."""
+        departure: Departure = await self.step(lambda worker: worker.departing.begin_departure(self.ref))
+        if departure.claim_gone:
+            return
+        if departure.nodes and not departure.instance_gone:
+            await self.step(lambda worker: worker.draining.drain_node(departure))
+            await self.step(lambda worker: worker.detaching.await_detached(departure))
+        await self.step(lambda worker: worker.terminating.terminate_instance(departure))
+        await self.step(lambda worker: worker.departing.release_claim(departure))
+
+    async def step(self, make: Callable[[Worker], Awaitable[T]]) -> T:
+        """One activity, tried until it succeeds; its worker may die, or an attempt may be given up while it lives."""
+        for _ in range(TRIES):
+            attempt = asyncio.ensure_future(make(self.worker))
+            hanging = asyncio.ensure_future(self.fate.hanging.wait())
+            await asyncio.wait({attempt, hanging}, return_when=asyncio.FIRST_COMPLETED)
+            hanging.cancel()
+            if not attempt.done():
+                self.fate.hanging = asyncio.Event()
+                self.strays.append(attempt)
+                self.worker = Worker(self.adapter, self.fate)
+                continue
+            try:
+                return attempt.result()
+            except Killed:
+                self.worker = Worker(self.adapter, self.fate)
+            except (NotYet, Retryable):
+                await asyncio.sleep(0.02)
+        raise AssertionError(f"{self.name}: a step does not end; last calls {self.fate.calls[-8:]}")
+
+    async def release_strays(self) -> None:
+        """Let the attempts that hang go on, long after another one has done their work."""
+        self.fate.go_on.set()
+        if self.strays:
+            await asyncio.wait(self.strays, timeout=20)

@@ -1,0 +1,93 @@
+"""An API server that answers what a test tells it to. For what a real one cannot be made to say at will.
+
+Asked by the tests of the client and of the watch. Each path has a queue of answers; the last one stays.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+Json = dict[str, Any]
+Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def says(status: int, body: Json | bytes | None = None, headers: dict[str, str] | None = None) -> Reply:
+    """An ordinary answer."""
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        content = body if isinstance(body, bytes) else orjson.dumps(body or {})
+        return web.Response(status=status, body=content, headers=headers)
+
+    return reply
+
+
+def streams(*parts: Json | bytes, hang: bool = True) -> Reply:
+    """A watch: events (or raw bytes as they are) in this order, and then silence or the end."""
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for part in parts:
+            await response.write(part if isinstance(part, bytes) else orjson.dumps(part) + b"\n")
+            await asyncio.sleep(0)
+        if hang:
+            await asyncio.sleep(3600)
+        return response
+
+    return reply
+
+
+class FakeServer:
+    """Listens on loopback; remembers what it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._replies: dict[str, list[Reply]] = {}
+        self.asked: list[tuple[str, str, dict[str, str], Any, dict[str, str]]] = []
+        self.url = ""
+
+    def on(self, path: str, *replies: Reply) -> None:
+        """What to answer there, one after the other."""
+        self._replies[path] = list(replies)
+
+    def kubeconfig(self, token: str = "") -> Path:
+        """A file that leads here."""
+        user = f"{{token: {token}}}" if token else "{}"
+        path = self._folder / "kubeconfig"
+        path.write_text(
+            "{apiVersion: v1, kind: Config, current-context: c, "
+            "contexts: [{name: c, context: {cluster: c, user: u}}], "
+            f"clusters: [{{name: c, cluster: {{server: '{self.url}'}}}}], users: [{{name: u, user: {user}}}]}}"
+        )
+        return path
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        body = orjson.loads(raw) if raw else None
+        self.asked.append((request.method, request.path, dict(request.query), body, dict(request.headers)))
+        key = f"{request.path}?watch" if "watch" in request.query else request.path
+        replies = self._replies.get(key) or [says(404, {"message": "not found", "reason": "NotFound"})]
+        reply = replies.pop(0) if len(replies) > 1 else replies[0]
+        return await reply(request)
+
+
+@asynccontextmanager
+async def fake_server(folder: Path) -> AsyncIterator[FakeServer]:
+    """One server on a free port."""
+    server = FakeServer(folder)
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()

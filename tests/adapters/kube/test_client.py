@@ -1,0 +1,172 @@
+"""Every status is looked at, and becomes the failure that says what can be done about it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from adapters.kube.client import Client, Request, object_path
+from adapters.kube.connection import ClusterAddress, user_agent
+from adapters.kube.failures import Expired
+from ports.failures import (
+    Conflict,
+    Failure,
+    Forbidden,
+    Misconfigured,
+    Refused,
+    Retryable,
+    Taken,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+from tests.adapters.kube.fake_server import FakeServer, fake_server, says
+
+GET = Request(method="GET", path="/x", subject="Pod/shop/web")
+
+
+@asynccontextmanager
+async def connected(server: FakeServer, token: str = "") -> AsyncIterator[Client]:
+    client = Client(ClusterAddress(kubeconfig=server.kubeconfig(token)))
+    await client.open()
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "failure"),
+    [
+        (400, "BadRequest", Refused),
+        (401, "Unauthorized", Unauthenticated),
+        (403, "Forbidden", Forbidden),
+        (404, "NotFound", Refused),
+        (409, "Conflict", Conflict),
+        (409, "AlreadyExists", Taken),
+        (410, "Expired", Expired),
+        (422, "Invalid", Refused),
+        (429, "TooManyRequests", Throttled),
+        (500, "InternalError", Unreachable),
+        (503, "ServiceUnavailable", Unreachable),
+        (504, "Timeout", Unreachable),
+    ],
+)
+async def test_a_status_becomes_the_failure_that_names_its_object(
+    tmp_path: Path, status: int, reason: str, failure: type[Failure]
+) -> None:
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        server.on("/x", says(status, {"kind": "Status", "reason": reason, "message": "because"}))
+
+        with pytest.raises(Failure) as raised:
+            await client.call(GET)
+
+    assert type(raised.value) is failure or (status == 404 and isinstance(raised.value, Refused))
+    assert str(raised.value) == "Pod/shop/web: because"
+
+
+async def test_an_expected_status_is_an_answer(tmp_path: Path) -> None:
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        request = Request(method="GET", path="/x", subject="s", expected=frozenset({404}))
+
+        assert (await client.call(request)).status == 404
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_the_wait_that_the_server_asks_for_is_kept(tmp_path: Path, status: int) -> None:
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        server.on("/x", says(status, {"message": "later"}, {"Retry-After": "7"}))
+
+        with pytest.raises(Retryable) as raised:
+            await client.call(GET)
+
+    assert raised.value.after == 7.0
+
+
+async def test_a_refusal_names_the_fields(tmp_path: Path) -> None:
+    body = {"message": "is invalid", "details": {"causes": [{"field": "spec.taints[0].key", "message": "bad"}]}}
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        server.on("/x", says(422, body))
+
+        with pytest.raises(Refused, match=r"is invalid \(spec\.taints\[0\]\.key\)"):
+            await client.call(GET)
+
+
+async def test_a_page_of_a_proxy_is_no_mystery(tmp_path: Path) -> None:
+    async with fake_server(tmp_path) as server, connected(server) as client:
+        server.on("/x", says(502, b"<html>Bad Gateway</html>"))
+
+        with pytest.raises(Unreachable, match="Bad Gateway"):
+            await client.call(GET)
+
+
+async def test_no_server_is_unreachable(tmp_path: Path) -> None:
+    async with fake_server(tmp_path) as server:
+        kubeconfig = server.kubeconfig()
+    client = Client(ClusterAddress(kubeconfig=kubeconfig))
+    await client.open()
+
+    with pytest.raises(Unreachable, match="Pod/shop/web: "):
+        await client.call(GET)
+    await client.close()
+
+
+async def test_every_call_carries_our_name_and_our_token(tmp_path: Path) -> None:
+    async with fake_server(tmp_path) as server, connected(server, token="secret") as client:
+        server.on("/x", says(200))
+
+        await client.call(GET)
+
+    headers = server.asked[0][4]
+    assert headers["User-Agent"] == user_agent() and user_agent().startswith("dovetail/")
+    assert headers["Authorization"] == "Bearer secret"
+
+
+async def test_credentials_that_have_expired_are_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.kube.client._RELOAD_SECONDS", -1.0)
+    async with fake_server(tmp_path) as server, connected(server, token="old") as client:
+        server.on("/x", says(401, {"message": "Unauthorized"}), says(200, {"kind": "Pod"}))
+        server.kubeconfig("new")
+
+        answer = await client.call(GET)
+
+    assert answer.body == {"kind": "Pod"}
+    assert [asked[4]["Authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
+
+
+@pytest.mark.parametrize("content", [None, "{", "apiVersion: v1\nkind: Config\ncurrent-context: none\ncontexts: []\n"])
+async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "broken"
+    if content is not None:
+        file.write_text(content)
+
+    with pytest.raises(Misconfigured, match=str(file)):
+        await Client(ClusterAddress(kubeconfig=file)).open()
+
+
+async def test_outside_a_cluster_a_kubeconfig_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("adapters.kube.connection._SERVICE_ACCOUNT", tmp_path / "token")
+
+    with pytest.raises(Misconfigured, match="neither a kubeconfig was named"):
+        await Client(ClusterAddress()).open()
+
+
+async def test_calls_are_counted(tmp_path: Path) -> None:
+    seen: list[tuple[str, int]] = []
+    async with fake_server(tmp_path) as server:
+        server.on("/x", says(200))
+        client = Client(
+            ClusterAddress(kubeconfig=server.kubeconfig()),
+            lambda request, status, _: seen.append((request.path, status)),
+        )
+        await client.open()
+        await client.call(GET)
+        await client.close()
+
+    assert seen == [("/x", 200)]
+
+
+def test_the_path_of_an_object_stands_in_its_namespace_and_is_quoted() -> None:
+    assert object_path("/api/v1/pods", "a/b", "eviction", "shop") == "/api/v1/namespaces/shop/pods/a%2Fb/eviction"
+    assert object_path("/apis/karpenter.sh/v1/nodeclaims", "c") == "/apis/karpenter.sh/v1/nodeclaims/c"

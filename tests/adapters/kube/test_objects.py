@@ -1,0 +1,169 @@
+"""Answers that a real server gives too rarely to be waited for."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.kube.claims import KubeNodeClaims
+from adapters.kube.client import Client
+from adapters.kube.connection import ClusterAddress
+from adapters.kube.nodes import KubeNodes
+from adapters.kube.notices import KubeNotices
+from adapters.kube.parsing.pods import parse_pod
+from adapters.kube.pods import KubePods
+from adapters.kube.raw import RawObjects
+from core.model.pods import Pod
+from ports.failures import Conflict, NotReadable, Taken, Throttled, Unreachable
+from ports.objects import Notice
+from tests.adapters.kube.fake_server import FakeServer, fake_server, says
+from tests.ports.objects import a_new_claim, a_node, a_pod
+
+Json = dict[str, Any]
+
+
+@asynccontextmanager
+async def talking(folder: Path) -> AsyncIterator[tuple[FakeServer, Client]]:
+    async with fake_server(folder) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        try:
+            yield server, client
+        finally:
+            await client.close()
+
+
+def stored(body: Json, version: int = 5) -> Json:
+    return {**body, "metadata": {**body["metadata"], "uid": "u", "resourceVersion": str(version)}}
+
+
+def the_pod() -> Pod:
+    return parse_pod(stored(a_pod("web", "n")))
+
+
+class TestPods:
+    PATH = "/api/v1/namespaces/default/pods/web"
+
+    async def test_a_pod_that_cannot_be_read_is_not_passed_over(self, tmp_path: Path) -> None:
+        broken = stored(a_pod("web", "n"))
+        broken["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "much"
+        async with talking(tmp_path) as (server, client):
+            server.on("/api/v1/pods", says(200, {"metadata": {"resourceVersion": "9"}, "items": [broken]}))
+
+            with pytest.raises(NotReadable, match="Pod/default/web: spec resources: "):
+                await KubePods(client).list_on("n")
+
+    async def test_all_pages_are_read(self, tmp_path: Path) -> None:
+        pages = [
+            {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [stored(a_pod("a", "n"))]},
+            {"metadata": {"resourceVersion": "9"}, "items": [stored(a_pod("b", "n"))]},
+        ]
+        async with talking(tmp_path) as (server, client):
+            server.on("/api/v1/pods", *[says(200, page) for page in pages])
+
+            assert [pod.name for pod in await KubePods(client).list_on("n")] == ["a", "b"]
+        assert server.asked[1][2] == {"limit": "500", "fieldSelector": "spec.nodeName=n", "continue": "more"}
+
+    async def test_a_server_that_is_too_busy_is_no_budget(self, tmp_path: Path) -> None:
+        async with talking(tmp_path) as (server, client):
+            body = {"kind": "Status", "reason": "TooManyRequests", "message": "too many requests"}
+            server.on(f"{self.PATH}/eviction", says(429, body, {"Retry-After": "1"}))
+
+            with pytest.raises(Throttled, match="too many requests"):
+                await KubePods(client).evict(the_pod())
+
+    async def test_a_server_that_breaks_down_is_no_second_budget(self, tmp_path: Path) -> None:
+        async with talking(tmp_path) as (server, client):
+            server.on(
+                f"{self.PATH}/eviction", says(500, {"kind": "Status", "reason": "InternalError", "message": "etcd"})
+            )
+
+            with pytest.raises(Unreachable, match="etcd"):
+                await KubePods(client).evict(the_pod())
+
+    async def test_every_request_carries_the_uid(self, tmp_path: Path) -> None:
+        async with talking(tmp_path) as (server, client):
+            server.on(f"{self.PATH}/eviction", says(201))
+            server.on(self.PATH, says(200))
+            await KubePods(client).evict(the_pod())
+            await KubePods(client).delete(the_pod(), 7)
+
+        assert server.asked[0][3]["deleteOptions"] == {"preconditions": {"uid": "u"}}
+        assert server.asked[1][3] == {"gracePeriodSeconds": 7, "preconditions": {"uid": "u"}}
+
+
+class TestClaims:
+    PATH = "/apis/karpenter.sh/v1/nodeclaims"
+
+    async def test_a_claim_that_ended_while_it_was_looked_at_is_tried_again(self, tmp_path: Path) -> None:
+        async with talking(tmp_path) as (server, client):
+            server.on(self.PATH, says(409, {"reason": "AlreadyExists", "message": "exists"}))
+
+            with pytest.raises(Conflict, match="NodeClaim/c: existed a moment ago"):
+                await KubeNodeClaims(client).create(a_new_claim("c"))
+
+    async def test_the_writer_of_a_taken_name_is_told(self, tmp_path: Path) -> None:
+        other = {"metadata": {"name": "c", "uid": "u", "annotations": {"dovetail.sh/plan": "other/1"}}, "spec": {}}
+        async with talking(tmp_path) as (server, client):
+            server.on(self.PATH, says(409, {"reason": "AlreadyExists", "message": "exists"}))
+            server.on(f"{self.PATH}/c", says(200, other))
+
+            with pytest.raises(Taken, match="NodeClaim/c: exists and was made by other/1"):
+                await KubeNodeClaims(client).create(a_new_claim("c"))
+
+
+class TestNodes:
+    async def test_without_a_view_all_nodes_are_looked_through(self, tmp_path: Path) -> None:
+        items = [stored(a_node("a", "aws:///a/i-1")), stored(a_node("b", "aws:///a/i-2")), stored(a_node("c"))]
+        async with talking(tmp_path) as (server, client):
+            server.on("/api/v1/nodes", says(200, {"metadata": {"resourceVersion": "9"}, "items": items}))
+
+            assert [node.name for node in await KubeNodes(client).list_by_provider_id("aws:///a/i-2")] == ["b"]
+            assert await KubeNodes(client).list_by_provider_id("") == ()
+
+
+class TestNotices:
+    async def test_a_window_that_has_passed_lets_it_be_said_again(self, tmp_path: Path) -> None:
+        moment = [1000.0]
+        notice = Notice(kind="Node", name="n", reason="R", message="m", window=120.0)
+        async with talking(tmp_path) as (server, client):
+            server.on("/api/v1/namespaces/default/events", says(201))
+            notices = KubeNotices(client, lambda: moment[0])
+            for moment[0] in (1000.0, 1119.0, 1121.0):
+                await notices.publish(notice)
+
+        assert len(server.asked) == 2
+
+    async def test_a_server_that_is_away_fails_nobody(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        async with talking(tmp_path) as (server, client):
+            server.on("/api/v1/namespaces/default/events", says(503, {"message": "away"}))
+
+            await KubeNotices(client).publish(Notice(kind="Node", name="n", reason="R", message="two pods are left"))
+
+        assert "not published: Event/R of Node/n: away (two pods are left)" in caplog.text
+
+
+class TestRawObjects:
+    PATH = "/api/v1/configmaps"
+
+    async def test_a_raw_object_is_made_read_and_changed_at_its_version(self, tmp_path: Path) -> None:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shortages"}, "data": {}}
+        at = "/api/v1/namespaces/dovetail/configmaps"
+        async with talking(tmp_path) as (server, client):
+            raw = RawObjects(client, self.PATH, "dovetail")
+            server.on(at, says(201, stored(body)), says(409, {"reason": "AlreadyExists", "message": "exists"}))
+            assert await raw.read("shortages") is None
+            made = await raw.create(body)
+            with pytest.raises(Taken, match="ConfigMap/shortages"):
+                await raw.create(body)
+            server.on(
+                f"{at}/shortages", says(200, stored(body, 6)), says(409, {"reason": "Conflict", "message": "old"})
+            )
+            assert (await raw.patch(made, {"data": {"a": "1"}}) or {})["metadata"]["resourceVersion"] == "6"
+            with pytest.raises(Conflict, match="configmaps/shortages"):
+                await raw.patch(made, {"data": {"a": "2"}})
+
+        patches = [body for method, _, _, body, _ in server.asked if method == "PATCH"]
+        assert patches[0] == {"data": {"a": "1"}, "metadata": {"resourceVersion": "5"}}

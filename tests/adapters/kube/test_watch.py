@@ -1,0 +1,285 @@
+"""A stream goes on where it stopped, lists again where it must, and says when it cannot be trusted."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.kube.cache import Cache
+from adapters.kube.client import Client
+from adapters.kube.connection import ClusterAddress
+from adapters.kube.store import Kind
+from adapters.kube.watch import Watch
+from adapters.kube.watch_thread import WatchThread
+from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
+from tests.adapters.kube.kinds_for_tests import NODE, NODE_CLASS, a_thing
+
+Json = dict[str, Any]
+PATH = NODE.path
+
+
+def a_list(version: int, *items: Json, more: str = "") -> Json:
+    meta = {"resourceVersion": str(version), **({"continue": more} if more else {})}
+    return {"metadata": meta, "items": list(items)}
+
+
+def added(raw: Json) -> Json:
+    return {"type": "ADDED", "object": raw}
+
+
+def bookmark(version: int) -> Json:
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
+
+
+def error(code: int) -> Json:
+    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "told so"}}
+
+
+class Watched:
+    """A cache that a watch feeds from the fake server."""
+
+    def __init__(self, server: FakeServer, kinds: tuple[Kind, ...] = (NODE,)) -> None:
+        self.cache = Cache(kinds, report=lambda _: None)
+        self.watch = Watch(self.cache, Client(ClusterAddress(kubeconfig=server.kubeconfig())))
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        async with asyncio.timeout(5):
+            while not holds():  # noqa: ASYNC110 - what is waited for is what another task or thread has done
+                await asyncio.sleep(0.005)
+
+    def names(self) -> list[str]:
+        return sorted(self.cache.objects("Node"))
+
+
+@asynccontextmanager
+async def watching(server: FakeServer, kinds: tuple[Kind, ...] = (NODE,)) -> AsyncIterator[Watched]:
+    watched = Watched(server, kinds)
+    task = asyncio.create_task(watched.watch.run())
+    try:
+        yield watched
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.kube.watch._FIRST_DELAY", 0.01)
+    monkeypatch.setattr("adapters.kube.watch._LONGEST_DELAY", 0.02)
+    monkeypatch.setattr("adapters.kube.watch._REFUSED_SECONDS", 0.01)
+
+
+def watches(server: FakeServer) -> list[dict[str, str]]:
+    return [query for _, _, query, _, _ in server.asked if "watch" in query]
+
+
+class TestFollowing:
+    async def test_a_list_comes_in_pages_and_the_watch_goes_on_from_its_version(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3), more="next")), says(200, a_list(10, a_thing("b", 4))))
+            server.on(f"{PATH}?watch", streams(added(a_thing("c", 11))))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["a", "b", "c"])
+                assert watched.watch.problem() == ""
+
+        assert [query.get("continue") for _, _, query, _, _ in server.asked[:2]] == [None, "next"]
+        assert watches(server)[0]["resourceVersion"] == "10"
+        assert watches(server)[0]["allowWatchBookmarks"] == "true"
+
+    async def test_a_stream_that_ends_is_opened_again_where_it_ended(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(
+                f"{PATH}?watch",
+                streams(added(a_thing("a", 11)), bookmark(15), hang=False),
+                streams(added(a_thing("b", 16))),
+            )
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["a", "b"])
+
+        assert [query["resourceVersion"] for query in watches(server)] == ["10", "15"]
+        assert [path for _, path, query, _, _ in server.asked if "watch" not in query] == [PATH]
+
+    async def test_an_event_may_come_in_pieces(self, tmp_path: Path) -> None:
+        whole = orjson.dumps(added(a_thing("a", 11))) + b"\n" + orjson.dumps(added(a_thing("b", 12))) + b"\n"
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams(whole[:20], whole[20:90], whole[90:]))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["a", "b"])
+
+    async def test_a_bookmark_moves_what_has_been_seen(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams(bookmark(99)))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.cache.snapshot(0.0).seen["Node"] == 99)
+
+    async def test_an_unreadable_object_stops_nothing(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("bad", 3, "nowhere"))))
+            server.on(f"{PATH}?watch", streams(added({"metadata": {"resourceVersion": "11"}}), added(a_thing("b", 12))))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["b"])
+                assert "bad" in [u.name for u in watched.cache.unreadable()]
+
+
+class TestListingAgain:
+    @pytest.mark.parametrize("how", ["at the opening", "in the stream", "going back"])
+    async def test_a_version_that_is_no_longer_kept_means_listing_again(self, tmp_path: Path, how: str) -> None:
+        first = {
+            "at the opening": says(410, {"message": "too old"}),
+            "in the stream": streams(error(410)),
+            "going back": streams(bookmark(4)),
+        }[how]
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3))), says(200, a_list(20, a_thing("b", 14))))
+            server.on(f"{PATH}?watch", first, streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["b"] and len(watches(server)) == 2)
+
+        assert watches(server)[-1]["resourceVersion"] == "20"
+
+    async def test_a_list_that_expires_half_way_is_begun_again(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(
+                PATH,
+                says(200, a_list(10, a_thing("a", 3), more="next")),
+                says(410, {"message": "continue token too old"}),
+                says(200, a_list(20, a_thing("b", 14))),
+            )
+            server.on(f"{PATH}?watch", streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["b"])
+
+    async def test_another_error_in_the_stream_opens_it_again_without_a_list(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams(error(500)), streams(added(a_thing("a", 11))))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["a"])
+
+        assert [query["resourceVersion"] for query in watches(server)] == ["10", "10"]
+
+
+class TestTrust:
+    async def test_it_is_not_trusted_before_every_kind_has_been_listed(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(503, {"message": "starting"}))
+            async with watching(server) as watched:
+                await watched.until(lambda: "starting" in watched.watch.problem())
+                assert watched.watch.problem() == "Node: Node: starting"
+
+    async def test_it_is_not_trusted_while_the_connection_is_broken_and_is_again_afterwards(
+        self, tmp_path: Path
+    ) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.watch.problem() == "")
+                revision = watched.cache.revision
+                server.on(f"{PATH}?watch", says(503, {"message": "away"}))
+                watched.watch._streams[0].health.broke("connection lost")
+                assert watched.watch.problem() == "Node: the watch is broken: connection lost"
+
+                server.on(f"{PATH}?watch", streams())
+                watched.watch._streams[0].health.opened()
+
+                assert (watched.watch.problem(), watched.cache.revision >= revision) == ("", True)
+
+    async def test_silence_is_not_trusted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.watch.problem() == "")
+                monkeypatch.setattr("adapters.kube.health.SILENCE_SECONDS", 0.05)
+
+                await watched.until(lambda: "silent" in watched.watch.problem())
+
+    async def test_a_silent_connection_is_given_up_and_opened_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("adapters.kube.watch.SILENCE_SECONDS", 0.1)
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams(), streams(added(a_thing("a", 11))))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.names() == ["a"])
+
+    async def test_a_stopped_watch_is_not_trusted(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams())
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.watch.problem() == "")
+
+            assert watched.watch.problem() == "the watch has been stopped"
+
+
+class TestWhatIsMissing:
+    async def test_a_kind_that_is_not_installed_is_said_once_and_found_when_it_is(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with fake_server(tmp_path) as server:
+            with caplog.at_level(logging.WARNING):
+                async with watching(server) as watched:
+                    await watched.until(lambda: len(server.asked) > 5)
+                    problem = watched.watch.problem()
+                    server.on(PATH, says(200, a_list(10, a_thing("a", 3))))
+                    server.on(f"{PATH}?watch", streams())
+                    await watched.until(lambda: watched.watch.problem() == "")
+
+        line = f"Node is not installed: the server has nothing at {PATH}"
+        assert problem == f"Node: {line}"
+        assert [record.getMessage() for record in caplog.records] == [line]
+
+    async def test_an_optional_kind_that_is_not_installed_leaves_the_view_usable(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            server.on(f"{PATH}?watch", streams())
+            async with watching(server, (NODE, NODE_CLASS)) as watched:
+                await watched.until(lambda: watched.watch.problem() == "")
+
+                assert watched.watch.troubles() == (
+                    f"EC2NodeClass is not installed: the server has nothing at {NODE_CLASS.path}",
+                )
+
+    async def test_an_optional_kind_that_is_removed_takes_its_objects_with_it(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(NODE_CLASS.path, says(200, a_list(10, a_thing("default", 3))))
+            server.on(f"{NODE_CLASS.path}?watch", streams(error(410)))
+            async with watching(server, (NODE_CLASS,)) as watched:
+                await watched.until(lambda: watched.cache.objects("EC2NodeClass"))
+                server.on(NODE_CLASS.path, says(404))
+
+                await watched.until(lambda: not watched.cache.objects("EC2NodeClass"))
+                assert watched.watch.problem() == ""
+
+    async def test_a_missing_right_is_named(self, tmp_path: Path) -> None:
+        message = 'nodes is forbidden: User "x" cannot list resource "nodes" in API group "" at the cluster scope'
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(403, {"message": message}))
+            async with watching(server) as watched:
+                await watched.until(lambda: watched.watch.troubles() == (f"Node: {message}",))
+
+
+class TestOwnThread:
+    async def test_a_watch_in_a_thread_feeds_the_same_cache_and_stops_when_told(self, tmp_path: Path) -> None:
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3))))
+            server.on(f"{PATH}?watch", streams())
+            watched = Watched(server)
+            thread = WatchThread(watched.watch)
+            thread.start()
+            await watched.until(lambda: watched.names() == ["a"] and watched.watch.problem() == "")
+
+            await thread.stop()
+
+            assert watched.watch.problem() == "the watch has been stopped"

@@ -1,0 +1,1 @@
+"""An independent judge of placements: shares no code with the engine."""

@@ -1,0 +1,115 @@
+"""The contract of Catalogues: what could be bought, and whether what was bought is still right."""
+
+import dataclasses
+
+from core.model import names
+from core.model.nodes import NodeClaim
+from core.model.pools import Catalogue
+from ports.cloud import Instance
+from tests.ports.test_cloud import launched, prepared
+from tests.ports.worlds.cloud_contract import CloudWorld
+from tests.ports.worlds.contract import unique
+
+
+def is_available(catalogue: Catalogue, sold: Instance) -> bool:
+    """Whether the offering that an instance was bought from is for sale."""
+    (kind,) = [t for t in catalogue.types if t.name == sold.labels[names.INSTANCE_TYPE]]
+    wanted = {(names.ZONE, sold.labels[names.ZONE]), (names.CAPACITY_TYPE, sold.labels[names.CAPACITY_TYPE])}
+    (offering,) = [
+        o for o in kind.offerings if wanted <= {(e.key, value) for e in o.requirements for value in e.values}
+    ]
+    return offering.available
+
+
+def as_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
+    """The claim as the launch leaves it (L-13)."""
+    return dataclasses.replace(
+        claim,
+        labels={**instance.labels, **claim.labels},
+        annotations={**claim.annotations, **instance.annotations},
+        provider_id=instance.provider_id,
+        image_id=instance.image_id,
+    )
+
+
+class TestCatalogue:
+    async def test_every_type_says_something_of_every_well_known_label_and_every_offering_where_and_how(
+        self, cloud_world: CloudWorld
+    ) -> None:
+        """C-11, C-12."""
+        pool = await cloud_world.pool(await cloud_world.node_class(unique("class")))
+
+        catalogue = await cloud_world.catalogues.catalogue(pool)
+
+        assert catalogue.error == ""
+        assert catalogue.types
+        for kind in catalogue.types:
+            said = {e.key for e in kind.requirements}
+            assert said >= {names.INSTANCE_TYPE, names.ARCH, names.OS, names.ZONE, names.CAPACITY_TYPE}
+            assert kind.capacity["cpu"] > kind.overhead["cpu"] > 0
+            for offering in kind.offerings:
+                assert {e.key for e in offering.requirements} >= {names.ZONE, names.CAPACITY_TYPE}
+                assert offering.price > 0
+
+    async def test_an_offering_that_was_refused_is_known_as_short_and_its_type_stays_listed(
+        self, cloud_world: CloudWorld
+    ) -> None:
+        """C-5, W-72."""
+        node_class = await cloud_world.node_class(unique("class"))
+        pool, claim = await cloud_world.pool(node_class), await cloud_world.claim(node_class)
+        sold = await launched(cloud_world, claim)
+        other = await cloud_world.claim(node_class)
+        request = await prepared(cloud_world, other)
+        before = is_available(await cloud_world.catalogues.catalogue(pool), sold)
+        await cloud_world.starve(sold)
+
+        await cloud_world.cloud.launch(other, request, unique("token"))
+        after = is_available(await cloud_world.catalogues.catalogue(pool), sold)
+
+        await cloud_world.feed()
+        assert (before, after) == (True, False)
+
+    async def test_without_its_class_a_pools_types_cannot_be_listed(self, cloud_world: CloudWorld) -> None:
+        node_class = await cloud_world.node_class(unique("class"))
+        pool = await cloud_world.pool(node_class)
+        await cloud_world.remove_class(node_class)
+
+        assert (await cloud_world.catalogues.catalogue(pool)).error
+
+
+class TestNodeClass:
+    async def test_a_ready_class_a_spoiled_one_and_a_missing_one_are_told_apart(self, cloud_world: CloudWorld) -> None:
+        """N-15."""
+        node_class = await cloud_world.node_class(unique("class"))
+
+        ready = await cloud_world.catalogues.node_class(node_class)
+        await cloud_world.spoil_class(node_class)
+        spoiled = await cloud_world.catalogues.node_class(node_class)
+        await cloud_world.remove_class(node_class)
+        missing = await cloud_world.catalogues.node_class(node_class)
+
+        assert (ready.found, ready.ready) == (True, "True")
+        assert (spoiled.found, spoiled.ready) == (True, "False")
+        assert spoiled.message
+        assert not missing.found
+
+    async def test_its_kind_is_one_that_the_cloud_understands(self, cloud_world: CloudWorld) -> None:
+        """P-1."""
+        node_class = await cloud_world.node_class(unique("class"))
+
+        assert (node_class.group, node_class.kind) in cloud_world.catalogues.supported_classes()
+
+
+class TestDrift:
+    async def test_an_instance_drifts_when_its_class_asks_for_something_else(self, cloud_world: CloudWorld) -> None:
+        """C-6."""
+        node_class = await cloud_world.node_class(unique("class"))
+        claim = await cloud_world.claim(node_class)
+        standing = as_launched(claim, await launched(cloud_world, claim))
+
+        before = await cloud_world.catalogues.drift(standing)
+        await cloud_world.change_class(node_class)
+        after = await cloud_world.catalogues.drift(standing)
+
+        assert before == ""
+        assert after

@@ -1,0 +1,63 @@
+"""The embedded world as a world: its adapter on one side, its own outside interface on the other.
+
+Its player runs on a thread, but not as the kubelet of Nodes that tests make: the real control plane of these
+tests has none either.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from adapters.embedded.adapter import EmbeddedAdapter
+from adapters.embedded.rejected import Rejected
+from adapters.embedded.settings import WorldSettings
+from adapters.embedded.world import EmbeddedWorld
+from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from ports.view import ClusterLookups, ClusterView
+
+Json = dict[str, Any]
+
+
+class EmbeddedWorldUnderTest:
+    """The ports of the adapter, and kubectl."""
+
+    def __init__(self, adapter: EmbeddedAdapter, outside: EmbeddedWorld) -> None:
+        self.view: ClusterView = adapter.view
+        self.lookups: ClusterLookups = adapter.lookups
+        self.claims: NodeClaims = adapter.claims
+        self.nodes: Nodes = adapter.nodes
+        self.pods: Pods = adapter.pods
+        self.pools: NodePools = adapter.pools
+        self.notices: Notices = adapter.notices
+        self.outside = outside
+
+    async def apply(self, body: Json) -> Json:
+        return self.outside.apply(body)
+
+    async def get(self, kind: str, key: str) -> Json | None:
+        return self.outside.get(kind, key)
+
+    async def delete(self, kind: str, key: str) -> None:
+        try:
+            self.outside.delete(kind, key)
+        except Rejected as rejected:
+            if rejected.code != 404:
+                raise
+
+    async def events_about(self, kind: str, name: str) -> list[Json]:
+        about = [e for e in self.outside.objects("Event") if e["involvedObject"]["kind"] == kind]
+        return [e for e in about if e["involvedObject"]["name"] == name]
+
+
+@asynccontextmanager
+async def open_world(file: Path) -> AsyncIterator[EmbeddedWorldUnderTest]:
+    """Make a world in a new file and let it move."""
+    outside = EmbeddedWorld.create(file, WorldSettings(foreign_kubelets=False))
+    adapter = EmbeddedAdapter.open(file, "dovetail/test")
+    try:
+        with outside.playing():
+            yield EmbeddedWorldUnderTest(adapter, outside)
+    finally:
+        adapter.close()
+        outside.close()

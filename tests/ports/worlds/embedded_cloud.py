@@ -1,0 +1,113 @@
+"""The embedded cloud as a world for the contracts of the cloud's ports."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from adapters.embedded.adapter import EmbeddedAdapter
+from adapters.embedded.admission import NODE_CLASS_GROUP, NODE_CLASS_KIND
+from adapters.embedded.instances import Order
+from adapters.embedded.world import EmbeddedWorld
+from adapters.kube.parsing.pools import parse_node_pool
+from core.model import names
+from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.pods import Expression
+from core.model.pools import NodePool
+from ports.cloud import Catalogues, Cloud, Instance
+from ports.objects import NewClaim
+from tests.ports.worlds.contract import unique
+
+_ALIEN = Order(
+    token="",
+    parameters="",
+    pools=(("c-1x-amd64-linux", "test-zone-a", "spot"),),
+    cluster="another",
+    claim_uid="",
+    claim_name="",
+    image="image-1",
+    annotations="{}",
+    user_data='{"labels": {}, "taints": []}',
+)
+
+
+class EmbeddedCloudWorld:
+    """The adapter, and the world's own switches."""
+
+    def __init__(self, adapter: EmbeddedAdapter, outside: EmbeddedWorld) -> None:
+        self.cloud: Cloud = adapter.cloud
+        self.catalogues: Catalogues = adapter.catalogues
+        self._adapter = adapter
+        self._outside = outside
+
+    async def node_class(self, name: str) -> NodeClassRef:
+        reference = NodeClassRef(group=NODE_CLASS_GROUP, kind=NODE_CLASS_KIND, name=name)
+        self._outside.apply(
+            {
+                "apiVersion": f"{NODE_CLASS_GROUP}/v1",
+                "kind": NODE_CLASS_KIND,
+                "metadata": {"name": name},
+                "spec": {"image": "image-1"},
+            }
+        )
+        return reference
+
+    async def claim(self, node_class: NodeClassRef) -> NodeClaim:
+        wish = NewClaim(
+            name=unique("claim"),
+            labels={names.NODE_POOL: "general"},
+            annotations={},
+            finalizers=(names.TERMINATION_FINALIZER,),
+            owner=None,
+            node_class=node_class,
+            requirements=(Expression(key=names.OS, operator="In", values=("linux",)),),
+            requests={"cpu": 10**9, "memory": 2**30, "pods": 3},
+        )
+        return await self._adapter.claims.create(wish)
+
+    async def pool(self, node_class: NodeClassRef) -> NodePool:
+        reference = {"group": node_class.group, "kind": node_class.kind, "name": node_class.name}
+        spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
+        body = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": unique("pool")}, "spec": spec}
+        return parse_node_pool(self._outside.apply(body))
+
+    async def change_class(self, node_class: NodeClassRef) -> None:
+        self._outside.patch(NODE_CLASS_KIND, node_class.name, {"spec": {"image": "image-2"}})
+
+    async def remove_class(self, node_class: NodeClassRef) -> None:
+        self._outside.delete(NODE_CLASS_KIND, node_class.name)
+
+    async def spoil_class(self, node_class: NodeClassRef) -> None:
+        spoiled = {"type": "Ready", "status": "False", "reason": "NoSubnet", "message": "no subnet"}
+        self._outside.patch(NODE_CLASS_KIND, node_class.name, {"status": {"conditions": [spoiled]}}, "status")
+
+    async def starve(self, instance: Instance | None) -> None:
+        if instance is None:
+            self._outside.set_famine()
+            return
+        labels = instance.labels
+        self._outside.set_famine(labels[names.INSTANCE_TYPE], labels[names.ZONE], labels[names.CAPACITY_TYPE])
+
+    async def feed(self) -> None:
+        self._outside.end_famines()
+
+    async def stranger(self) -> str:
+        machine = self._outside.buy(_ALIEN).machine
+        assert machine is not None
+        return machine.provider_id
+
+    async def bought(self) -> int:
+        return len(self._outside.instances())
+
+
+@asynccontextmanager
+async def open_cloud(file: Path) -> AsyncIterator[EmbeddedCloudWorld]:
+    """Make a world in a new file and let it move."""
+    outside = EmbeddedWorld.create(file)
+    outside.set(speed=20, shortage=0.5)
+    adapter = EmbeddedAdapter.open(file, "dovetail/test")
+    try:
+        with outside.playing():
+            yield EmbeddedCloudWorld(adapter, outside)
+    finally:
+        adapter.close()
+        outside.close()
