@@ -80,9 +80,12 @@ class Caretaker:
             raise
         finally:
             self.waits.pop(name, None)
-            if due_for_renewal() and not self.leaving:
-                self.leaving = True
-                self.wake()
+
+    def leave_if_long(self) -> None:
+        """Park both loops when the history is long."""
+        if due_for_renewal() and not self.leaving:
+            self.leaving = True
+            self.wake()
 
     async def upkeep(self) -> None:
         """Conditions, hashes, counters, labels: level-triggered, so there is nothing to remember."""
@@ -91,6 +94,7 @@ class Caretaker:
                 Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
             )
             await self.wait("upkeep", step)
+            self.leave_if_long()
 
     async def orders(self) -> None:
         """One look after another; each order is a step of its own."""
@@ -99,6 +103,7 @@ class Caretaker:
                 Ordering.await_orders, summary="look for what is unfinished", **planning(self.given.cluster)
             )
             found = await self.wait("orders", step)
+            self.leave_if_long()
             if isinstance(found, Orders):
                 await asyncio.gather(*[self.carry_out(order) for order in found.orders])
 
