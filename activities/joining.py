@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from temporalio import activity
 
 from activities.beating import report
+from activities.counting import disrupted, node_created
 from activities.looking import looks
 from activities.revising import revise_node, revise_status, set_conditions
 from activities.versions import is_same
@@ -54,6 +55,7 @@ class Joining:
             if claim.is_true(REGISTERED_CONDITION):
                 return JoinOutcome(kind="done", node=claim.node_name)
             if registration_overdue(claim, self.now()):
+                disrupted(claim, "registration_timeout")
                 return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
             nodes = self.lookups.nodes_of(claim.provider_id)
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
@@ -118,6 +120,7 @@ class Joining:
         written = await self._set(claim, true(REGISTERED_CONDITION, self.now()), node.name)
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
+        node_created(written)
         return JoinOutcome(
             kind="done",
             node=node.name,

@@ -75,7 +75,7 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
         state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
     for name, identity, given in (
         (SCHEDULER, scheduler_id(cluster), state),
-        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster)),
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=settings.max_history)),
     ):
         await client.start_workflow(
             name,

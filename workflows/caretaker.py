@@ -6,6 +6,7 @@ gone, a claim that has expired. A lost signal and a lost Temporal database are t
 """
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
@@ -57,7 +58,7 @@ class Caretaker:
         loops = [asyncio.create_task(self.upkeep()), asyncio.create_task(self.orders())]
         await asyncio.gather(*loops)
         await workflow.wait_condition(workflow.all_handlers_finished)
-        renew(CaretakerInput(cluster=given.cluster, generation=given.generation + 1))
+        renew(replace(given, generation=given.generation + 1))
 
     @workflow.signal
     def poke(self) -> None:
@@ -82,8 +83,8 @@ class Caretaker:
             self.waits.pop(name, None)
 
     def leave_if_long(self) -> None:
-        """Park both loops when the history is long."""
-        if due_for_renewal() and not self.leaving:
+        """Park both loops when the history is long. Not in a `finally`: those run on eviction too, outside the loop."""
+        if not self.leaving and due_for_renewal(self.given.max_history):
             self.leaving = True
             self.wake()
 
@@ -103,9 +104,9 @@ class Caretaker:
                 Ordering.await_orders, summary="look for what is unfinished", **planning(self.given.cluster)
             )
             found = await self.wait("orders", step)
-            self.leave_if_long()
             if isinstance(found, Orders):
                 await asyncio.gather(*[self.carry_out(order) for order in found.orders])
+            self.leave_if_long()
 
     async def carry_out(self, order: Order) -> None:
         """The step for that kind of order."""

@@ -14,7 +14,7 @@ from core.disruption.commands import Command, Found
 from core.disruption.consolidation import candidate_notices, compute, why_not_consolidatable
 from core.disruption.emptiness import by_ratio
 from core.disruption.notices import Notice
-from core.disruption.rounds import Method, Purse, Round
+from core.disruption.rounds import Method, Purse, Round, out_of_budget
 from core.model.disruption_reasons import DisruptionReason
 
 MOST: Final = 100  # nodes of one command
@@ -113,7 +113,10 @@ def widened(round_: Round, search: Search, ordered: Sequence[Candidate], best: C
 def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """D-107: those that the allowances permit, then the search."""
     purse = Purse.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
-    takers = [c for c in by_ratio(candidates) if purse.spend(c.pool.name)]
+    takers: list[Candidate] = []
+    refused: list[Candidate] = []
+    for candidate in by_ratio(candidates):
+        (takers if purse.spend(candidate.pool.name) else refused).append(candidate)
     search, command = Search(), None
     if len(takers) > 1:
         command = longest_prefix(round_, search, takers)
@@ -125,6 +128,7 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     )
     return Found(
         commands=() if command is None or search.error else (command,),
+        blocks=tuple(out_of_budget(c, DisruptionReason.UNDERUTILIZED) for c in refused),
         notices=tuple(notices),
         error=search.error,
         constrained=purse.constrained,

@@ -74,7 +74,32 @@ class PlacementSimulator:
         pods = [*pending, *moved, *leaving]
         run = self.new_pass(candidates, pods, consolidating)
         run.run(pods)
-        return self.outcome(run, Since())
+        outcome = self.outcome(run, Since())
+        return self._own(outcome, {pod.key for pod in moved}) if self._fleet.settings.promises else outcome
+
+    def _own(self, outcome: Simulation, moved: set[str]) -> Simulation:
+        """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this."""
+        unplaced = outcome.unplaced
+        if any(pod not in moved for pod in unplaced):
+            homeless = {refused.pod.key for refused in self._baseline.refused.values()}
+            unplaced = {pod: why for pod, why in unplaced.items() if pod in moved or pod not in homeless}
+        made = tuple(r for r in outcome.replacements if not moved.isdisjoint(r.pods))
+        return replace(outcome, replacements=made, unplaced=unplaced)
+
+    @cached_property
+    def _baseline(self) -> Pass:
+        """The cluster as it is: where pods go that have no place now."""
+        run = self.new_pass((), self.base, consolidating=False)
+        run.run(self.base)
+        return run
+
+    @cached_property
+    def spoken_for(self) -> frozenset[str]:
+        """The nodes where pods will land that have no place now: pending ones, and those of leaving nodes."""
+        if not self.base:
+            return frozenset()
+        placed = self._placed(self._baseline, Since())
+        return frozenset(self.index.table.nodes[bit].node_name for bit, _ in placed)
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule these nodes out: then why try."""
@@ -205,12 +230,9 @@ class PlacementWave:
         """Where this node's pods go, after all those that were taken before it."""
         since, run = Since.of(self._run), self._run
         self._closed = (1 << since.claims) - 1
-        before = set(run.refused)
+        run.refused.clear()  # each node answers for its own pods only
         run.run(self._simulator.movers(candidate))
-        outcome = self._simulator.outcome(run, since)
-        for uid in set(run.refused) - before:
-            del run.refused[uid]  # said once, and of this candidate only
-        return outcome
+        return self._simulator.outcome(run, since)
 
 
 def placement_settings(settings: DisruptionSettings) -> PlacementSettings:

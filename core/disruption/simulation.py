@@ -57,6 +57,11 @@ class Simulator(Protocol):
         """What simulating tells people."""
         ...
 
+    @property
+    def spoken_for(self) -> frozenset[str]:
+        """Nodes where pods are about to land that have no place now."""
+        ...
+
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
         """The cluster without these nodes."""
         ...

@@ -42,20 +42,21 @@ class ClusterCounts:
 
     def add_bound(self, pods: Iterable[Pod]) -> None:
         """Count bound pods; those that have ended or whose node is gone are nowhere."""
+        holders: list[Pod] = []
         for pod in pods:
             if pod.phase in ("Succeeded", "Failed") or pod.node_name not in self.nodes:
                 continue
             if pod.shape.anti_affinity:
                 add_counts(self._holding.setdefault(pod.shape, {}), (pod.node_name,), 1)
+                holders.append(pod)
             if pod.deleting_since is None:
                 shapes = self._bound.setdefault(pod.shape.namespace, {})
                 counts = shapes.get(pod.shape)
                 if counts is None:
                     counts = shapes[pod.shape] = {}
                 counts[pod.node_name] = counts.get(pod.node_name, 0) + 1
-        for shape in self._holding:
-            self.held += self.book.repelling(shape)
-        self.held = list(dict.fromkeys(self.held))
+        holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
+        self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
 
     def accepts(self, term: Term, node: Node) -> bool:
         """Whether pods on that node count for the term (S-170)."""

@@ -224,9 +224,20 @@ def whole_round(sizes: Iterable[tuple[int, int]] = ((250, 10), (500, 10), (1000,
     return rows
 
 
+def drift_wave(sizes: Iterable[int] = (20, 200, 1000)) -> list[Row]:
+    """A plan for drifted nodes, six pods each that fit on no other node; a plan ends at 100 commands."""
+    rows = []
+    for size in sizes:
+        world = cluster(size, 6, "1200m", on_demand_pool())
+        drifted = {n: replace(c, conditions=(*c.conditions, condition(names.DRIFTED))) for n, c in world.claims.items()}
+        ms = timed(_round(replace(world, claims=drifted), []), 1)
+        rows.append({"work": f"drift plan, {size} drifted nodes / {6 * size} pods", "ms": round(ms, 1)})
+    return rows
+
+
 def measure() -> list[Row]:
     """All rows."""
-    return [*multi_node(), *single_node(), *whole_round()]
+    return [*multi_node(), *single_node(), *drift_wave(), *whole_round()]
 
 
 if __name__ == "__main__":

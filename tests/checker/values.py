@@ -20,6 +20,7 @@ _SUFFIX = {
     **{letter: Fraction(1000) ** (power + 1) for power, letter in enumerate("kMGTPE")},
     **{f"{letter}i": Fraction(1024) ** (power + 1) for power, letter in enumerate("KMGTPE")},
 }
+_INTEGER = re.compile(r"-?[0-9]+\Z")
 _QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)\Z")
 ALIASES = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -160,7 +161,7 @@ def by_key(entries: Iterable[Raw]) -> dict[str, Allowed]:
     """Requirements by key, those of one key taken together."""
     result: dict[str, Allowed] = {}
     for entry in entries:
-        key = ALIASES.get(entry["key"], entry["key"])
+        key = ALIASES.get(str(entry["key"]), str(entry["key"]))
         result[key] = result[key].both(allowed(entry)) if key in result else allowed(entry)
     return result
 
@@ -194,10 +195,8 @@ def tolerated(taint: Raw, tolerations: Iterable[Raw]) -> bool:
         operator, value = entry.get("operator") or "Equal", taint.get("value") or ""
         if operator == "Exists" or (operator == "Equal" and (entry.get("value") or "") == value):
             return True
-        if (
-            operator in ("Gt", "Lt")
-            and value
-            and (int(value) > int(entry["value"])) == (operator == "Gt") != (int(value) == int(entry["value"]))
-        ):
-            return True
+        if operator in ("Gt", "Lt") and _INTEGER.match(value) and _INTEGER.match(entry.get("value") or ""):
+            number, bound = int(value), int(entry["value"])
+            if number > bound if operator == "Gt" else number < bound:
+                return True
     return False

@@ -17,7 +17,7 @@ from tests.system.stage import Stage
 
 T = TypeVar("T")
 
-AT_ONCE = 5
+AT_ONCE = 3
 
 
 class SideBySide(Generic[T]):

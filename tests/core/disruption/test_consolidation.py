@@ -169,3 +169,20 @@ def test_without_any_time_nothing_is_decided_and_nothing_is_wrong() -> None:
     world = a_world([a_pair(f"n{i}") for i in range(4)], [a_pod(f"n{i}", "100m") for i in range(4)])
     choice = choose(world, SETTINGS, lambda: True)
     assert isinstance(choice, NothingToDo) and choice.errors == ()
+
+
+def test_a_node_that_other_pods_need_anyway_is_nobodys_replacement() -> None:
+    """While one plan waits, its pods count as needing a node; that node is not another plan's."""
+    held, small = a_pair("held", "m16"), a_pair("n1", "m8")
+    pods = [a_pod("held", "9"), a_pod("n1", "1"), a_pod("n2", "1")]
+    world = a_world([held, small, a_pair("n2", "m8")], pods, disrupting=frozenset({"claim-held"}), types=TYPES[2:])
+    command = plan(world).commands[0]
+    assert ([t.node for t in command.targets], command.replacements) == (["n1"], ())
+
+
+def test_a_pod_that_has_no_place_anyway_holds_nobody_up() -> None:
+    """A pod of a leaving node that fits nowhere: removing another node makes that no worse."""
+    leaving = a_pair("old", claim={"deleting_since": NOW})
+    pods = [a_pod("old", "64"), a_pod("n1", "1"), a_pod("n2", "1")]
+    world = a_world([leaving, a_pair("n1", "m2"), a_pair("n2", "m2")], pods)
+    assert len(plan(world).commands[0].targets) == 1

@@ -168,3 +168,16 @@ def test_a_closed_budget_holds_graceful_expiry() -> None:
     pool = a_pool(**NEVER_QUIET, budgets=(Budget(nodes="0", reasons=("Drifted",)),))
     world = a_world([a_pair("n1", claim={"expire_after": 3600.0})], [a_pod("n1")], pools=[pool])
     assert isinstance(choose(world, DisruptionSettings(graceful_expiry=True), never), NothingToDo)
+
+
+def test_a_plan_ends_before_it_grows_too_large_for_a_history() -> None:
+    world = a_full_pool(20)
+    assert 0 < len(plan(world, DisruptionSettings(plan_bytes=5000)).commands) < 20
+    assert len(plan(world, DisruptionSettings(wave_size=7)).commands) == 7
+
+
+def test_what_a_budget_holds_back_is_a_refusal() -> None:
+    world = a_full_pool(3, budgets=(Budget(nodes="0"),))
+    choice = choose(world, DisruptionSettings(), never)
+    assert isinstance(choice, NothingToDo)
+    assert [(r.reason, r.count) for r in choice.refusals] == [("Budget", 3), ("ConsolidationDisabled", 3)]
