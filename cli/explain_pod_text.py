@@ -22,6 +22,7 @@ def _lines(answer: PodAnswer) -> Iterator[str]:
         if answer.together_with:
             yield f"  with      {plural(answer.together_with, 'other waiting pod')}"
     yield from _refusals(answer)
+    yield from _left_out(answer)
     yield from _existing(answer)
     yield from _helps(answer)
     for note in answer.notes:
@@ -37,6 +38,15 @@ def _refusals(answer: PodAnswer) -> Iterator[str]:
         yield from wrapped(f"{refusal.pool or 'any'}: ", f"{pool_words(refusal.reason)} [{refusal.reason}]")
         if refusal.conflict:
             yield from wrapped("conflict: ", refusal.conflict, indent=6)
+
+
+def _left_out(answer: PodAnswer) -> Iterator[str]:
+    if not answer.pools_left_out:
+        return
+    yield ""
+    yield "NodePools that are not asked:"
+    for name, why in answer.pools_left_out:
+        yield from wrapped(f"{name}: ", why)
 
 
 def _existing(answer: PodAnswer) -> Iterator[str]:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from activities.placing import plan_provisioning
 from cli.looking import Look
+from cli.pool_words import pools_left_out
 from core.disruption.choose import NothingToDo, choose
 from core.disruption.rounds import never
 from core.model import names
 from core.model.placement import NewNode, Placement
 from core.model.plans import DisruptionCommand, DisruptionPlan, Refusal
+from core.scheduling.place_pods import Index
 from worker.deciding import disruption_settings, placement_settings
 
 
@@ -53,6 +55,7 @@ class PlanAnswer:
     onto_existing: tuple[tuple[str, int], ...] = ()  # node -> pods expected on it
     refused_pods: tuple[Refusal, ...] = ()
     ignored_pods: tuple[Refusal, ...] = ()
+    pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
     disruptions: tuple[CommandAnswer, ...] = ()
     refused_nodes: tuple[Refusal, ...] = ()
     next_due: float | None = None
@@ -74,6 +77,7 @@ def plan_now(look: Look) -> PlanAnswer:
         onto_existing=tuple((name, len(pods)) for name, pods in sorted(placement.existing.items())),
         refused_pods=plan.refusals,
         ignored_pods=_ignored(placement),
+        pools_left_out=pools_left_out(Index(look.snapshot, placement_settings(look.settings))),
         disruptions=_commands(choice) if isinstance(choice, DisruptionPlan) else (),
         refused_nodes=nothing.refusals,
         next_due=nothing.next_due,

@@ -20,6 +20,8 @@ def _lines(answer: PlanAnswer) -> Iterator[str]:
     yield f"Plan  ({answer.source}); nothing of it is carried out"
     yield ""
     yield from _provisioning(answer)
+    for name, why in answer.pools_left_out:
+        yield from wrapped("! ", f"NodePool {name} is not asked: {why}")
     yield ""
     yield from _disruption(answer)
     for line in answer.unreadable:
