@@ -12,7 +12,7 @@ from cli.looking import Look
 from cli.output import CommandFailed
 from cli.pod_words import pool_words, wishes
 from cli.pool_words import pools_left_out
-from cli.what_if import Help, helps
+from cli.what_if import Help, helps, place_text
 from cli.wording import plural
 from core.model.names import PLANNED_PODS
 from core.model.nodes import NodeClaim
@@ -58,6 +58,7 @@ class PodAnswer:
     types_in_all: int = 0
     together_with: int = 0  # other pods planned onto the same node
     pools: tuple[PoolRefusal, ...] = ()
+    pools_alone: tuple[PoolRefusal, ...] = ()  # what the pools would say if no other pod were waiting, if not the same
     pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
     existing: Mapping[str, int] = field(default_factory=dict)
     helps: tuple[Help, ...] = ()
@@ -80,7 +81,7 @@ def explain_pod(look: Look, name: str) -> PodAnswer:
         if _is_in(pod, pods):
             says = f"it fits on {node_name}, which is there or on its way; the kube-scheduler is expected to bind it"
             return _answer(look, pod, "existing_node", says, node=node_name)
-    return replace(_refused(look, pod, placement, settings), pools_left_out=pools_left_out(index))
+    return replace(_refused(look, pod, placement, index), pools_left_out=pools_left_out(index))
 
 
 def find_pod(look: Look, name: str) -> Pod:
@@ -158,7 +159,7 @@ def _new_node(look: Look, pod: Pod, node: NewNode) -> PodAnswer:
     )
 
 
-def _refused(look: Look, pod: Pod, placement: Placement, settings: PlacementSettings) -> PodAnswer:
+def _refused(look: Look, pod: Pod, placement: Placement, index: Index) -> PodAnswer:
     refused = next((r for r in placement.refused if r.pod.uid == pod.uid), None)
     if refused is None:
         why = next((i.why for i in placement.ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
@@ -168,8 +169,14 @@ def _refused(look: Look, pod: Pod, placement: Placement, settings: PlacementSett
         answer = _answer(look, pod, "waits_for_reservation", says)
         return replace(answer, pools=refused.pools, existing=dict(refused.existing))
     answer = _answer(look, pod, "refused", _refusal(refused))
-    found = helps(look.snapshot, refused, settings)
-    return replace(answer, pools=refused.pools, existing=dict(refused.existing), helps=found)
+    answer = replace(answer, pools=refused.pools, existing=dict(refused.existing))
+    alone = place(index, [pod])
+    if where := place_text(alone, pod):
+        others = Help(change="if no other pod were waiting: those before it take what is left", then=where)
+        return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings)))
+    said = next((r for r in alone.refused if r.pod.uid == pod.uid), refused)
+    found = helps(look.snapshot, said, index.settings)
+    return replace(answer, pools_alone=said.pools if said.pools != refused.pools else (), helps=found)
 
 
 def _refusal(refused: RefusedPod) -> str:

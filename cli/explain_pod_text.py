@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from cli.explain_pod import PodAnswer
 from cli.pod_words import node_words, pool_words
 from cli.wording import plural, wrapped
+from core.model.placement import PoolRefusal
 
 
 def pod_text(answer: PodAnswer) -> str:
@@ -25,6 +26,8 @@ def _lines(answer: PodAnswer) -> Iterator[str]:
     yield from _left_out(answer)
     yield from _existing(answer)
     yield from _helps(answer)
+    if answer.notes:
+        yield ""
     for note in answer.notes:
         yield from wrapped("note      ", note)
 
@@ -34,7 +37,15 @@ def _refusals(answer: PodAnswer) -> Iterator[str]:
         return
     yield ""
     yield "Why no new node, by NodePool in the order tried:"
-    for refusal in answer.pools:
+    yield from _pools(answer.pools)
+    if answer.pools_alone:
+        yield ""
+        yield "The same if no other pod were waiting (those before it may have used up limits):"
+        yield from _pools(answer.pools_alone)
+
+
+def _pools(refusals: tuple[PoolRefusal, ...]) -> Iterator[str]:
+    for refusal in refusals:
         yield from wrapped(f"{refusal.pool or 'any'}: ", f"{pool_words(refusal.reason)} [{refusal.reason}]")
         if refusal.conflict:
             yield from wrapped("conflict: ", refusal.conflict, indent=6)

@@ -28,6 +28,8 @@ def _lines(answer: PlanAnswer) -> Iterator[str]:
         yield from wrapped("left out  ", line)
     for error in answer.errors:
         yield from wrapped("error     ", error)
+    if answer.notes:
+        yield ""
     for note in answer.notes:
         yield from wrapped("note      ", note)
 
@@ -60,7 +62,8 @@ def _new_node(node: NewNodeAnswer) -> Iterator[str]:
     kinds = ", ".join(node.capacity_types) or "any capacity type"
     zones = ", ".join(node.zones) or "any zone"
     asked = amounts_text({name: amount for name, amount in node.requests if name != "pods"})
-    words = f"NodePool {node.pool}: {node.cheapest} or {node.types - 1} dearer; {kinds}; {zones}; asked {asked}"
+    types = f"{node.cheapest} ({price_text(node.price)}) or one of {node.types - 1} dearer types"
+    words = f"NodePool {node.pool}: {types}; {kinds}; {zones}; asked {asked}"
     yield from wrapped("+ ", words)
     yield from wrapped("", f"for {plural(len(node.pods), 'pod')}: {shown(node.pods, 3)}", indent=4)
 
