@@ -2,8 +2,8 @@
 
 Asked by the Caretaker. Looks when an object changes and over everything once a minute. Whether a workflow runs is asked
 by describing its id, which is strongly consistent, and remembered for a minute: an owner that was seen running costs
-nothing until then. Workflows are never listed, and an owner that is missing is given a second to appear, because
-whoever created the claim starts it next.
+nothing until then. Workflows are never listed, and the owner of a new claim or of a mark is given a second to appear,
+because whoever created it starts it next.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from core.lifecycle.unfinished import SoldInstance
 from core.model.orders import Order, Orders, TerminateOrphan
 from core.model.snapshot import Snapshot
 from core.model.workflow_ids import claim_owner_id, node_owner_id
-from core.model.workflow_types import RELEASE_NODE
+from core.model.workflow_types import RELEASE_NODE, TERMINATE_NODE
 from ports.cloud import Catalogues, Cloud
 from ports.failures import Failure
 from ports.view import ClusterView
@@ -44,7 +44,7 @@ class _Memory:
     running: dict[Wish, float] = field(default_factory=dict)  # when it was seen running
     missing: dict[Wish, float] = field(default_factory=dict)  # since when it is missing
     listed: float = 0.0  # when the cloud was listed
-    orphans: frozenset[str] = frozenset()
+    unclaimed: frozenset[str] = frozenset()  # at the last look, whatever their age
 
 
 class Ordering:
@@ -105,7 +105,8 @@ class Ordering:
             self.memory.missing.pop(key, None)
             return False
         since = self.memory.missing.setdefault(key, now)
-        return now - since >= APPEAR_SECONDS and not running
+        patience = 0.0 if wanted == TERMINATE_NODE else APPEAR_SECONDS
+        return now - since >= patience and not running
 
     async def _collected(self, snapshot: Snapshot) -> list[Order]:
         """Once a minute, what the cloud's list tells: instances that vanished, instances that nobody owns."""
@@ -127,8 +128,8 @@ class Ordering:
         if stopped:
             words = "%d of %d instances have no NodeClaim; none is collected until a person has looked"
             _log.error(words, len(found), len(sold))
-        orders: tuple[TerminateOrphan, ...] = () if stopped else unfinished.collect(found, self.memory.orphans)
-        self.memory.orphans = frozenset(o.provider_id for o in found)
+        orders: tuple[TerminateOrphan, ...] = () if stopped else unfinished.collect(found, self.memory.unclaimed)
+        self.memory.unclaimed = frozenset(o.provider_id for o in unfinished.unclaimed(snapshot, sold))
         return [*unfinished.vanished(snapshot, sold), *orders]
 
     def _next(self, snapshot: Snapshot) -> float:

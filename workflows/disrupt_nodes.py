@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from core.model.steps import ClaimRef
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
-    from workflows.launching_claims import start_launches
+    from workflows.claim_owners import start_launches, start_terminations
     from workflows.options import quick, waiting
     from workflows.shielding import shielded
 
@@ -225,6 +225,7 @@ class DisruptNodes:
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
         await asyncio.gather(*[self.delete(claim) for claim in claims])
+        await start_terminations(given.cluster, claims)
         self.enter("draining")
         await workflow.execute_activity_method(
             Awaiting.await_gone, claims, summary="wait until the nodes are gone", **waiting(given.cluster)

@@ -2,7 +2,7 @@
 
 from adapters.embedded import objects
 from adapters.embedded.calls import Calls
-from adapters.embedded.node_classes import WATCHED_CLASS
+from adapters.embedded.node_classes import WATCHED_CLASSES
 from adapters.kube.kinds import CLUSTER_KINDS
 from ports.inspection import ClusterFacts, RawObjects
 
@@ -17,5 +17,5 @@ class EmbeddedInspection:
         return ClusterFacts(address=str(self._calls.store.path), version="embedded", clock_ahead=0.0)
 
     async def objects(self) -> RawObjects:
-        kinds = [kind.name for kind in (*CLUSTER_KINDS, WATCHED_CLASS)]
+        kinds = [kind.name for kind in (*CLUSTER_KINDS, *WATCHED_CLASSES.values())]
         return await self._calls.read(lambda c: {kind: list(objects.every(c, kind)) for kind in kinds})

@@ -58,26 +58,45 @@ def _key_choices(
     return [frozenset((domain,)) for domain in sorted(allowed)] if single else [frozenset(allowed)]
 
 
+def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[Domains]:
+    """What one key may be pinned to; remembered until a group of the kin counts another pod."""
+    groups = kin.by_key[key]
+    if len(groups) == 1 and groups[0][0].term.kind == "spread":
+        group, own = groups[0]
+        return group.lowest_within_skew(kin.facts.strict.requirements.get(key), have, own)
+    remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
+    found = kin.picks.get(remembered)
+    if found is None:
+        wanted = kin.facts.strict.requirements.get(key)
+        found = kin.picks[remembered] = _key_choices(groups, wanted, have, agree)
+    return found
+
+
+def forget_old_picks(kin: Kin) -> None:
+    """Called before a try: what was picked before one of the groups counted another pod is out of date."""
+    version = sum([group.version for group, _ in kin.domains])
+    if version != kin.picked_at:
+        kin.picks.clear()
+        kin.options.clear()
+        kin.picked_at = version
+
+
 def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
     if not kin.domains:
         return (narrowed,)
-    by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
-    for group, own in kin.domains:
-        by_key.setdefault(group.term.key, []).append((group, own))
-    strict = kin.facts.strict.requirements
     choices: list[tuple[str, list[Domains]]] = []
-    for key, groups in by_key.items():
-        found = _key_choices(groups, strict.get(key), narrowed.requirements.get(key), agree)
+    for key in kin.by_key:
+        found = _choices(kin, key, narrowed.requirements.get(key), agree)
         if not found:
             return ()
         choices.append((key, found))
     if len(choices) == 1:
         key, found = choices[0]
         pinned = [narrowed.pin(key, domains) for domains in found]
-        return tuple(state for state in pinned if state is not None)
+        return tuple([state for state in pinned if state is not None])
     result: list[State] = []
-    for combination in product(*(found for _, found in choices)):
+    for combination in product(*[found for _, found in choices]):
         state: State | None = narrowed
         for (key, _), domains in zip(choices, combination, strict=True):
             state = state.pin(key, domains) if state is not None else None
@@ -88,12 +107,9 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
 
 def node_values(kin: Kin, agree: bool) -> list[tuple[str, set[str]]]:
     """For existing nodes, whose domains are fixed: per key the values with which a node may take the pod."""
-    by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
-    for group, own in kin.domains:
-        by_key.setdefault(group.term.key, []).append((group, own))
     strict = kin.facts.strict.requirements
     result: list[tuple[str, set[str]]] = []
-    for key, groups in by_key.items():
+    for key, groups in kin.by_key.items():
         wanted = strict.get(key)
         allowed: set[str] | None = None
         for group, own in groups:

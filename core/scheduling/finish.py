@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from core.model import names
 from core.model.placement import NewNode
-from core.model.pools import NodePool
+from core.model.pools import InstanceType, NodePool
 from core.model.requirements import Requirement, RequirementSet, merge, requirement
 from core.model.resources import Resources, total
 from core.scheduling.min_values import minima_of, shortest_prefix
 from core.scheduling.on_claims import Claim
-from core.scheduling.prices import cheapest, price_order
+from core.scheduling.prices import price_order
+from core.scheduling.reservations import Held
 from core.scheduling.settings import PlacementSettings
 from core.scheduling.templates import SIMULATION_KEYS, Template, template_labels
 from core.scheduling.type_table import RESERVATION_ID_SUFFIX, CompiledType
@@ -34,70 +35,123 @@ class Finished:
     short: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TypeList:
+    """Types in price order, and what is true of all of them together."""
+
+    compiled: tuple[CompiledType, ...]
+    types: tuple[InstanceType, ...]
+    annotations: Mapping[str, str]  # S-139
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """What all claims of one state have in common."""
+
+    requirements: RequirementSet
+    identity: frozenset[Requirement]
+    minima: Mapping[str, int]
+    labels: Mapping[str, str]
+
+
 class Finisher:
-    """Turns claims into new nodes; equal type lists are one tuple."""
+    """Turns claims into new nodes; what claims have in common is worked out once and shared."""
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
-        self._ordered: dict[tuple[int, frozenset[Requirement], int], tuple[CompiledType, ...]] = {}
-        self._prices: dict[tuple[int, frozenset[Requirement]], dict[int, float]] = {}
+        self._lists: dict[tuple[int, frozenset[Requirement], int], _TypeList] = {}
+        self._prices: dict[tuple[int, frozenset[Requirement]], list[float]] = {}
+        self._forms: dict[tuple[int, Held], _Form] = {}
+        self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
+        self._least: dict[tuple[int, tuple[bool, ...]], Resources] = {}
 
     def finish(self, claim: Claim) -> Finished:
         """The node to create for a claim."""
-        template = claim.template
-        requirements = self._requirements(claim)
-        types = self._types(template, requirements, claim.rows)
-        minima = minima_of(requirements)
-        if minima and self._settings.min_values_policy == "Strict":
-            _, short = shortest_prefix((item.requirements for item in types), minima)
+        template, form = claim.template, self._form(claim)
+        listed = self._list(template, form, claim.rows)
+        if form.minima and self._settings.min_values_policy == "Strict":
+            _, short = shortest_prefix((item.requirements for item in listed.compiled), form.minima)
             if short:
                 return Finished(node=None, claim=claim, short=short)
         pool = template.pool
-        return Finished(
-            node=NewNode(
-                pool=pool.name,
-                pool_uid=pool.uid,
-                node_class=pool.template.node_class,
-                requirements=requirements,
-                types=tuple(item.source for item in types),
-                requests=_requests(claim),
-                pods=tuple(claim.pods),
-                labels=_labels(pool, requirements, self._settings.well_known),
-                annotations=_annotations(pool, claim, types),
-                taints=pool.template.taints,
-                startup_taints=pool.template.startup_taints,
-                expire_after=pool.template.expire_after,
-                termination_grace=_grace(pool, self._settings),
-            ),
-            claim=claim,
-            short={},
+        node = NewNode(
+            pool=pool.name,
+            pool_uid=pool.uid,
+            node_class=pool.template.node_class,
+            requirements=form.requirements,
+            types=listed.types,
+            requests=self._requests(claim),
+            pods=tuple(claim.pods),
+            labels=form.labels,
+            annotations=self._annotated(claim, listed),
+            taints=pool.template.taints,
+            startup_taints=pool.template.startup_taints,
+            expire_after=pool.template.expire_after,
+            termination_grace=_grace(pool, self._settings),
         )
+        return Finished(node=node, claim=claim, short={})
 
-    def _requirements(self, claim: Claim) -> RequirementSet:
-        """S-187, S-190."""
-        items = {key: item for key, item in claim.state.requirements.items() if key not in SIMULATION_KEYS}
-        if not claim.held:
-            return items
-        items[names.CAPACITY_TYPE] = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_RESERVED,))
-        key = _reservation_key(claim.template)
-        held = {key: Requirement(key=key, complement=False, values=claim.held)}
-        return merge(items, held)
-
-    def _types(self, template: Template, requirements: RequirementSet, rows: int) -> tuple[CompiledType, ...]:
-        """S-126, S-137: the claim's types by price, at most so many."""
-        identity = frozenset(requirements.values())
-        key = (template.number, identity, rows)
-        known = self._ordered.get(key)
+    def _form(self, claim: Claim) -> _Form:
+        """S-187, S-190, S-197."""
+        key = (claim.state.number, claim.held)
+        known = self._forms.get(key)
         if known is None:
-            prices = self._prices.setdefault((template.number, identity), {})
-            numbers = template.table.types_in(rows)
-            for number in numbers:
-                if number not in prices:
-                    offerings = ((o.requirements, o.price) for o in template.table.types[number].offerings)
-                    prices[number] = cheapest(offerings, requirements, self._settings.well_known)
-            order = price_order([prices[number] for number in numbers])[: self._settings.max_types]
-            known = self._ordered[key] = tuple([template.table.types[numbers[index]] for index in order])
+            items = {key: item for key, item in claim.state.requirements.items() if key not in SIMULATION_KEYS}
+            if claim.held:
+                items[names.CAPACITY_TYPE] = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_RESERVED,))
+                label = _reservation_key(claim.template)
+                items = merge(items, {label: Requirement(key=label, complement=False, values=claim.held)})
+            known = self._forms[key] = _Form(
+                requirements=items,
+                identity=frozenset(items.values()),
+                minima=minima_of(items),
+                labels=_labels(claim.template.pool, items, self._settings.well_known),
+            )
         return known
+
+    def _list(self, template: Template, form: _Form, rows: int) -> _TypeList:
+        """S-126, S-137: the claim's types by price, at most so many."""
+        key = (template.number, form.identity, rows)
+        known = self._lists.get(key)
+        if known is None:
+            prices = self._prices.get((template.number, form.identity))
+            if prices is None:
+                prices = self._prices[template.number, form.identity] = template.table.prices(form.requirements)
+            numbers = template.table.types_in(rows)
+            order = price_order([prices[number] for number in numbers])[: self._settings.max_types]
+            compiled = tuple([template.table.types[numbers[index]] for index in order])
+            known = self._lists[key] = _TypeList(
+                compiled=compiled, types=tuple([item.source for item in compiled]), annotations=_overlays(compiled)
+            )
+        return known
+
+    def _annotated(self, claim: Claim, listed: _TypeList) -> Mapping[str, str]:
+        """S-59, S-125, S-139."""
+        overlays = listed.annotations
+        key = (claim.template.number, claim.min_values_relaxed, PRICE_OVERLAY in overlays, CAPACITY_OVERLAY in overlays)
+        known = self._annotations.get(key)
+        if known is None:
+            pool = claim.template.pool
+            known = self._annotations[key] = {
+                **pool.template.annotations,
+                names.NODE_POOL_HASH: pool.hash,
+                names.NODE_POOL_HASH_VERSION: HASH_VERSION,
+                names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
+                **overlays,
+            }
+        return known
+
+    def _requests(self, claim: Claim) -> Resources:
+        """S-182f: the pods and, per resource, the least that DaemonSets take on any type that is left."""
+        fit = claim.template.fit
+        present = tuple([bool(rows & claim.rows) for rows in fit.overhead_rows])
+        key = (claim.template.number, present)
+        least = self._least.get(key)
+        if least is None:
+            amounts = [overhead.requests for overhead, there in zip(fit.overheads, present, strict=True) if there]
+            shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
+            least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
+        return total([*[pod.requests for pod in claim.pods], least])
 
 
 def _reservation_key(template: Template) -> str:
@@ -108,17 +162,6 @@ def _reservation_key(template: Template) -> str:
                     if key.endswith(RESERVATION_ID_SUFFIX):
                         return key
     raise AssertionError("a reservation is held and no offering has an id")
-
-
-def _requests(claim: Claim) -> Resources:
-    """S-182f: the pods and, per resource, the least that DaemonSets take on any type that is left."""
-    fit = claim.template.fit
-    present = [
-        overhead.requests for overhead, rows in zip(fit.overheads, fit.overhead_rows, strict=True) if rows & claim.rows
-    ]
-    shared = set.intersection(*(set(requests) for requests in present)) if present else set()
-    least = {name: min(requests[name] for requests in present) for name in shared}
-    return total([*(pod.requests for pod in claim.pods), least])
 
 
 def concrete_value(item: Requirement) -> str:
@@ -140,19 +183,14 @@ def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[
     return labels
 
 
-def _annotations(pool: NodePool, claim: Claim, types: Sequence[CompiledType]) -> dict[str, str]:
-    """S-59, S-125, S-139."""
-    annotations = {
-        **pool.template.annotations,
-        names.NODE_POOL_HASH: pool.hash,
-        names.NODE_POOL_HASH_VERSION: HASH_VERSION,
-        names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
-    }
+def _overlays(types: Sequence[CompiledType]) -> dict[str, str]:
+    """S-139: whether an overlay has changed a price or a capacity among the types."""
+    found: dict[str, str] = {}
     if any(offering.source.price_overlay for item in types for offering in item.offerings):
-        annotations[PRICE_OVERLAY] = "true"
+        found[PRICE_OVERLAY] = "true"
     if any(item.source.capacity_overlay for item in types):
-        annotations[CAPACITY_OVERLAY] = "true"
-    return annotations
+        found[CAPACITY_OVERLAY] = "true"
+    return found
 
 
 def _grace(pool: NodePool, settings: PlacementSettings) -> float | None:

@@ -22,7 +22,10 @@ def unstable_sorted(items: list[Item], key: Callable[[Item], float]) -> list[Ite
     """The items in ascending order of key, ties where Go's sort.Slice would leave them."""
     if len(items) <= _SHORT:
         return sorted(items, key=key)  # insertion sort is stable
-    sorter = _Sorter([key(item) for item in items])
+    keys = [key(item) for item in items]
+    if len(set(keys)) == len(keys):
+        return sorted(items, key=key)  # no ties, one order
+    sorter = _Sorter(keys)
     sorter.quick_sort(0, len(items), len(items).bit_length())
     return [items[index] for index in sorter.order]
 

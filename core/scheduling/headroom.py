@@ -5,6 +5,9 @@ coarse (the largest type of a claim's state, minus what is used) and only ever t
 where numpy is faster than plain integers.
 """
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 
 from core.scheduling.states import State
@@ -14,41 +17,45 @@ from core.scheduling.type_table import bits
 _LARGEST = 2**62
 
 
+class Claim(Protocol):
+    """What is asked of a claim here."""
+
+    template: Template
+    state: State
+    used: list[int]
+
+
 class Headroom:
     """An upper bound of what is left on each claim; brought up to date when it is asked for."""
 
     def __init__(self) -> None:
-        self._changed: dict[int, list[int]] = {}
+        self._changed: set[int] = set()
         self._most: dict[State, list[int]] = {}
-        self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] | None = None
-        self._count = 0
+        self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 
-    def update(self, claim: int, template: Template, state: State, used: list[int]) -> None:
-        """The claim has this state and uses this much now."""
-        most = self._most.get(state)
+    def changed(self, claim: int) -> None:
+        """The claim holds more or may be less than before."""
+        self._changed.add(claim)
+
+    def _left(self, claim: Claim) -> list[int]:
+        most = self._most.get(claim.state)
         if most is None:
-            room = [template.fit.room[row] for row in bits(state.rows & template.fit.valid)]
-            columns = zip(*room, strict=True) if room else ([0] * len(used) for _ in used)
-            most = self._most[state] = [min(max(column), _LARGEST) for column in columns]
-        self._changed[claim] = [have - want for have, want in zip(most, used, strict=True)]
-        self._count = max(self._count, claim + 1)
+            fit = claim.template.fit
+            room = [fit.room[row] for row in bits(claim.state.rows & fit.valid)]
+            columns = zip(*room, strict=True) if room else ([0] * len(claim.used) for _ in claim.used)
+            most = self._most[claim.state] = [min(max(column), _LARGEST) for column in columns]
+        return [have - want for have, want in zip(most, claim.used, strict=True)]
 
-    def _grown(self, width: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        old = self._room
-        if old is not None and len(old) >= self._count:
-            return old
-        room = np.full((max(64, 2 * self._count), width), -1, dtype=np.int64)
-        if old is not None:
-            room[: len(old)] = old
-        self._room = room
-        return room
-
-    def with_room(self, wanted: tuple[int, ...]) -> int:
+    def with_room(self, wanted: tuple[int, ...], claims: Sequence[Claim]) -> int:
         """The claims that may have room."""
-        room = self._grown(len(wanted))
+        if len(self._room) < len(claims):
+            grown = np.full((2 * len(claims), len(wanted)), -1, dtype=np.int64)
+            grown[: len(self._room)] = self._room if len(self._room) else grown[:0]
+            self._room = grown
         if self._changed:
-            room[list(self._changed)] = list(self._changed.values())
-            self._changed = {}
+            numbers = list(self._changed)
+            self._room[numbers] = [self._left(claims[number]) for number in numbers]
+            self._changed.clear()
         row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
-        fits = (room[: self._count] >= row).all(axis=1)
+        fits = (self._room[: len(claims)] >= row).all(axis=1)
         return int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")

@@ -61,11 +61,15 @@ class Kin:
         "_counting",
         "_counting_born",
         "_topology",
+        "by_key",
         "domains",
         "facts",
         "held",
         "hosts",
         "node_mask",
+        "options",
+        "picked_at",
+        "picks",
         "seen_states",
         "suiting",
     )
@@ -79,6 +83,12 @@ class Kin:
         self.hosts: list[tuple[HostGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
         self.domains: list[tuple[DomainGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
         self.held = topology.held(shape)
+        self.by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
+        for group, own in self.domains:
+            self.by_key.setdefault(group.term.key, []).append((group, own))
+        self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
+        self.picked_at = -1
+        self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
         self._counting: list[DomainGroup | HostGroup] = []
         self._counting_born = -1
         self.node_mask: int | None = None

@@ -7,11 +7,12 @@ left in the domain that a spread asks for today is not dead; tomorrow the spread
 """
 
 from dataclasses import dataclass, field
+from operator import add
 
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
 from core.scheduling.claim_order import ClaimOrder
-from core.scheduling.domain_picks import targets
+from core.scheduling.domain_picks import forget_old_picks, targets
 from core.scheduling.headroom import Headroom
 from core.scheduling.kinds import Kin, Kind
 from core.scheduling.limits import Limits
@@ -73,43 +74,51 @@ class ClaimPlacer:
                     narrowed = kin.narrowings(state)
                     if narrowed:
                         kin.suiting.append((state, narrowed))
+                        if not kin.domains:
+                            kin.options[state] = narrowed
             kin.seen_states = len(self._states)
         return kin.suiting
 
-    def _candidates(self, kind: Kind) -> tuple[int, dict[State, tuple[State, ...]]]:
-        """The claims that may take the pod by everything but room, and per state the states they would go to."""
+    def _candidates(self, kind: Kind) -> int:
+        """The claims that may take the pod by everything but room; `kin.options` says where each state would go."""
         kin = kind.kin
-        options: dict[State, tuple[State, ...]] = {}
+        allowed = (1 << len(self.claims)) - 1
+        allowed ^= kind.dead
+        for group, own in kin.hosts:
+            allowed ^= allowed & group.rejects(group.claims, own, allowed)
+        if not allowed:
+            return 0
         candidates = 0
+        in_state = self._in_state
+        if not kin.domains:
+            for state, _ in self._suiting(kin):
+                candidates |= in_state[state]
+            return candidates & allowed
+        forget_old_picks(kin)
+        options = kin.options
         for state, narrowed in self._suiting(kin):
-            claims = self._in_state.get(state)
+            claims = in_state[state] & allowed
             if claims:
-                claims ^= claims & kind.dead
-                if claims:
-                    if kin.domains:
-                        found = tuple(t for each in narrowed for t in targets(kin, each, self._agree))
-                        if not found:
-                            continue
-                        options[state] = found
-                    else:
-                        options[state] = narrowed
+                found = options.get(state)
+                if found is None:
+                    found = options[state] = tuple([t for each in narrowed for t in targets(kin, each, self._agree)])
+                if found:
                     candidates |= claims
-        if candidates:
-            every = (1 << len(self.claims)) - 1
-            for group, own in kin.hosts:
-                candidates ^= candidates & group.rejects(group.claims, own, every)
-        return candidates, options
+        return candidates
 
     def place_on_open(self, kind: Kind, pod: Pod) -> bool:
         """Put the pod on the first open claim that accepts it (S-97)."""
         if not self.claims:
             return False
-        candidates, options = self._candidates(kind)
+        candidates = self._candidates(kind)
+        if not candidates:
+            return False
+        options = kind.kin.options
         tries = 0
         for number in self.order.among(candidates):
             if tries >= _PATIENCE:
                 if tries == _PATIENCE:
-                    candidates &= self._headroom.with_room(kind.wanted)
+                    candidates &= self._headroom.with_room(kind.wanted, self.claims)
                 tries += 1
                 if not candidates >> number & 1:
                     continue
@@ -120,7 +129,7 @@ class ClaimPlacer:
         return False
 
     def _join(self, kind: Kind, pod: Pod, claim: Claim, options: tuple[State, ...]) -> bool:
-        total = [have + want for have, want in zip(claim.used, kind.wanted, strict=True)]
+        total = list(map(add, claim.used, kind.wanted))
         rows = claim.template.fit.holding(total, claim.rows)
         if rows and pod.shape.host_ports:
             rows = self.free_ports(pod, claim.template, claim.ports, rows)
@@ -246,7 +255,7 @@ class ClaimPlacer:
         claim.rows = rows
         claim.used = total
         claim.pods.append(pod)
-        self._headroom.update(claim.number, claim.template, state, total)
+        self._headroom.changed(claim.number)
         if held or claim.held:
             self.reservations.exchange(claim.held, held)
             claim.held = held

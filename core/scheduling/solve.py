@@ -107,7 +107,7 @@ class Pass:
 
     def run(self, pods: Sequence[Pod]) -> None:
         """Place what can be placed."""
-        queue = deque(self._sorted(self._admitted(pods)))
+        queue = deque(self._admitted(self._sorted(pods)))
         pushed: dict[str, int] = {}
         should_stop = self.options.should_stop
         while queue:
@@ -128,7 +128,8 @@ class Pass:
                 pushed[pod.uid] = len(queue)
 
     def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Kind]]:
-        """The pods with their kinds; groups are made in the order in which the pods are given (S-15)."""
+        """The pods with their kinds. Groups are made in the order of the queue, so that the input's order is nothing:
+        the first pod that asks for a group decides some of its traits (S-169, Q-17)."""
         for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
             self.topology.hold(shape)
         found: list[tuple[Pod, Kind]] = []
@@ -142,11 +143,10 @@ class Pass:
         return found
 
     @staticmethod
-    def _sorted(pods: list[tuple[Pod, Kind]]) -> list[tuple[Pod, Kind]]:
+    def _sorted(pods: Sequence[Pod]) -> list[Pod]:
         """S-89: by cpu, then memory, largest first, then by age, then by UID; priority plays no part."""
 
-        def key(entry: tuple[Pod, Kind]) -> tuple[int, int, float, str]:
-            pod = entry[0]
+        def key(pod: Pod) -> tuple[int, int, float, str]:
             requests = pod.requests
             return -requests.get(CPU, 0), -requests.get(MEMORY, 0), pod.created, pod.uid
 

@@ -15,6 +15,7 @@ from core.model.requirements import RequirementSet, from_labels
 from core.scheduling.node_table import NodeTable
 from core.scheduling.topology_groups import DomainGroup, Group, HostGroup, Levels, add_counts
 from core.scheduling.topology_terms import Term, TermBook
+from core.scheduling.type_table import bits
 from core.scheduling.universe import Universe
 
 
@@ -35,25 +36,27 @@ class ClusterCounts:
         self._holding: dict[PodShape, dict[str, int]] = {}  # shapes with required anti-affinity -> node -> pods
         self._counts: dict[Term, dict[str, int]] = {}
         self._node_domains: dict[Term, dict[str, int]] = {}
+        self._levels: dict[Term, tuple[Levels, int]] = {}
         self._labels: dict[str, RequirementSet] = {}
         self.held: list[Term] = []  # inverse terms of bound pods
 
     def add_bound(self, pods: Iterable[Pod]) -> None:
         """Count bound pods; those that have ended or whose node is gone are nowhere."""
+        holders: list[Pod] = []
         for pod in pods:
             if pod.phase in ("Succeeded", "Failed") or pod.node_name not in self.nodes:
                 continue
             if pod.shape.anti_affinity:
                 add_counts(self._holding.setdefault(pod.shape, {}), (pod.node_name,), 1)
+                holders.append(pod)
             if pod.deleting_since is None:
                 shapes = self._bound.setdefault(pod.shape.namespace, {})
                 counts = shapes.get(pod.shape)
                 if counts is None:
                     counts = shapes[pod.shape] = {}
                 counts[pod.node_name] = counts.get(pod.node_name, 0) + 1
-        for shape in self._holding:
-            self.held += self.book.repelling(shape)
-        self.held = list(dict.fromkeys(self.held))
+        holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
+        self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
 
     def accepts(self, term: Term, node: Node) -> bool:
         """Whether pods on that node count for the term (S-170)."""
@@ -96,6 +99,16 @@ class ClusterCounts:
                     known[domain] = known.get(domain, 0) + count
         return known
 
+    def levels(self, term: Term) -> tuple[Levels, int]:
+        """The same for a term on the hostname, by node; and how many hosts have at least one."""
+        known = self._levels.get(term)
+        if known is None:
+            by_hostname = self.table.by_hostname
+            filled = {hostname: count for hostname, count in self.counts(term).items() if count}
+            nodes = {bit: n for hostname, n in filled.items() for bit in bits(by_hostname.get(hostname, 0))}
+            known = self._levels[term] = (Levels(nodes), len(filled))
+        return known
+
     def node_domains(self, term: Term) -> dict[str, int]:
         """S-172 (i): how many nodes that pods may land on carry each domain."""
         known = self._node_domains.get(term)
@@ -133,29 +146,33 @@ class Topology:
         self._loose: list[Term] = []
         self._inverse_terms: dict[Term, None] = dict.fromkeys(cluster.held)
 
-    def _starting_counts(self, term: Term) -> dict[str, int]:
-        counts = self.cluster.counts(term)
-        taken = [
+    def _moved_from(self, term: Term) -> list[str]:
+        """S-165: the domains in which pods of this pass are counted as bound."""
+        return [
             domain
             for pod in self._moved
             if self.cluster.is_counted(term, pod) and (domain := self.cluster.domain(term, pod.node_name)) is not None
         ]
-        if taken:
-            counts = dict(counts)
-            add_counts(counts, taken, -1)
-        return counts
 
     def _make(self, term: Term) -> Group:
-        counts = self._starting_counts(term)
-        if term.key == HOSTNAME:
-            by_hostname = self.cluster.table.by_hostname
-            nodes = {
-                bit: count
-                for hostname, count in counts.items()
-                if count
-                for bit in _numbers(by_hostname.get(hostname, 0))
-            }
-            return HostGroup(term, Levels(nodes), sum(1 for count in counts.values() if count))
+        return self._host_group(term) if term.key == HOSTNAME else self._domain_group(term)
+
+    def _host_group(self, term: Term) -> HostGroup:
+        base, filled = self.cluster.levels(term)
+        levels = base.copy()
+        moved: dict[str, int] = {}
+        add_counts(moved, self._moved_from(term), 1)
+        for hostname, count in moved.items():
+            for bit in bits(self.cluster.table.by_hostname.get(hostname, 0)):
+                for _ in range(count):
+                    levels.remove(bit)
+            if self.cluster.counts(term)[hostname] == count:
+                filled -= 1
+        return HostGroup(term, levels, filled)
+
+    def _domain_group(self, term: Term) -> DomainGroup:
+        counts = dict(self.cluster.counts(term))
+        add_counts(counts, self._moved_from(term), -1)
         known = dict.fromkeys(self.cluster.universe.domains(term.key, term.domain_tolerations), 0)
         present = self.cluster.node_domains(term)
         if self._removed:
@@ -213,12 +230,3 @@ class Topology:
         for pair in shape.labels.items():
             terms += self._by_anchor.get(pair, ())
         return [self.groups[term] for term in dict.fromkeys(terms) if term.counts(shape)]
-
-
-def _numbers(mask: int) -> list[int]:
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found

@@ -14,10 +14,13 @@ from core.scheduling.topology_terms import Term
 class DomainGroup:
     """Counts per domain of a key other than the hostname."""
 
-    __slots__ = ("counts", "filled", "term")
+    __slots__ = ("_limits", "_singles", "counts", "filled", "term", "version")
 
     def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
         self.term = term
+        self.version = 0  # rises with every count, so that whoever remembers an answer sees that it is old
+        self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
+        self._singles: dict[str, frozenset[str]] = {}
         self.counts = dict(counts)
         self.filled = sum(1 for count in self.counts.values() if count)
 
@@ -25,6 +28,8 @@ class DomainGroup:
         """One more there; a domain never heard of becomes known."""
         count = self.counts.get(domain, 0)
         self.counts[domain] = count + 1
+        self.version += 1
+        self._limits.clear()
         if not count:
             self.filled += 1
 
@@ -50,6 +55,31 @@ class DomainGroup:
         """S-177: the domains that the node may have and that keep the skew, each with its count."""
         most = self.term.max_skew + self._minimum(wanted) - own
         return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
+
+    def lowest_within_skew(
+        self, wanted: Requirement | None, have: Requirement | None, own: bool
+    ) -> list[frozenset[str]]:
+        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+        key = (id(wanted), own)
+        most = self._limits.get(key)
+        if most is None:
+            most = self._limits[key] = self.term.max_skew + self._minimum(wanted) - own
+        if have is not None and not have.complement and len(have.values) == 1:
+            (domain,) = have.values
+            count = self.counts.get(domain)
+            return [self._single(domain)] if count is not None and count <= most else []
+        valid = [(count, d) for d, count in self.counts.items() if count <= most and (have is None or have.has(d))]
+        if not valid:
+            return []
+        valid.sort()
+        least = valid[0][0]
+        return [self._single(domain) for count, domain in valid if count == least]
+
+    def _single(self, domain: str) -> frozenset[str]:
+        known = self._singles.get(domain)
+        if known is None:
+            known = self._singles[domain] = frozenset((domain,))
+        return known
 
     def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
         """S-179: the domains with somebody to be near to."""
@@ -77,27 +107,37 @@ class DomainGroup:
 
 
 class Levels:
-    """How many are on each host of one family: per count k, the hosts that have more than k."""
+    """How many are on each host of one family: per count k, the hosts that have more than k.
 
-    __slots__ = ("_counts", "_masks")
+    Copies share the counts that they started from and keep only what has changed since.
+    """
+
+    __slots__ = ("_base", "_changed", "_masks")
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
-        self._counts = dict(counts or {})
+        self._base: Mapping[int, int] = counts or {}
+        self._changed: dict[int, int] = {}
         self._masks: list[int] = []
-        for host, count in self._counts.items():
-            self._raise(host, 0, count)
+        for host, count in self._base.items():
+            for level in range(count):
+                self._set(host, level)
 
-    def _raise(self, host: int, start: int, end: int) -> None:
-        while len(self._masks) < end:
+    def _set(self, host: int, level: int) -> None:
+        if level == len(self._masks):
             self._masks.append(0)
-        for level in range(start, end):
-            self._masks[level] |= 1 << host
+        self._masks[level] |= 1 << host
 
     def record(self, host: int) -> None:
         """One more there."""
-        count = self._counts.get(host, 0)
-        self._counts[host] = count + 1
-        self._raise(host, count, count + 1)
+        count = self.count(host)
+        self._changed[host] = count + 1
+        self._set(host, count)
+
+    def remove(self, host: int) -> None:
+        """One fewer there."""
+        count = self.count(host) - 1
+        self._changed[host] = count
+        self._masks[count] &= ~(1 << host)
 
     def at_least(self, count: int) -> int:
         """The hosts with that many or more; count is 1 or more."""
@@ -105,12 +145,13 @@ class Levels:
 
     def count(self, host: int) -> int:
         """How many are there."""
-        return self._counts.get(host, 0)
+        found = self._changed.get(host)
+        return self._base.get(host, 0) if found is None else found
 
     def copy(self) -> "Levels":
-        """An independent copy."""
+        """An independent copy of levels that have not changed since they were made."""
         other = Levels()
-        other._counts, other._masks = dict(self._counts), list(self._masks)
+        other._base, other._masks = self._base, list(self._masks)
         return other
 
 

@@ -113,6 +113,7 @@ class TermBook:
         self._exact = exact
         self._known: dict[object, Term] = {}
         self._repelling: dict[PodShape, list[Term]] = {}
+        self._owned: dict[tuple[PodShape, bool], list[Term]] = {}
 
     def _intern(self, key: object, term: Term) -> Term:
         return self._known.setdefault(key, term)
@@ -172,6 +173,12 @@ class TermBook:
 
     def owned(self, shape: PodShape, preferences: bool) -> list[Term]:
         """S-167: the groups that bind a pod of this shape, in upstream's order."""
+        known = self._owned.get((shape, preferences))
+        if known is None:
+            known = self._owned[shape, preferences] = self._new_owned(shape, preferences)
+        return known
+
+    def _new_owned(self, shape: PodShape, preferences: bool) -> list[Term]:
         found = [
             self._spread(constraint, shape)
             for constraint in shape.spread

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from core.model import names
 from core.model.pods import Expression, HostPort
@@ -155,6 +156,7 @@ class TypeTable:
         self.simple = self.rows == [(number, 0) for number in range(len(types))]  # a row is a type
         self.type_rows = [0] * len(types)
         self._offerings: list[tuple[RequirementSet, int]] = []
+        self._priced: list[list[tuple[int, float]]] = []  # per type: requirement set and price of each offering
         self._keys: dict[str, tuple[list[tuple[Requirement, int]], int]] = {}
         self._suiting: dict[Requirement, int] = {}
         self._index_rows()
@@ -218,6 +220,14 @@ class TypeTable:
             if compatible(wanted, requirements, self.well_known):
                 mask |= rows
         return mask
+
+    def prices(self, wanted: RequirementSet) -> list[float]:
+        """S-126: for each type the price of its cheapest available offering that suits; infinity if there is none."""
+        if not self._priced:
+            numbers = {id(requirements): number for number, (requirements, _) in enumerate(self._offerings)}
+            self._priced = [[(numbers[id(o.requirements)], o.price) for o in item.offerings] for item in self.types]
+        suits = [compatible(wanted, requirements, self.well_known) for requirements, _ in self._offerings]
+        return [min([price for number, price in item if suits[number]], default=inf) for item in self._priced]
 
     def rows_of(self, wanted: RequirementSet) -> int:
         """Both."""
@@ -283,9 +293,7 @@ class Fit:
     def holding(self, wanted: Sequence[int], rows: int) -> int:
         """Of the given rows those that hold the wanted amounts."""
         rows &= self.valid
-        for (values, masks), amount in zip(self._steps, wanted, strict=True):
-            if amount and not rows & masks[0]:
-                return 0
+        for amount, (values, masks) in zip(wanted, self._steps, strict=True):
             if amount:
                 rows &= masks[bisect_left(values, amount)]
         return rows

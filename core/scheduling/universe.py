@@ -30,6 +30,7 @@ class Universe:
         ]
         self._no_phantoms = no_phantoms
         self._known: dict[str, Sources] = {}
+        self._domains: dict[tuple[str, tuple[Toleration, ...] | None], list[str]] = {}
 
     def _listed(self, item: Requirement) -> frozenset[str]:
         return frozenset() if item.complement and self._no_phantoms else item.values
@@ -56,8 +57,11 @@ class Universe:
 
     def domains(self, key: str, tolerations: tuple[Toleration, ...] | None) -> list[str]:
         """The domains, sorted; with tolerations given, those that can be had under taints they accept."""
-        return sorted(
-            domain
-            for domain, taint_sets in self.sources(key).items()
-            if tolerations is None or any(untolerated(taints, tolerations) is None for taints in taint_sets)
-        )
+        found = self._domains.get((key, tolerations))
+        if found is None:
+            found = self._domains[key, tolerations] = sorted(
+                domain
+                for domain, taint_sets in self.sources(key).items()
+                if tolerations is None or any(untolerated(taints, tolerations) is None for taints in taint_sets)
+            )
+        return found

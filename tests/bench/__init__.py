@@ -1,1 +1,1 @@
-"""Measured speed, printed beside upstream's."""
+"""Benchmarks of placement: how long from raw JSON to the answer, and how good the answer is. Never a timed test."""

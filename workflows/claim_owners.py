@@ -1,7 +1,8 @@
-"""Starting a LaunchNode for each new claim.
+"""Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
 Asked by the Scheduler and by DisruptNodes. The children are abandoned on purpose: the default would kill them when
-their parent continues as new. One that already runs under the claim's id is the one that is wanted.
+their parent continues as new. One that already runs under the claim's id is either the one that is wanted or about to
+become it; where it is neither, the Caretaker sees the claim without its owner and starts one.
 """
 
 import asyncio
@@ -13,25 +14,30 @@ with workflow.unsafe.imports_passed_through():
     from core.model.inputs import ClaimInput
     from core.model.steps import ClaimRef
     from core.model.workflow_ids import claim_owner_id, task_queue
-    from core.model.workflow_types import LAUNCH_NODE
+    from core.model.workflow_types import LAUNCH_NODE, TERMINATE_NODE
     from workflows.attributes import attributes
 
 
 async def start_launches(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
     """One LaunchNode per claim, side by side."""
-    await asyncio.gather(*[_start(cluster, claim) for claim in claims])
+    await asyncio.gather(*[_start(cluster, claim, LAUNCH_NODE, "a node for") for claim in claims])
 
 
-async def _start(cluster: str, claim: ClaimRef) -> None:
+async def start_terminations(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
+    """One TerminateNode per deleted claim, side by side: a second or two sooner than the Caretaker's look."""
+    await asyncio.gather(*[_start(cluster, claim, TERMINATE_NODE, "the end of") for claim in claims])
+
+
+async def _start(cluster: str, claim: ClaimRef, workflow_type: str, summary: str) -> None:
     try:
         await workflow.start_child_workflow(
-            LAUNCH_NODE,
+            workflow_type,
             ClaimInput(cluster=cluster, claim=claim),
             id=claim_owner_id(cluster, claim.name),
             task_queue=task_queue(cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             search_attributes=attributes(pool=claim.pool, claim=claim.name),
-            static_summary=f"a node for NodeClaim {claim.name}",
+            static_summary=f"{summary} NodeClaim {claim.name}",
         )
     except WorkflowAlreadyStartedError:
         workflow.logger.info("NodeClaim %s already has its owner", claim.name)

@@ -1,0 +1,196 @@
+"""One benchmark input in a process of its own; prints one JSON line.
+
+Started by `make bench`. What is timed goes from the bytes of the JSON to the placement: decoding, parsing, compiling,
+solving. Reading the file and judging the answer are not.
+"""
+
+import gc
+import gzip
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from core.model.placement import Placement
+from core.model.resources import format_resources
+from core.model.snapshot import Snapshot
+from core.scheduling.index import Index
+from core.scheduling.place_pods import SimulationOptions, place, place_pods, simulate
+from core.scheduling.settings import Fixes, PlacementSettings
+from tests.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
+from tests.placement_worlds import settings_of, snapshot_of
+from tests.vectors.kind_placement import answer_of, total_cost
+
+Line = dict[str, Any]
+_SECOND = 1.0
+
+
+def _decompressed(file: Path) -> bytes:
+    return gzip.decompress(file.read_bytes())
+
+
+def _types_bytes(folder: Path, name: str) -> bytes:
+    file = folder / (name if name.endswith(".gz") else f"{name}.gz")
+    return _decompressed(file if file.exists() else folder / name.removesuffix(".gz"))
+
+
+def _world(given: bytes, types: bytes | None) -> tuple[Snapshot, PlacementSettings]:
+    raw = orjson.loads(given)
+    if types is not None:
+        listed = orjson.loads(types)
+        raw["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
+    return snapshot_of(raw), settings_of(raw, Fixes())
+
+
+def _best_of(repeat: int, act: Callable[[], Any]) -> tuple[float, Any]:
+    """The shortest time of several runs, the collector off during each, and what the last one returned."""
+    best, result = float("inf"), None
+    for _ in range(repeat):
+        result = None
+        gc.collect()
+        gc.disable()
+        start = time.perf_counter()
+        result = act()
+        best = min(best, time.perf_counter() - start)
+        gc.enable()
+        if best > 5 * _SECOND:
+            break
+    return best, result
+
+
+def _peak_megabytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _written(placement: Placement, snapshot: Snapshot) -> Line:
+    unbound = {pod.name for pod in snapshot.pods.values() if not pod.node_name}
+    answer = answer_of(placement, unbound)
+    for claim in answer["newNodeClaims"]:
+        claim["requests"] = format_resources(claim["requests"])
+    return answer
+
+
+def _judge(name: str, seconds: float, world: tuple[Snapshot, PlacementSettings], placement: Placement) -> Line:
+    snapshot, settings = world
+    return {
+        "input": name,
+        "pods": sum(1 for pod in snapshot.pods.values() if not pod.node_name),
+        "seconds": round(seconds, 4),
+        "nodes": len(placement.new),
+        "refused": len(placement.refused),
+        "cost": round(total_cost(placement, settings), 4),
+        "MB": _peak_megabytes(),
+    }
+
+
+def _placed(given: bytes, types: bytes | None, repeat: int) -> tuple[float, Placement]:
+    return _best_of(repeat, lambda: place_pods(*_split(_world(given, types))))
+
+
+def _split(world: tuple[Snapshot, PlacementSettings]) -> tuple[Snapshot, None, PlacementSettings]:
+    return world[0], None, world[1]
+
+
+def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
+    """An input of the folder, compared with what upstream took."""
+    document = orjson.loads(_decompressed(folder / f"{name}.json.gz"))
+    types = _types_bytes(folder, document["instanceTypesFile"]) if document.get("instanceTypesFile") else None
+    given = orjson.dumps(document["input"])
+    seconds, placement = _placed(given, types, repeat)
+    world = _world(given, types)
+    line = _judge(name, seconds, world, placement)
+    recorded = document.get("result") or {}
+    if recorded:
+        upstream = recorded["wall_ms"][0] / 1000
+        line |= {
+            "upstream": upstream,
+            "ratio": round(upstream / seconds, 1),
+            "over upstream": round(line["cost"] / recorded["total_cheapest_cost"][0], 4),
+            "upstream_nodes": recorded["node_count"],
+        }
+    if out is not None:
+        (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
+    return line
+
+
+def run_generated(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
+    """An input that is made."""
+    make, upstream = next((make, upstream) for known, make, upstream in GENERATED if known == name)
+    given, types = orjson.dumps(make()), _types_bytes(folder, "instance_types_400.json.gz")
+    seconds, placement = _placed(given, types, repeat)
+    world = _world(given, types)
+    line = _judge(name, seconds, world, placement)
+    if upstream is not None:
+        line |= {"upstream": upstream, "ratio": round(upstream / seconds, 1)}
+    if world[0].nodes:
+        index = Index(*world)
+        place(index)
+        line["seconds_indexed"] = round(_best_of(repeat, lambda: place(index))[0], 4)
+    if out is not None:
+        (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
+        (out / f"{name}.input.json").write_bytes(given)
+    return line
+
+
+def run_simulations(folder: Path) -> Line:
+    """F-22: many simulations on one index, each without one other node."""
+    types = _types_bytes(folder, "instance_types_400.json.gz")
+    line: Line = {"input": "generated_simulations", "upstream": 0.054}
+    for pending in (0, 50):
+        snapshot, settings = _world(orjson.dumps(standing_nodes(2_000, pending)), types)
+        index = Index(snapshot, settings)
+        names = [item.node_name for item in index.table.nodes[::20]]
+        options = SimulationOptions(spare_settling_nodes=True)
+        simulate(index, frozenset(names[:1]), options=options)
+        gc.collect()
+        gc.disable()
+        taken = []
+        for node in names:
+            start = time.perf_counter()
+            simulate(index, frozenset((node,)), options=options)
+            taken.append(time.perf_counter() - start)
+        gc.enable()
+        taken.sort()
+        key = "milliseconds" if not pending else f"milliseconds_with_{pending}_pending"
+        line[key] = {"median": round(1000 * taken[len(taken) // 2], 3), "most": round(1000 * taken[-1], 3)}
+        if not pending:
+            line["seconds"] = round(taken[len(taken) // 2], 6)
+            line["ratio"] = round(0.054 / taken[len(taken) // 2], 1)
+    return line | {"MB": _peak_megabytes()}
+
+
+def run_growth(folder: Path, repeat: int) -> Line:
+    """Seconds by number of pods and by number of nodes: near-linear, or not."""
+    types = _types_bytes(folder, "instance_types_400.json.gz")
+    by_pods, by_nodes = {}, {}
+    for count in GROWTH:
+        given = orjson.dumps(diverse(count))
+        by_pods[str(count)] = round(_placed(given, types, min(repeat, 3))[0], 4)
+    for count in (500, 1_000, 2_000, 4_000):
+        given = orjson.dumps(standing_nodes(count, 200))
+        by_nodes[str(count)] = round(_placed(given, types, min(repeat, 3))[0], 4)
+    return {"input": "generated_growth", "by_pods": by_pods, "by_nodes": by_nodes, "MB": _peak_megabytes()}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the named input."""
+    name, folder, out, repeat = arguments
+    target = Path(out) if out else None
+    if name == "generated_simulations":
+        line = run_simulations(Path(folder))
+    elif name == "generated_growth":
+        line = run_growth(Path(folder), int(repeat))
+    elif any(name == known for known, _, _ in GENERATED):
+        line = run_generated(name, Path(folder), target, int(repeat))
+    else:
+        line = run_document(name, Path(folder), target, int(repeat))
+    print(orjson.dumps(line).decode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
