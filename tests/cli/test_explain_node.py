@@ -29,7 +29,8 @@ def a_managed_node(name: str = "n1", pool: str = "default") -> list[Json]:
         names.REGISTERED: "true",
         names.INITIALIZED: "true",
     }
-    node = a_node(name, **labels)
+    node = a_node(name)
+    node["metadata"]["labels"].update(labels)
     node["spec"]["providerID"] = f"embedded://{name}"
     moment = "2026-01-01T00:00:00Z"
     conditions = [
