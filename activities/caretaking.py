@@ -73,7 +73,8 @@ class Caretaking:
     @activity.defn
     async def take_off_mark(self, order: TakeOffMark) -> StepOutcome:
         """Take the mark off, unless its owner runs after all."""
-        if await running_type(activity.client(), order.owner):
+        # A predecessor's mark names no owner, and the server refuses to describe an empty id.
+        if order.owner and await running_type(activity.client(), order.owner):
             return StepOutcome(message=f"{order.owner} runs")
         return await self.marking.unmark_nodes(UnmarkRequest(owner=order.owner, claims=(order.claim,)))
 

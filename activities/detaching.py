@@ -12,6 +12,7 @@ from typing import Protocol
 from temporalio import activity
 
 from activities.beating import report
+from activities.counting import node_drained
 from activities.looking import looks
 from activities.notices.nodes import awaiting_detachment
 from activities.revising import set_conditions
@@ -98,6 +99,8 @@ class Detaching:
         if claim is None or not is_same(claim, ref.uid):
             return ()
         written = await set_conditions(self.claims, claim, true(DRAINED, self.now()), condition)
+        if written is not None and not claim.is_true(DRAINED):
+            node_drained(claim)
         return () if written is None else (claim_write(written),)
 
     async def _tell(self, held: dict[str, tuple[VolumeAttachment, ...]]) -> None:

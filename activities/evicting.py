@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from activities.counting import eviction_answered, pod_drained
 from activities.notices.pods import deleted_by_force, evicted
 from activities.turns import Turns
 from core.model.pods import Pod
@@ -19,6 +20,15 @@ from ports.failures import Failure
 from ports.objects import Notice, Notices, Pods
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """Why a pod is to leave, whose turn it takes, and whether it was asked before."""
+
+    pool: str
+    reason: str
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +46,14 @@ class Evicting:
     def __init__(self, pods: Pods, notices: Notices, turns: Turns, now: Callable[[], float]) -> None:
         self.pods, self.notices, self.turns, self.now = pods, notices, turns, now
 
-    async def evict(self, pod: Pod, pool: str, reason: str) -> Asked:
+    async def evict(self, pod: Pod, leave: Leave) -> Asked:
         """Evict, when it is the pool's turn (T-25, T-26)."""
-        await self.turns.take(pool)
-        return await to_the_end(self._evict(pod, reason))
+        await self.turns.take(leave.pool, again=leave.again)
+        return await to_the_end(self._evict(pod, leave.reason))
 
-    async def force(self, pod: Pod, deadline: float) -> Asked:
+    async def force(self, pod: Pod, deadline: float, reason: str) -> Asked:
         """Delete with what is left of the deadline (T-27). Not rationed: a deadline does not wait."""
-        return await to_the_end(self._force(pod, deadline))
+        return await to_the_end(self._force(pod, deadline, reason))
 
     async def live_pods(self, node: str) -> tuple[Pod, ...]:
         """The pods on a node as the API server has them now."""
@@ -58,7 +68,9 @@ class Evicting:
             answer = await self.pods.evict(pod)
         except Failure as failure:
             return Asked(leaving=False, why=str(failure), cause=f"evicting pod {pod.key} failed, {failure}")
+        eviction_answered(answer.code)
         if answer.outcome == "evicted":
+            pod_drained(reason)
             await self.notices.publish(evicted(pod, reason))
             return Asked(leaving=True)
         if answer.outcome == "blocked":
@@ -68,13 +80,15 @@ class Evicting:
             return Asked(leaving=False, why="several PDBs match", cause=cause)
         return Asked(leaving=True)  # gone, or another pod has its name
 
-    async def _force(self, pod: Pod, deadline: float) -> Asked:
+    async def _force(self, pod: Pod, deadline: float, reason: str) -> Asked:
         grace = forced_grace(deadline, self.now())
         await self.notices.publish(deleted_by_force(pod, grace))
         try:
             await self.pods.delete(pod, grace)
         except Failure as failure:
             return Asked(leaving=False, why=str(failure), cause=f"deleting pod {pod.key} failed, {failure}")
+        if pod.deleting_since is None:
+            pod_drained(reason)  # one that was asked before has been counted (T-28)
         return Asked(leaving=True)
 
 

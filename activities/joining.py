@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from temporalio import activity
 
 from activities.beating import report
+from activities.counting import disrupted, node_created
 from activities.looking import looks
 from activities.revising import revise_node, revise_status, set_conditions
 from activities.versions import is_same
@@ -25,6 +26,8 @@ from core.model.writes import claim_write, node_write
 from ports.objects import ClaimStatus, NodeClaims, Nodes
 from ports.view import ClusterLookups
 
+# Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
+AT_ONCE = 4
 STANDS_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
@@ -40,6 +43,7 @@ class Joining:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.claims, self.nodes, self.now, self.pause = lookups, claims, nodes, now, pause
+        self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
@@ -51,6 +55,7 @@ class Joining:
             if claim.is_true(REGISTERED_CONDITION):
                 return JoinOutcome(kind="done", node=claim.node_name)
             if registration_overdue(claim, self.now()):
+                disrupted(claim, "registration_timeout")
                 return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
             nodes = self.lookups.nodes_of(claim.provider_id)
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
@@ -104,16 +109,18 @@ class Joining:
         return claim
 
     async def _register(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
-        # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
-        live = await self.nodes.read(cached.name)
-        if live is None or live.provider_id != claim.provider_id:
-            return None
-        node = await revise_node(self.nodes, live, lambda found: registered(claim, found))
+        async with self.slots:
+            # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
+            live = await self.nodes.read(cached.name)
+            if live is None or live.provider_id != claim.provider_id:
+                return None
+            node = await revise_node(self.nodes, live, lambda found: registered(claim, found))
         if node is None:
             return None
         written = await self._set(claim, true(REGISTERED_CONDITION, self.now()), node.name)
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
+        node_created(written)
         return JoinOutcome(
             kind="done",
             node=node.name,
@@ -122,13 +129,12 @@ class Joining:
         )
 
     async def _initialize(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
-        live = await self.nodes.read(cached.name)
-        if live is None or blocker(claim, (live,)) is not None:
-            return None
-        change = NodeChange(
-            labels={} if live.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}, annotations={}
-        )
-        node = await revise_node(self.nodes, live, lambda _: change)
+        async with self.slots:
+            live = await self.nodes.read(cached.name)
+            if live is None or blocker(claim, (live,)) is not None:
+                return None
+            labels = {} if live.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
+            node = await revise_node(self.nodes, live, lambda _: NodeChange(labels=labels, annotations={}))
         if node is None:
             return None
         written = await self._set(claim, true(INITIALIZED_CONDITION, self.now()), node.name)

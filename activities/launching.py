@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.beating import report
+from activities.counting import disrupted
 from activities.notices.claims import insufficient_capacity
 from activities.revising import revise_claim, revise_status, set_conditions
 from activities.versions import is_same
@@ -143,14 +144,17 @@ class Launching:
             case Instance():
                 return await self._record(claim, found)
             case NoCapacity():
+                disrupted(claim, "insufficient_capacity")
                 await self.notices.publish(insufficient_capacity(claim, _cut(found.message)))
                 return LaunchOutcome(kind="no_capacity", message=_cut(found.message))
             case ClassNotReady():
+                disrupted(claim, "nodeclass_not_ready")
                 return LaunchOutcome(kind="class_not_ready", message=_cut(found.message))
             case LaunchRefused():
                 await self._say(claim, found.reason, found.message)
                 raise Retryable(f"NodeClaim/{claim.name}", f"{found.reason}: {found.message}")
             case None:
+                disrupted(claim, "launch_timeout")
                 return LaunchOutcome(kind="timed_out", message=f"not launched within {LAUNCH_SECONDS:.0f} s")
 
     async def _record(self, claim: NodeClaim, instance: Instance) -> LaunchOutcome:

@@ -44,7 +44,7 @@ class _Memory:
     running: dict[Wish, float] = field(default_factory=dict)  # when it was seen running
     missing: dict[Wish, float] = field(default_factory=dict)  # since when it is missing
     listed: float = 0.0  # when the cloud was listed
-    orphans: frozenset[str] = frozenset()
+    unclaimed: frozenset[str] = frozenset()  # at the last look, whatever their age
 
 
 class Ordering:
@@ -128,8 +128,8 @@ class Ordering:
         if stopped:
             words = "%d of %d instances have no NodeClaim; none is collected until a person has looked"
             _log.error(words, len(found), len(sold))
-        orders: tuple[TerminateOrphan, ...] = () if stopped else unfinished.collect(found, self.memory.orphans)
-        self.memory.orphans = frozenset(o.provider_id for o in found)
+        orders: tuple[TerminateOrphan, ...] = () if stopped else unfinished.collect(found, self.memory.unclaimed)
+        self.memory.unclaimed = frozenset(o.provider_id for o in unfinished.unclaimed(snapshot, sold))
         return [*unfinished.vanished(snapshot, sold), *orders]
 
     def _next(self, snapshot: Snapshot) -> float:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cli.cancel import cancel
 from cli.demo.command import demo
+from cli.explaining import add_commands
 from cli.output import CommandFailed, complain, say
 from cli.status import status
 from cli.switch import switch
@@ -52,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
     for name, words in (("pause", "carry out no new plan"), ("resume", "plan again")):
         one = commands.add_parser(name, parents=[shared], help=words)
         one.set_defaults(act=_switch)
+
+    add_commands(commands, shared)
 
     story = commands.add_parser("demo", help="play the story of a few nodes in an embedded world")
     story.add_argument("--folder", type=Path, default=Path(".dovetail/demo"), help="where its files are kept")

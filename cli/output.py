@@ -6,6 +6,8 @@ is a bug and shows its traceback.
 
 import sys
 
+import orjson
+
 
 class CommandFailed(Exception):
     """The command cannot do what was asked; the message is the one line that says why."""
@@ -26,3 +28,8 @@ def table(rows: list[tuple[str, ...]], heads: tuple[str, ...]) -> str:
     lines = [heads, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def as_json(answer: object) -> str:
+    """An answer for scripts: the same facts as the text, every one of them."""
+    return orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()

@@ -23,9 +23,10 @@ from core.model.workflow_ids import caretaker_id, scheduler_id, task_queue
 from core.model.workflow_types import CARETAKER, SCHEDULER
 from worker.sandbox import runner
 from worker.settings import Settings
+from worker.steps import Step, Wiring
 from worker.telemetry import product_version, start_logging
 from worker.temporal import connect, register_search_attributes
-from worker.wiring import Step, Wiring, open_world
+from worker.wiring import open_world
 from workflows.caretaker import Caretaker
 from workflows.disrupt_nodes import DisruptNodes
 from workflows.launch_node import LaunchNode
@@ -74,7 +75,7 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
         state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
     for name, identity, given in (
         (SCHEDULER, scheduler_id(cluster), state),
-        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster)),
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=settings.max_history)),
     ):
         await client.start_workflow(
             name,

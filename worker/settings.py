@@ -50,6 +50,16 @@ class Settings(BaseModel):
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
+    cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
+    cluster_ca_bundle: str = Field("", alias="CLUSTER_CA_BUNDLE")
+    region: str = Field("", alias="AWS_REGION")
+    endpoint_url: str = Field("", alias="AWS_ENDPOINT_URL")
+    isolated_vpc: bool = Field(False, alias="ISOLATED_VPC")
+    memory_overhead: float = Field(0.075, alias="VM_MEMORY_OVERHEAD_PERCENT", ge=0, lt=1)
+    interruption_queue: str = Field("", alias="INTERRUPTION_QUEUE")
+    reserved_enis: int = Field(0, alias="RESERVED_ENIS", ge=0)
+    disable_dry_run: bool = Field(False, alias="DISABLE_DRY_RUN")
+    enable_zonal_shift: bool = Field(False, alias="ENABLE_ZONAL_SHIFT")
     build: str = Field("", alias="TEMPORAL_WORKER_BUILD_ID")
     deployment: str = Field("", alias="TEMPORAL_DEPLOYMENT_NAME")
 

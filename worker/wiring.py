@@ -1,52 +1,33 @@
-"""The composition root: which adapter answers which port, which step runs on which queue.
+"""The composition root: which adapter answers which port.
 
 Asked by the worker's entry point and by the CLI. The only file that imports adapters. A world is either the embedded
 one (one SQLite file, cluster and cloud) or a real cluster with its cloud; nothing beyond this file knows which.
 """
 
-import inspect
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.awaiting import Awaiting
-from activities.caretaking import Caretaking
-from activities.creating import Creating
-from activities.deleting import Deleting
-from activities.departing import Departing
-from activities.detaching import Detaching
-from activities.disrupting import Disrupting
-from activities.draining import Draining
-from activities.evicting import Evicting
-from activities.giving_back import GivingBack
-from activities.joining import Joining
-from activities.keeping_claims import ClaimKeeper
-from activities.keeping_consistency import ConsistencyKeeper
-from activities.keeping_labels import LabelKeeper
-from activities.keeping_pools import PoolKeeper
-from activities.keeping_status import PoolStatusKeeper
-from activities.launching import Launching
-from activities.marking import Marking
-from activities.noticing import Noticing
-from activities.ordering import Ordering
-from activities.provisioning import Provisioning, ProvisioningSettings
-from activities.terminating import Terminating
-from activities.turns import Turns
-from activities.upkeep import Keeper, Upkeep
+from adapters.aws import names as aws_names
+from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
+from adapters.aws.keeping.keeper import ClusterNow
+from adapters.aws.keeping.objects import KubeClassObjects
+from adapters.aws.settings import AwsSettings, ClusterFacts
 from adapters.embedded.adapter import EmbeddedAdapter
+from adapters.embedded.calls import Calls
+from adapters.embedded.inspection import EmbeddedInspection
 from adapters.embedded.world import EmbeddedWorld
+from adapters.kube.adapter import KubeAdapter
+from adapters.kube.cache import Cache
+from adapters.kube.connection import ClusterAddress
+from adapters.kube.inspection import KubeInspection
+from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from adapters.kube.view import CachedView
-from core.disruption.settings import DisruptionSettings
-from core.scheduling.settings import PlacementSettings
-from ports.cloud import Catalogues, Cloud
+from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
+from ports.inspection import Inspection, RawObjects
 from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
-from worker.settings import Role, Settings, SettingsError
+from worker.settings import Settings, SettingsError
 from worker.telemetry import user_agent
-
-Step = Callable[..., Awaitable[object]]
-
-CONTROL_QUEUES = ("control", "waits", "cloud")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +42,14 @@ class World:
     notices: Notices
     cloud: Cloud
     catalogues: Catalogues
+    inspection: Inspection
+    classes: NodeClassUpkeep | None  # None: this cloud's classes need none
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 
+
+# Labels that the cloud puts on its instance types and offerings.
+CLOUD_LABELS = aws_names.WELL_KNOWN
 
 # The process that moves an embedded world: python -m, with the file.
 EMBEDDED_PLAYER = "adapters.embedded.play"
@@ -80,7 +66,7 @@ async def open_world(settings: Settings) -> World:
         raise SettingsError("CLUSTER_NAME: not set; it names the cluster in workflow ids and in the cloud's tags")
     if settings.world is not None:
         return _embedded(settings)
-    raise SettingsError("DOVETAIL_WORLD: not set; it names the file of an embedded world")
+    return await _real(settings)
 
 
 def _embedded(settings: Settings) -> World:
@@ -102,89 +88,73 @@ def _embedded(settings: Settings) -> World:
         notices=adapter.notices,
         cloud=adapter.cloud,
         catalogues=adapter.catalogues,
+        inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
+        classes=None,
         ready=ready,
         close=close,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wiring:
-    """A world and the steps over it."""
-
-    settings: Settings
-    world: World
-    now: Callable[[], float] = time.time
-
-    def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
-        """The steps by queue. Planning has a queue of its own, so that a slow decision never delays a drain."""
-        queues: dict[str, list[Step]] = {}
-        if "control" in roles:
-            control = steps_of(*self._control())
-            queues.update(dict.fromkeys(CONTROL_QUEUES, control))
-        if "plan" in roles:
-            queues["plan"] = steps_of(*self._plan())
-        return queues
-
-    def _control(self) -> list[object]:
-        """The steps that act, and those that wait on the cluster."""
-        w, now = self.world, self.now
-        evicting = Evicting(w.pods, w.notices, Turns(now), now)
-        marking = Marking(w.claims, w.nodes, w.pods, now)
-        return [
-            Awaiting(w.view, w.view, now),
-            Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
-            Creating(w.claims, w.pools, w.notices, now),
-            Deleting(w.claims),
-            Departing(w.claims, w.nodes, w.cloud, now),
-            Detaching(w.view, w.claims, w.notices, now),
-            Draining(w.view, evicting, w.cloud, now),
-            GivingBack(w.claims, w.pods),
-            Joining(w.view, w.claims, w.nodes, now),
-            Launching(w.claims, w.cloud, w.notices, now),
-            marking,
-            Noticing(w.notices, w.view),
-            Terminating(w.claims, w.cloud, now),
-        ]
-
-    def _plan(self) -> list[object]:
-        """The steps that decide, and those that look over everything."""
-        w, now, settings = self.world, self.now, self.settings
-        placement = PlacementSettings(
-            preference_policy=settings.preferences,
-            min_values_policy=settings.min_values,
+async def _real(settings: Settings) -> World:
+    """The cluster of the kubeconfig, or of the pod that we run in, and AWS."""
+    address = ClusterAddress(kubeconfig=settings.kubeconfig, agent=user_agent())
+    kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,))
+    aws = AwsAdapter.open(
+        AwsSettings(
+            cluster=settings.cluster,
+            region=settings.region,
+            endpoint_url=settings.endpoint_url,
+            isolated_vpc=settings.isolated_vpc,
+            memory_overhead=settings.memory_overhead,
+            interruption_queue=settings.interruption_queue,
+            reserved_enis=settings.reserved_enis,
+            disable_dry_run=settings.disable_dry_run,
+            enable_zonal_shift=settings.enable_zonal_shift,
             reserved_capacity=settings.gates["ReservedCapacity"],
-        )
-        provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
-        disruption = DisruptionSettings(
-            spot_to_spot=settings.gates["SpotToSpotConsolidation"],
-            reserved_capacity=settings.gates["ReservedCapacity"],
-            min_values_policy=settings.min_values,
-            preference_policy=settings.preferences,
-        )
-        return [
-            Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
-            Disrupting(w.view, w.catalogues, w.notices, disruption, now),
-            Upkeep(w.view, w.catalogues, self._keepers, now),
-            Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
-        ]
+            best_effort_min_values=settings.min_values == "BestEffort",
+        ),
+        Surroundings(
+            node_classes=lambda: kube.raw_objects("EC2NodeClass"),
+            cluster=ClusterFacts(
+                endpoint=settings.cluster_endpoint,
+                ca_bundle=settings.cluster_ca_bundle,
+            ),
+            agent=user_agent(),
+        ),
+    )
+    aws.start()
+    kept = KeptCluster(
+        objects=KubeClassObjects(kube.client),
+        claims=kube.claims,
+        notices=kube.notices,
+        now=ClusterNow(
+            claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
+        ),
+    )
 
-    def _keepers(self) -> list[Keeper]:
-        """Everything that upkeep looks after."""
-        w, now = self.world, self.now
-        return [
-            ClaimKeeper(w.claims, w.catalogues, now),
-            PoolKeeper(w.pools, w.claims, now),
-            PoolStatusKeeper(w.pools, w.catalogues, now),
-            LabelKeeper(w.claims, w.nodes, now),
-            ConsistencyKeeper(w.claims, w.notices, now),
-        ]
+    async def close() -> None:
+        await aws.close()
+        await kube.close()
+
+    return World(
+        view=kube.view,
+        claims=kube.claims,
+        nodes=kube.nodes,
+        pods=kube.pods,
+        pools=kube.pools,
+        notices=kube.notices,
+        cloud=aws.cloud,
+        catalogues=aws.catalogues,
+        inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
+        classes=aws.keeper(kept),
+        ready=kube.ready,
+        close=close,
+    )
 
 
-def steps_of(*owners: object) -> list[Step]:
-    """Every activity method of these objects."""
-    return [
-        method
-        for owner in owners
-        for _, method in inspect.getmembers(owner, inspect.ismethod)
-        if hasattr(method, "__temporal_activity_definition")
-    ]
+def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:
+    """A cluster as it was recorded: the same reading of the same JSON, at a moment that has passed."""
+    cache = Cache(CLUSTER_KINDS)
+    for kind in CLUSTER_KINDS:
+        cache.replace(kind.name, objects.get(kind.name, []), 0)
+    return CachedView(cache, clock=lambda: taken_at)

@@ -6,6 +6,8 @@ gone, a claim that has expired. A lost signal and a lost Temporal database are t
 """
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -24,6 +26,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.options import looking, planning, quick
     from workflows.renewing import due_for_renewal, renew
 
+
+# An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
+# Enough for a worker that is killed at it (10 to 11 s) and for the retry.
+ORDER_SECONDS = timedelta(seconds=25)
 
 # The step for each kind of order.
 CARRIED_OUT_BY = {
@@ -52,7 +58,7 @@ class Caretaker:
         loops = [asyncio.create_task(self.upkeep()), asyncio.create_task(self.orders())]
         await asyncio.gather(*loops)
         await workflow.wait_condition(workflow.all_handlers_finished)
-        renew(CaretakerInput(cluster=given.cluster, generation=given.generation + 1))
+        renew(replace(given, generation=given.generation + 1))
 
     @workflow.signal
     def poke(self) -> None:
@@ -75,9 +81,12 @@ class Caretaker:
             raise
         finally:
             self.waits.pop(name, None)
-            if due_for_renewal() and not self.leaving:
-                self.leaving = True
-                self.wake()
+
+    def leave_if_long(self) -> None:
+        """Park both loops when the history is long. Not in a `finally`: those run on eviction too, outside the loop."""
+        if not self.leaving and due_for_renewal(self.given.max_history):
+            self.leaving = True
+            self.wake()
 
     async def upkeep(self) -> None:
         """Conditions, hashes, counters, labels: level-triggered, so there is nothing to remember."""
@@ -86,6 +95,7 @@ class Caretaker:
                 Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
             )
             await self.wait("upkeep", step)
+            self.leave_if_long()
 
     async def orders(self) -> None:
         """One look after another; each order is a step of its own."""
@@ -96,13 +106,20 @@ class Caretaker:
             found = await self.wait("orders", step)
             if isinstance(found, Orders):
                 await asyncio.gather(*[self.carry_out(order) for order in found.orders])
+            self.leave_if_long()
 
     async def carry_out(self, order: Order) -> None:
         """The step for that kind of order."""
         name = CARRIED_OUT_BY[order.kind]
         options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
         try:
-            await workflow.execute_activity(name, order, summary=order.kind.replace("_", " "), **options)
+            await workflow.execute_activity(
+                name,
+                order,
+                summary=order.kind.replace("_", " "),
+                schedule_to_close_timeout=ORDER_SECONDS,
+                **options,
+            )
         except ActivityError as error:
             # Not fatal: the next look finds it again, and says so again.
             workflow.logger.warning("order %s failed: %s", order.kind, error.cause)

@@ -253,7 +253,7 @@ class Scheduler:
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
-        started = [await self.start_disruption(plan, command) for command in plan.commands]
+        started = await asyncio.gather(*[self.start_disruption(plan, command) for command in plan.commands])
         destinations = tuple(d for command in plan.commands for d in command.destinations)
         self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)
         self.state = replace(self.state, awaiting=tuple(started))

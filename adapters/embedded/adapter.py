@@ -3,6 +3,7 @@
 Asked by worker/wiring.py, by tests and by what-if runs. One adapter per process; any number of processes per file.
 """
 
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from adapters.embedded.catalogues import EmbeddedCatalogues
 from adapters.embedded.claims import EmbeddedClaims
 from adapters.embedded.cloud import EmbeddedCloud
 from adapters.embedded.feed import Feed
-from adapters.embedded.node_classes import WATCHED_CLASS
+from adapters.embedded.node_classes import WATCHED_CLASSES
 from adapters.embedded.nodes import EmbeddedNodes, EmbeddedPods
 from adapters.embedded.notices import EmbeddedNotices
 from adapters.embedded.pools import EmbeddedPools
+from adapters.embedded.shelf import read_shelf
 from adapters.embedded.store import Store
 from adapters.kube.cache import Cache
 from adapters.kube.kinds import CLUSTER_KINDS
@@ -46,7 +48,13 @@ class EmbeddedAdapter:
         if not file.exists():
             raise Misconfigured("embedded world", f"there is no file {file}")
         store = Store(file)
-        cache = Cache((*CLUSTER_KINDS, WATCHED_CLASS))
+        try:
+            with store.reading() as connection:
+                shelf = read_shelf(connection)
+        except sqlite3.Error as error:
+            store.close()
+            raise Misconfigured("embedded world", f"{file}: {error}") from None
+        cache = Cache((*CLUSTER_KINDS, *(WATCHED_CLASSES[kind] for kind in shelf.node_classes)))
         feed = Feed(store, cache)
         feed.start()
         if feed.problem():
@@ -63,7 +71,7 @@ class EmbeddedAdapter:
             pools=EmbeddedPools(calls),
             notices=EmbeddedNotices(calls),
             cloud=EmbeddedCloud(calls),
-            catalogues=EmbeddedCatalogues(calls),
+            catalogues=EmbeddedCatalogues(calls, shelf.node_classes),
             feed=feed,
             store=store,
         )

@@ -4,14 +4,15 @@ Asked by planners and upkeep. A catalogue is built once per NodeClass and set of
 with eight offerings each are not made anew for every plan.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 
-from adapters.embedded import catalogue as shelf
 from adapters.embedded import shortages
 from adapters.embedded.calls import Calls
-from adapters.embedded.catalogue import OVERHEAD, MachineType
-from adapters.embedded.node_classes import CLASS_HASH, SUPPORTED, read_class
+from adapters.embedded.catalogue import CAPACITY_TYPES, MachineType
+from adapters.embedded.node_classes import NodeClass, read_class
 from adapters.embedded.purchases import Pool
+from adapters.embedded.shelf import Shelf, read_shelf
 from core.model import names
 from core.model.nodes import NodeClaim, NodeClassRef
 from core.model.pods import Expression
@@ -22,51 +23,44 @@ from ports.cloud import NodeClassState
 class EmbeddedCatalogues:
     """What could be bought, pool by pool."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, node_classes: Iterable[tuple[str, str]]) -> None:
         self._calls = calls
+        self._supported = frozenset(node_classes)
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         reference = pool.template.node_class
-        node_class, short = await self._calls.read(
-            lambda c: (read_class(c, reference), shortages.known(c, self._calls.clock()))
+        node_class, shelf, short = await self._calls.read(
+            lambda c: (read_class(c, reference), read_shelf(c), shortages.known(c, self._calls.clock()))
         )
         if not node_class.state.found:
             return Catalogue(error=f"{reference.kind} {reference.name} is missing")
-        return _catalogue(node_class.zones, node_class.families, short)
+        return _catalogue(shelf, node_class, short)
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         return (await self._calls.read(lambda connection: read_class(connection, reference))).state
 
     async def drift(self, claim: NodeClaim) -> str:
         node_class = await self._calls.read(lambda connection: read_class(connection, claim.node_class))
-        bought_from = claim.annotations.get(CLASS_HASH)
-        if not node_class.state.found or bought_from is None:
-            return ""
-        if bought_from != node_class.hash:
-            return "NodeClassDrift"
-        return "ImageDrift" if claim.image_id and claim.image_id != node_class.image else ""
+        return node_class.drift(claim)
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
-        return SUPPORTED
+        return self._supported
 
 
 @lru_cache(maxsize=32)
-def _catalogue(zones: tuple[str, ...], families: tuple[str, ...], short: frozenset[Pool]) -> Catalogue:
-    machines = [
-        machine
-        for machine in shelf.machine_types().values()
-        if not families or dict(machine.labels)[shelf.FAMILY] in families
-    ]
-    known = tuple(zone for zone in shelf.ZONES if zone in zones)
-    return Catalogue(types=tuple(_instance_type(machine, known, short) for machine in machines))
+def _catalogue(shelf: Shelf, node_class: NodeClass, short: frozenset[Pool]) -> Catalogue:
+    machines = [machine for machine in shelf.machines.values() if node_class.allows_type(machine)]
+    zones = tuple(zone for zone in shelf.zones if zone in node_class.zones)
+    return Catalogue(types=tuple(_instance_type(shelf, machine, (zones, short)) for machine in machines))
 
 
-def _instance_type(machine: MachineType, zones: tuple[str, ...], short: frozenset[Pool]) -> InstanceType:
+def _instance_type(shelf: Shelf, machine: MachineType, places: tuple[tuple[str, ...], frozenset[Pool]]) -> InstanceType:
+    zones, short = places
     return InstanceType(
         name=machine.name,
         requirements=shelf.requirements_of(machine, zones),
         capacity=machine.capacity,
-        overhead=OVERHEAD,
+        overhead=machine.overhead,
         offerings=tuple(
             Offering(
                 requirements=(
@@ -77,6 +71,6 @@ def _instance_type(machine: MachineType, zones: tuple[str, ...], short: frozense
                 available=(machine.name, zone, capacity_type) not in short,
             )
             for zone in zones
-            for capacity_type in shelf.CAPACITY_TYPES
+            for capacity_type in CAPACITY_TYPES
         ),
     )

@@ -12,13 +12,14 @@ import orjson
 
 from adapters.embedded import instances, shortages
 from adapters.embedded.calls import Calls
-from adapters.embedded.catalogue import Offer, labels_of, machine_types
+from adapters.embedded.catalogue import Offer
 from adapters.embedded.instances import Machine, Order
 from adapters.embedded.ledger import Entry, append
-from adapters.embedded.node_classes import CLASS_HASH, read_class
+from adapters.embedded.node_classes import read_class
 from adapters.embedded.purchases import Purchase, frozen, purchase_for, thawed
 from adapters.embedded.rejected import Rejected
 from adapters.embedded.settings import read_settings
+from adapters.embedded.shelf import Shelf, read_shelf
 from adapters.kube import rendering
 from core.model import names
 from core.model.nodes import NodeClaim
@@ -60,7 +61,7 @@ class EmbeddedCloud:
             )
             if machine is None or machine.state == "terminated":
                 return None, "none"
-            return instance_of(machine), machine.id
+            return instance_of(machine, read_shelf(connection)), machine.id
 
         entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:find", key=provider_id, uid=claim_uid)
         return await self._recorded(entry, step)
@@ -77,7 +78,8 @@ class EmbeddedCloud:
         def step(connection: sqlite3.Connection, now: float) -> tuple[tuple[Instance, ...], str]:
             cluster = read_settings(connection).cluster
             ours = [m for m in instances.every(connection) if m.state != "terminated" and m.cluster == cluster]
-            return tuple(instance_of(machine) for machine in ours), str(len(ours))
+            shelf = read_shelf(connection)
+            return tuple(instance_of(machine, shelf) for machine in ours), str(len(ours))
 
         return await self._recorded(Entry(at=0.0, actor=self._calls.actor, operation="cloud:list"), step)
 
@@ -98,10 +100,10 @@ class EmbeddedCloud:
         return await self._calls.perform(entry.operation, whole)
 
 
-def instance_of(machine: Machine) -> Instance:
+def instance_of(machine: Machine, shelf: Shelf) -> Instance:
     """A row as the port tells it."""
     sold = Offer(price=0.0, instance_type=machine.instance_type, zone=machine.zone, capacity_type=machine.capacity_type)
-    kind = machine_types()[machine.instance_type]
+    kind = shelf.machines[machine.instance_type]
     return Instance(
         provider_id=machine.provider_id,
         claim_uid=machine.claim_uid,
@@ -110,7 +112,7 @@ def instance_of(machine: Machine) -> Instance:
         state="terminating" if machine.state == "terminated" else machine.state,
         launched=machine.launched,
         image_id=machine.image,
-        labels=labels_of(sold),
+        labels=shelf.labels_of(sold),
         annotations=orjson.loads(machine.annotations),
         capacity=kind.capacity,
         allocatable=kind.allocatable,
@@ -135,7 +137,7 @@ def _prepared(connection: sqlite3.Connection, claim: NodeClaim, now: float) -> P
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name} is missing or being deleted")
     if node_class.state.ready != "True":
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name}: {node_class.state.message}")
-    purchase = purchase_for(claim, node_class, shortages.known(connection, now))
+    purchase = purchase_for(claim, node_class, read_shelf(connection), shortages.known(connection, now))
     if not purchase.pools:
         return NoCapacity(message="no instance type that the claim allows is available")
     return Prepared(request=frozen(purchase))
@@ -152,7 +154,7 @@ def _launched(
     if bought.machine is None:
         message = f"insufficient capacity in all {len(bought.refused)} offerings that were tried"
         return NoCapacity(message=message), "no_capacity"
-    return instance_of(bought.machine), bought.machine.id
+    return instance_of(bought.machine, read_shelf(connection)), bought.machine.id
 
 
 def _order(claim: NodeClaim, purchase: Purchase, call: tuple[str, str]) -> Order:
@@ -167,7 +169,7 @@ def _order(claim: NodeClaim, purchase: Purchase, call: tuple[str, str]) -> Order
         claim_uid=claim.uid,
         claim_name=claim.name,
         image=purchase.image,
-        annotations=orjson.dumps({CLASS_HASH: purchase.class_hash}).decode(),
+        annotations=orjson.dumps(dict(purchase.stamps)).decode(),
         user_data=orjson.dumps({"labels": labels, "taints": taints}).decode(),
     )
 

@@ -12,6 +12,7 @@ from typing import Literal
 from adapters.embedded.purchases import Pool
 from adapters.embedded.rejected import Rejected
 from adapters.embedded.settings import WorldSettings, read_settings, write_settings
+from adapters.embedded.shelf import read_shelf
 
 State = Literal["pending", "running", "terminating", "terminated"]
 
@@ -159,7 +160,7 @@ def _boot(connection: sqlite3.Connection, order: Order, pool: Pool, now: float) 
     identity = f"i-{secrets.token_hex(8)}"
     machine = Machine(
         id=identity,
-        provider_id=f"embedded:///{zone}/{identity}",
+        provider_id=read_shelf(connection).provider_id(zone, identity),
         token=order.token or None,
         parameters=order.parameters,
         cluster=order.cluster,
@@ -179,6 +180,11 @@ def _boot(connection: sqlite3.Connection, order: Order, pool: Pool, now: float) 
         joined=None,
         ends=None,
     )
+    return insert(connection, machine)
+
+
+def insert(connection: sqlite3.Connection, machine: Machine) -> Machine:
+    """A row as it is said to be."""
     fields = Machine.__slots__
     marks = ", ".join("?" for _ in fields)
     values = tuple(getattr(machine, name) for name in fields)

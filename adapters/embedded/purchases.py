@@ -4,15 +4,16 @@ Asked by `prepare` and read back by `launch`. Chosen by the claim's own words (r
 none of the product's engine, so that the cloud does not share its mistakes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
-from adapters.embedded.catalogue import Offer, labels_of, machine_types, offers
+from adapters.embedded.catalogue import Offer
 from adapters.embedded.node_classes import NodeClass
 from adapters.embedded.selecting import satisfies
+from adapters.embedded.shelf import Shelf
 from core.model import names
 from core.model.nodes import NodeClaim
 from core.model.resources import fits, total
@@ -28,7 +29,7 @@ class Purchase:
     """A frozen request: the ways to buy in the order in which they are tried, and the class as it then was."""
 
     node_class: str
-    class_hash: str
+    stamps: tuple[tuple[str, str], ...]
     image: str
     pools: tuple[Pool, ...]
 
@@ -37,9 +38,9 @@ def frozen(purchase: Purchase) -> str:
     """The request as text, the same for the same purchase."""
     body = {
         "class": purchase.node_class,
-        "hash": purchase.class_hash,
         "image": purchase.image,
         "pools": [list(pool) for pool in purchase.pools],
+        "stamps": [list(stamp) for stamp in purchase.stamps],
     }
     return orjson.dumps(body).decode()
 
@@ -49,38 +50,39 @@ def thawed(request: str) -> Purchase:
     body = orjson.loads(request)
     return Purchase(
         node_class=body["class"],
-        class_hash=body["hash"],
+        stamps=tuple((s[0], s[1]) for s in body["stamps"]),
         image=body["image"],
         pools=tuple((p[0], p[1], p[2]) for p in body["pools"]),
     )
 
 
-def purchase_for(claim: NodeClaim, node_class: NodeClass, short: Iterable[Pool]) -> Purchase:
+def purchase_for(claim: NodeClaim, node_class: NodeClass, shelf: Shelf, short: Iterable[Pool]) -> Purchase:
     """The cheapest offers for a claim that are not known to be short; none at all where nothing fits."""
     missing = frozenset(short)
-    pools = [offer.pool for offer in suitable(claim, node_class) if offer.pool not in missing]
+    pools = [offer.pool for offer in suitable(claim, node_class, shelf) if offer.pool not in missing]
     return Purchase(
         node_class=node_class.name,
-        class_hash=node_class.hash,
-        image=node_class.image,
+        stamps=node_class.stamps,
+        image=node_class.images[0] if node_class.images else "",
         pools=tuple(pools[:MAX_OFFERS]),
     )
 
 
-def suitable(claim: NodeClaim, node_class: NodeClass) -> list[Offer]:
+def suitable(claim: NodeClaim, node_class: NodeClass, shelf: Shelf) -> list[Offer]:
     """Every offer that a claim and its class allow and that has room for what the claim asks, cheapest first."""
     wanted = total((claim.requests, {"pods": 0}))
-    roomy = {name for name, machine in machine_types().items() if fits(wanted, machine.allocatable)}
+    roomy = {name: machine for name, machine in shelf.machines.items() if fits(wanted, machine.allocatable)}
     return [
         offer
-        for offer in offers()
-        if offer.instance_type in roomy and node_class.allows(offer) and _allowed(claim, offer)
+        for offer in shelf.offers
+        if offer.instance_type in roomy
+        and node_class.allows(offer, roomy[offer.instance_type])
+        and _allowed(claim, shelf.labels_of(offer))
     ]
 
 
-def _allowed(claim: NodeClaim, offer: Offer) -> bool:
+def _allowed(claim: NodeClaim, labels: Mapping[str, str]) -> bool:
     """Labels that no machine has by itself are the claim's own to give, so they decide nothing here."""
-    labels = labels_of(offer)
     return all(
         satisfies(labels, e.key, e.operator, e.values)
         for e in claim.requirements

@@ -6,11 +6,11 @@ The trap avoided: a test that reaches into tables; what is not here is not to be
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adapters.embedded import faults, ledger
 from adapters.embedded import instances as rows
@@ -24,6 +24,7 @@ from adapters.embedded.objects import Body
 from adapters.embedded.play.machines import SILENT
 from adapters.embedded.play.player import Player
 from adapters.embedded.settings import WorldSettings, read_settings, write_settings
+from adapters.embedded.shelf import write_shelf
 from adapters.embedded.store import Store
 from core.model.pod_rules import format_moment
 
@@ -108,6 +109,14 @@ class EmbeddedWorld:
         self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
 
     # The cloud
+
+    def declare_shelf(self, declaration: Mapping[str, Any]) -> None:
+        """What this world sells, in place of the simulator's types. Before anybody opens it."""
+        self._write(lambda cluster: write_shelf(cluster.connection, declaration))
+
+    def place(self, machine: Machine) -> Machine:
+        """Put an instance there as it is said to be, whoever bought it."""
+        return self._write(lambda cluster: rows.insert(cluster.connection, machine))
 
     def instances(self) -> list[Machine]:
         """All instances that there ever were, oldest first."""

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -174,7 +175,15 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
         status=response.status,
         body=body if isinstance(body, dict) else {},
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
+        moment=_moment(response.headers.get("Date", "")),
     )
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except ValueError:
+        return None
 
 
 async def _lines(response: aiohttp.ClientResponse, subject: str) -> AsyncIterator[bytes]:

@@ -31,6 +31,7 @@ class Answer:
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     retry_after: float | None = None
+    moment: float | None = None  # the server's clock as it answered, in whole seconds
 
     @property
     def reason(self) -> str:

@@ -6,11 +6,11 @@ snapshot, which would count the same room twice.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.disruption.allowances import allowances, budget_notices
+from core.disruption.allowances import Allowance, allowances, budget_notices
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import both
 from core.disruption.drift import DRIFT
@@ -24,12 +24,24 @@ from core.disruption.rounds import Method, Pass, Round, ShouldStop, run
 from core.disruption.settings import DisruptionSettings
 from core.disruption.single import SINGLE
 from core.disruption.static_drift import STATIC_DRIFT
+from core.model.disruption_reasons import WhyNot
 from core.model.plans import DisruptionPlan, Refusal
 from core.model.snapshot import Snapshot
 
 # D-2: in this order. Graceful expiry, which upstream does not know, comes after drift.
 METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
 
+# Answers that say that a method is about other nodes; nobody wonders why a healthy node did not drift.
+BESIDE_THE_POINT: Final = frozenset(
+    {
+        WhyNot.UNMANAGED,
+        WhyNot.STATIC_POOL,
+        WhyNot.DYNAMIC_POOL,
+        WhyNot.NOT_DRIFTED,
+        WhyNot.NOT_EXPIRED,
+        WhyNot.NOT_ASKED_FOR,
+    }
+)
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 
 
@@ -47,19 +59,46 @@ class NothingToDo:
 Choice = DisruptionPlan | NothingToDo
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A choice, and what making it tells people, also where it is a plan."""
+
+    choice: Choice
+    notices: tuple[Notice, ...]
+    eligible: tuple[tuple[str, int], ...]  # candidates of each method that had its turn, for metrics
+    allowances: tuple[Allowance, ...]  # those that were evaluated (D-59)
+
+
 def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Choice:
     """The first plan that a method finds, or why there is none."""
+    return decide(snapshot, settings, should_stop).choice
+
+
+def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Decision:
+    """The same, with what people are told of every method that had its turn."""
     round_ = Round(snapshot, settings, should_stop)
     passes: list[Pass] = []
+    plan: DisruptionPlan | None = None
     for method in METHODS:
         done = run(method, round_)
-        if done.found.commands:
-            return plan_of(round_, method, done.found.commands)
         passes.append(done)
+        if done.found.commands:
+            plan = plan_of(round_, method, done.found.commands)
+            break
+    notices = _notices(round_, passes)
+    return Decision(
+        choice=plan or _nothing(round_, passes, notices),
+        notices=notices,
+        eligible=tuple((p.method.name, len(p.candidates)) for p in passes),
+        allowances=tuple({(a.pool, a.reason): a for p in passes for a in p.allowances.values()}.values()),
+    )
+
+
+def _nothing(round_: Round, passes: Sequence[Pass], notices: tuple[Notice, ...]) -> NothingToDo:
     return NothingToDo(
         next_due=next_due(round_.fleet),
         refusals=_refusals(round_, passes),
-        notices=_notices(round_, passes),
+        notices=notices,
         errors=tuple(f"{p.method.name}: {p.found.error}" for p in passes if p.found.error),
     )
 
@@ -68,6 +107,7 @@ def _refusals(round_: Round, passes: Iterable[Pass]) -> tuple[Refusal, ...]:
     blocks: dict[tuple[str, str], Block] = {(m.name, b.why): b for m, b in round_.screening.blocked}
     for done in passes:
         blocks.update({(c.name, b.why): b for c, b in (*done.blocks, *done.found.blocks)})
+    blocks = {key: block for key, block in blocks.items() if block.why not in BESIDE_THE_POINT}
     counted = Counter(why for _, why in blocks)
     named: dict[str, list[str]] = {}
     for (name, why), block in sorted(blocks.items()):
@@ -108,4 +148,4 @@ def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:
     return both(candidate, block.event, block.message) if block.event else ()
 
 
-__all__ = ["METHODS", "Choice", "NothingToDo", "allowances", "choose", "notices_of"]
+__all__ = ["METHODS", "Choice", "Decision", "NothingToDo", "allowances", "choose", "decide", "notices_of"]

@@ -20,6 +20,11 @@ from core.model.requirements import Requirement, intersect, requirement
 SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (D-105)
 
 
+CANT_REPLACE: Final = Block(
+    why=WhyNot.NOT_CHEAPER, message="Can't replace with a cheaper node", event="Unconsolidatable"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
     """What one set of candidates came to: a command, or why not. `error`: it could not be computed."""
@@ -61,7 +66,7 @@ def _unconsolidatable(why: WhyNot, message: str) -> Block:
 def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     """D-99: simulate, then ask whether what comes out is fewer or cheaper nodes."""
     if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
-        return _refused(candidates, WhyNot.TOO_MANY_REPLACEMENTS, "Can't remove without creating several nodes")
+        return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.candidate_leaves:
         return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=""))
@@ -116,7 +121,7 @@ def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulat
         kept = _only_spot(kept)
         if round_.settings.mend and not any(prices.suits(t, kept.requirements) for t in kept.types):
             # Q-9: a launch restricted to spot would be certain to fail.
-            return _refused(candidates, WhyNot.NOT_CHEAPER, "Can't replace with a cheaper node")
+            return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return _replaced(round_, candidates, simulation, kept)
 
 
@@ -128,7 +133,7 @@ def _cheaper(round_: Round, candidates: Sequence[Candidate], made: Replacement) 
         message = f"Filtering by price: minValues requirement is not met for label(s) (label(s)=[{labels}])"
         return _refused(candidates, WhyNot.MIN_VALUES, message)
     if not left.types:
-        return _refused(candidates, WhyNot.NOT_CHEAPER, "Can't replace with a cheaper node")
+        return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return replace(made, types=left.types)
 
 
@@ -166,10 +171,10 @@ def _spot_to_spot(
 def _replaced(round_: Round, candidates: Sequence[Candidate], simulation: Simulation, kept: Replacement) -> Computed:
     priced = replace(kept, cheapest=round_.prices.first_price(kept.types, kept.requirements))
     command = _command(candidates, simulation, (priced,))
-    return Computed(command=command, notices=_candidate_notices(command))
+    return Computed(command=command, notices=candidate_notices(command))
 
 
-def _candidate_notices(command: Command) -> tuple[Notice, ...]:
+def candidate_notices(command: Command) -> tuple[Notice, ...]:
     """D-100: told as soon as computed, whatever becomes of the command."""
     return tuple(
         notice

@@ -1,14 +1,19 @@
 """Emptiness: nodes that nobody would miss (D-63 to D-68).
 
-Asked first in every round. It simulates nothing; what makes it safe is that a node on which a pod is expected is
-nominated or promised, and the second look after 15 s. The trap avoided: a node is empty by the cost of its pods, not by
+Asked first in every round. Upstream simulates nothing here; what makes it safe is that a node on which a pod is
+expected is nominated or promised, and the second look after 15 s. We ask besides where pods without a place would go,
+when there are any. The trap avoided: a node is empty by the cost of its pods, not by
 their number.
 """
 
+from typing import Final
+
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Command, Found
-from core.disruption.rounds import Method, Purse, Round
+from core.disruption.rounds import Method, Purse, Round, out_of_budget
 from core.model.disruption_reasons import DisruptionReason, WhyNot
+
+AWAITED: Final = Block(why=WhyNot.PROMISED, message="Node is where pods without a place will go", event="")
 
 
 def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
@@ -35,10 +40,26 @@ def by_ratio(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """D-64: all that the allowances permit, in one command."""
-    purse = Purse.of(round_.allowances(DisruptionReason.EMPTY))
-    taken = tuple(c for c in by_ratio(candidates) if purse.spend(c.pool.name))
-    commands = (Command(reason=DisruptionReason.EMPTY, candidates=taken),) if taken else ()
-    return Found(commands=commands, constrained=purse.constrained)
+    purse, reason = Purse.of(round_.allowances(DisruptionReason.EMPTY)), DisruptionReason.EMPTY
+    taken: list[Candidate] = []
+    blocks: list[tuple[Candidate, Block]] = []
+    awaited = awaited_nodes(round_)
+    for candidate in by_ratio(candidates):
+        if candidate.name in awaited:
+            blocks.append((candidate, AWAITED))
+        elif not purse.spend(candidate.pool.name):
+            blocks.append(out_of_budget(candidate, reason))
+        elif len(taken) < round_.settings.most_targets:
+            taken.append(candidate)
+    commands = (Command(reason=reason, candidates=tuple(taken)),) if taken else ()
+    return Found(commands=commands, blocks=tuple(blocks), constrained=purse.constrained)
+
+
+def awaited_nodes(round_: Round) -> frozenset[str]:
+    """Ours: empty nodes where pods of leaving nodes, or pending ones, are about to land."""
+    if not round_.settings.promises or not round_.fleet.has_homeless:
+        return frozenset()
+    return round_.simulator.spoken_for
 
 
 EMPTINESS = Method(

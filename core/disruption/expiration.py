@@ -11,15 +11,13 @@ from core.disruption.rounds import Method, Round
 from core.disruption.settings import DisruptionSettings
 from core.disruption.timers import expires_at, is_expired
 from core.disruption.waves import replace_in_waves
-from core.model import names
 from core.model.disruption_reasons import DisruptionReason, WhyNot
 from core.model.pools import NodePool
 
 
 def replaces_first(pool: NodePool, settings: DisruptionSettings) -> bool:
     """Whether claims of this pool are replaced before they expire; static pools are refilled anyway."""
-    asked = settings.graceful_expiry or pool.annotations.get(names.REPLACE_FIRST) == "true"
-    return asked and pool.replicas is None
+    return pool.replaces_first or (settings.graceful_expiry and pool.replicas is None)
 
 
 def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:

@@ -66,6 +66,14 @@ class Fleet:
         return {name: p for name, p in sorted(self.snapshot.pools.items()) if _is_ours(p.template.node_class, ours)}
 
     @cached_property
+    def has_homeless(self) -> bool:
+        """Whether any pod needs a place that no promise sees to: pending, or on a node that is leaving."""
+        seen_to = self.promises.pods
+        if any(m.pods and self.is_leaving(m) and any(p.uid not in seen_to for p in m.pods) for m in self.members):
+            return True
+        return any(not p.node_name and p.unschedulable and p.uid not in seen_to for p in self.snapshot.pods.values())
+
+    @cached_property
     def by_name(self) -> dict[str, Member]:
         """Members by node name."""
         return {m.name: m for m in self.members}
@@ -122,7 +130,9 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
     for pod in snapshot.pods.values():
         if pod.node_name:
             by_node.setdefault(pod.node_name, []).append(pod)
-    claims = {c.provider_id: c for c in snapshot.claims.values() if c.provider_id}
+    # Two claims of one instance are a fault; the one that comes first by name is then the node's.
+    ordered = sorted(snapshot.claims.values(), key=lambda c: c.name, reverse=True)
+    claims = {c.provider_id: c for c in ordered if c.provider_id}
     result, met = [], set()
     for node in snapshot.nodes.values():
         claim = claims.get(node.provider_id) if node.provider_id else None

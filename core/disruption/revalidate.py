@@ -13,6 +13,7 @@ from core.disruption.allowances import budget_notices
 from core.disruption.candidates import Candidate
 from core.disruption.choose import METHODS, block_notices, screening_notices
 from core.disruption.consolidation import unplaced_text
+from core.disruption.emptiness import awaited_nodes
 from core.disruption.notices import Notice
 from core.disruption.planning import target_of, text_for
 from core.disruption.rounds import Method, Purse, Round, ShouldStop, never
@@ -102,6 +103,8 @@ def _judge(
     # D-133: those targets that are candidates of the method today, told by the UIDs of their claims.
     present = {c.claim.uid: c for c, block in blocks if block is None and c.claim.uid in wanted}
     if method.reason == DisruptionReason.EMPTY:
+        awaited = awaited_nodes(round_)
+        present = {uid: c for uid, c in present.items() if c.name not in awaited}
         return _still_empty(round_, command, present, notices)
     standing = _still_standing(round_, method, command, present, notices)
     if standing is not None or not method.waits:

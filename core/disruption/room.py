@@ -1,27 +1,34 @@
-"""Is there room at all? A bound that costs a few additions where a simulation costs thousands of tries.
+"""Is there any hope? Bounds that cost a few additions where a simulation costs hundreds of tries.
 
-Asked by the multi-node search before it simulates a large set. Nothing but sums: all that is free elsewhere, and one new
-node of the largest kind in every dimension. What does not fit into that fits nowhere, whatever the constraints; what
-does fit may still fail, and is simulated.
+Asked by consolidation before it simulates. Two questions: do the pods fit into all that is free elsewhere and one new
+node of the largest kind; and would the one node that must be bought for the pods which fit on no other be cheaper?
+Resources and list prices only: constraints make a case worse, never better, so what has no hope here has none at all.
+What has some may still fail, and is simulated.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 from core.disruption.candidates import Candidate
+from core.disruption.pricing import PriceBook
 from core.model.pods import Pod
 from core.scheduling.index import Index
 
+Movers = Callable[[Candidate], Sequence[Pod]]
+
 
 class Room:
-    """The free room of a snapshot, per resource."""
+    """The free room of a snapshot, and what new room would cost."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, avoided: int, prices: PriceBook) -> None:
         self._index = index
-        table = index.table
+        self._prices = prices
+        self._open = index.table.every & ~avoided
         self._free = [0] * len(index.dimensions)
-        for left in table.remaining:
+        for left in index.table.remaining:
             self._free = [total + max(0, amount) for total, amount in zip(self._free, left, strict=True)]
         self._largest = [self._most(name) for name in index.dimensions]
+        self._least: dict[tuple[int, ...], float] = {}
 
     def _most(self, resource: str) -> int:
         """The most of one resource that any new node could have."""
@@ -35,8 +42,13 @@ class Room:
             default=0,
         )
 
-    def is_too_little(self, candidates: Sequence[Candidate], movers: Callable[[Candidate], Sequence[Pod]]) -> bool:
-        """Whether the pods of these nodes cannot possibly fit elsewhere and on one new node."""
+    def is_hopeless(self, candidates: Sequence[Candidate], movers: Movers) -> bool:
+        """Whether these nodes can certainly neither go nor be one cheaper node."""
+        if len(candidates) > 1 and self._is_too_little(candidates, movers):
+            return True
+        return self._least_price(candidates, movers) >= sum(c.price for c in candidates)
+
+    def _is_too_little(self, candidates: Sequence[Candidate], movers: Movers) -> bool:
         table, vector = self._index.table, self._index.vector
         have = [free + most for free, most in zip(self._free, self._largest, strict=True)]
         for candidate in candidates:
@@ -46,3 +58,32 @@ class Room:
             for pod in movers(candidate):
                 have = [total - want for total, want in zip(have, vector(pod.requests), strict=True)]
         return any(amount < 0 for amount in have)
+
+    def _least_price(self, candidates: Sequence[Candidate], movers: Movers) -> float:
+        """The least that the new node would cost for the pods that fit nowhere else; 0 without such pods."""
+        table, vector = self._index.table, self._index.vector
+        left = self._open
+        for candidate in candidates:
+            bit = table.number.get(candidate.name)
+            if bit is not None:
+                left &= ~(1 << bit)
+        needed: list[int] | None = None
+        for candidate in candidates:
+            for pod in movers(candidate):
+                wanted = vector(pod.requests)
+                if not table.holding(wanted) & left:
+                    needed = [a + b for a, b in zip(needed, wanted, strict=True)] if needed else list(wanted)
+        return 0.0 if needed is None else self._price_of(tuple(needed))
+
+    def _price_of(self, amounts: tuple[int, ...]) -> float:
+        """The lowest price at which one new node could hold that much; infinity if none could."""
+        known = self._least.get(amounts)
+        if known is None:
+            known = math.inf
+            for template in self._index.templates:
+                rows = template.fit.holding(amounts, template.rows)
+                for number in template.table.types_in(rows):
+                    source = template.table.types[number].source
+                    known = min(known, self._prices.best(source, template.start.requirements))
+            self._least[amounts] = known
+        return known

@@ -19,7 +19,7 @@ from core.disruption.settings import DisruptionSettings
 from core.disruption.simulating import PlacementSimulator
 from core.disruption.simulation import Replacement, Simulator
 from core.model import names
-from core.model.disruption_reasons import DisruptionReason
+from core.model.disruption_reasons import DisruptionReason, WhyNot
 from core.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
@@ -48,7 +48,7 @@ class Round:
     @cached_property
     def simulator(self) -> Simulator:
         """The placement engine over this snapshot."""
-        return PlacementSimulator(self.fleet, self.should_stop)
+        return PlacementSimulator(self.fleet, self.prices, self.should_stop)
 
     @cached_property
     def prices(self) -> PriceBook:
@@ -103,6 +103,12 @@ class Purse:
             self.constrained = True
             return False
         return True
+
+
+def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
+    """For a candidate that was passed over for want of an allowance: for refusals and explanations, not for Events."""
+    message = f"NodePool {candidate.pool.name} has no allowance left for {reason}"
+    return candidate, Block(why=WhyNot.BUDGET, message=message, event="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,10 @@ class DisruptionSettings:
     graceful_expiry: bool = False  # replace before expiry in every pool; a pool may ask for it alone
     tell_all: bool = True  # every rejected consolidation is told, multi-node ones too
     mend: bool = True  # batches of at most 100, no launch that is certain to fail
+    shortcuts: bool = True  # a node that prices alone rule out is not simulated; its Event then says only that
     wave_size: int = 100  # commands of one plan
+    most_targets: int = 500  # empty nodes of one command: a plan stays under 200 KiB, the rest goes in the next
+    plan_bytes: int = 200 * 1024  # a wave ends where its plan would grow beyond
 
 
 def upstream(spot_to_spot: bool = False) -> DisruptionSettings:
@@ -45,5 +48,7 @@ def upstream(spot_to_spot: bool = False) -> DisruptionSettings:
         tracked_cost=False,
         tell_all=False,
         mend=False,
+        shortcuts=False,
+        most_targets=2**31,
         multi_search="prefix",
     )

@@ -13,6 +13,7 @@ from functools import cached_property
 from core.disruption.candidates import Candidate
 from core.disruption.fleet import Fleet
 from core.disruption.notices import Notice
+from core.disruption.pricing import PriceBook
 from core.disruption.room import Room
 from core.disruption.settings import DisruptionSettings
 from core.disruption.simulation import Replacement, Simulation, Wave
@@ -35,8 +36,9 @@ from core.scheduling.templates import EmptyPool
 class PlacementSimulator:
     """Questions over one snapshot."""
 
-    def __init__(self, fleet: Fleet, should_stop: Callable[[], bool]) -> None:
+    def __init__(self, fleet: Fleet, prices: PriceBook, should_stop: Callable[[], bool]) -> None:
         self._fleet = fleet
+        self._prices = prices
         self._should_stop = should_stop
         self._finisher = Finisher(placement_settings(fleet.settings))
         self._movers: dict[str, list[Pod]] = {}
@@ -72,15 +74,40 @@ class PlacementSimulator:
         pods = [*pending, *moved, *leaving]
         run = self.new_pass(candidates, pods, consolidating)
         run.run(pods)
-        return self.outcome(run, Since())
+        outcome = self.outcome(run, Since())
+        return self._own(outcome, {pod.key for pod in moved}) if self._fleet.settings.promises else outcome
+
+    def _own(self, outcome: Simulation, moved: set[str]) -> Simulation:
+        """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this."""
+        unplaced = outcome.unplaced
+        if any(pod not in moved for pod in unplaced):
+            homeless = {refused.pod.key for refused in self._baseline.refused.values()}
+            unplaced = {pod: why for pod, why in unplaced.items() if pod in moved or pod not in homeless}
+        made = tuple(r for r in outcome.replacements if not moved.isdisjoint(r.pods))
+        return replace(outcome, replacements=made, unplaced=unplaced)
+
+    @cached_property
+    def _baseline(self) -> Pass:
+        """The cluster as it is: where pods go that have no place now."""
+        run = self.new_pass((), self.base, consolidating=False)
+        run.run(self.base)
+        return run
+
+    @cached_property
+    def spoken_for(self) -> frozenset[str]:
+        """The nodes where pods will land that have no place now: pending ones, and those of leaving nodes."""
+        if not self.base:
+            return frozenset()
+        placed = self._placed(self._baseline, Since())
+        return frozenset(self.index.table.nodes[bit].node_name for bit, _ in placed)
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether all free room and one more node of the largest kind would be too little: then why try."""
-        return self._room.is_too_little(candidates, self.movers)
+        """Whether resources and list prices alone rule these nodes out: then why try."""
+        return self._room.is_hopeless(candidates, self.movers)
 
     @cached_property
     def _room(self) -> Room:
-        return Room(self.index)
+        return Room(self.index, self._promised, self._prices)
 
     def wave(self, candidates: Sequence[Candidate]) -> "Wave":
         """The cluster without all of these, one after the other."""
@@ -203,12 +230,9 @@ class PlacementWave:
         """Where this node's pods go, after all those that were taken before it."""
         since, run = Since.of(self._run), self._run
         self._closed = (1 << since.claims) - 1
-        before = set(run.refused)
+        run.refused.clear()  # each node answers for its own pods only
         run.run(self._simulator.movers(candidate))
-        outcome = self._simulator.outcome(run, since)
-        for uid in set(run.refused) - before:
-            del run.refused[uid]  # said once, and of this candidate only
-        return outcome
+        return self._simulator.outcome(run, since)
 
 
 def placement_settings(settings: DisruptionSettings) -> PlacementSettings:

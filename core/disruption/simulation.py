@@ -57,12 +57,17 @@ class Simulator(Protocol):
         """What simulating tells people."""
         ...
 
+    @property
+    def spoken_for(self) -> frozenset[str]:
+        """Nodes where pods are about to land that have no place now."""
+        ...
+
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
         """The cluster without these nodes."""
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether arithmetic alone shows that more than one new node would be needed."""
+        """Whether resources and list prices alone rule out that they go, or become one cheaper node."""
         ...
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:

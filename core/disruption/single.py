@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Found, both
-from core.disruption.consolidation import compute, why_not_consolidatable
+from core.disruption.consolidation import CANT_REPLACE, compute, why_not_consolidatable
 from core.disruption.emptiness import by_ratio
 from core.disruption.notices import Notice
-from core.disruption.rounds import Method, Purse, Round
+from core.disruption.rounds import Method, Purse, Round, out_of_budget
 from core.model.disruption_reasons import DisruptionReason, WhyNot
 
 
@@ -35,9 +35,13 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
             blocks.append((candidate, Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event="")))
             break
         if not purse.has(candidate.pool.name):
+            blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
             continue
         if not round_.scales.is_worth_simulating(candidate):
             blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
+            continue
+        if round_.settings.shortcuts and round_.simulator.is_hopeless((candidate,)):
+            blocks.append((candidate, CANT_REPLACE))
             continue
         computed = compute(round_, (candidate,))
         notices.extend(computed.notices)

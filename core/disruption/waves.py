@@ -6,13 +6,18 @@ them at once packs their pods onto shared nodes, and then no command could be ca
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Command, Found
 from core.disruption.consolidation import unplaced_text
-from core.disruption.rounds import Purse, Round
+from core.disruption.rounds import Purse, Round, out_of_budget
 from core.disruption.simulation import Simulation
 from core.model.disruption_reasons import DisruptionReason, WhyNot
+
+# What a command and each of its pods come to in a history, roughly: a pod is named in the target and in a replacement.
+COMMAND_BYTES: Final = 1200
+POD_BYTES: Final = 180
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
@@ -20,8 +25,9 @@ def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: Disrup
     if not round_.settings.waves:
         return _one_by_one(round_, ordered, reason)
     purse = Purse.of(round_.allowances(reason))
-    blocks: list[tuple[Candidate, Block]] = []
-    remaining = list(ordered)
+    hopeless = {pool for pool, left in purse.left.items() if left <= 0}
+    blocks = [out_of_budget(c, reason) for c in ordered if c.pool.name in hopeless]
+    remaining = [c for c in ordered if c.pool.name not in hopeless]
     while remaining and not round_.should_stop():
         wave, remaining = _next_wave(remaining, Purse(dict(purse.left)), round_.settings.wave_size)
         if not wave:
@@ -33,13 +39,10 @@ def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: Disrup
 
 
 def _next_wave(ordered: Sequence[Candidate], purse: Purse, most: int) -> tuple[list[Candidate], list[Candidate]]:
-    """The first that the allowances permit, and the rest; nodes of pools without an allowance are neither."""
+    """The first that the allowances permit, and the rest."""
     wave: list[Candidate] = []
     rest: list[Candidate] = []
-    hopeless = {pool for pool, left in purse.left.items() if left <= 0}
     for candidate in ordered:
-        if candidate.pool.name in hopeless:
-            continue
         if len(wave) < most and purse.spend(candidate.pool.name):
             wave.append(candidate)
         else:
@@ -53,7 +56,10 @@ def _take(
     """The commands of a wave, and why it ended early."""
     run = round_.simulator.wave(wave)
     commands: list[Command] = []
+    size = 0
     for candidate in wave:
+        if size > round_.settings.plan_bytes:
+            break
         simulation = run.take(candidate)
         if simulation.failed:
             return commands, simulation.failed
@@ -61,6 +67,7 @@ def _take(
             blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
         else:
             commands.append(_command(round_, candidate, simulation, reason))
+            size += COMMAND_BYTES + POD_BYTES * len(candidate.pods)
     return commands, ""
 
 
@@ -70,6 +77,7 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in ordered:
         if not purse.has(candidate.pool.name):
+            blocks.append(out_of_budget(candidate, reason))
             continue
         simulation = round_.simulator.simulate((candidate,), consolidating=False)
         if simulation.candidate_leaves:

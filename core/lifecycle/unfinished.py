@@ -15,6 +15,7 @@ from core.model.snapshot import Snapshot
 from core.model.steps import ClaimRef
 from core.model.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 
+NODE_START_SECONDS = 120.0  # what a node may take from its purchase to its first pod
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
 ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, at once is no leak but a lost API server
 ORPHANS_SHARE = 0.1
@@ -118,8 +119,25 @@ def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     return tuple(
         DeleteClaim(claim=reference(claim), reason="expired", message="expireAfter has passed")
         for claim in snapshot.claims.values()
-        if (moment := expires_at(claim)) is not None and moment <= snapshot.now and is_ours(snapshot, claim)
+        if (moment := expires_at(claim)) is not None
+        and moment <= snapshot.now
+        and is_ours(snapshot, claim)
+        and not _is_replaced_first(snapshot, claim, moment)
     )
+
+
+def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> bool:
+    """Left to the disruption that launches a replacement first, where the pool asks for that.
+
+    Not for ever: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
+    then; and where that is too short for a node to start, not at all.
+    """
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    asked = pool is not None and pool.replicas is None and pool.annotations.get(names.REPLACE_FIRST) == "true"
+    if not asked or not claim.is_true(names.INITIALIZED_CONDITION):
+        return False
+    grace = claim.termination_grace
+    return grace is None or (grace >= NODE_START_SECONDS and snapshot.now < expiry + grace)
 
 
 def expires_at(claim: NodeClaim) -> float | None:
@@ -155,20 +173,21 @@ def _is_ready(node: Node) -> bool:
     return condition is not None and condition.status == "True"
 
 
-def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
-    """G-6: instances with this cluster's tag, old enough, that no claim stands for.
+def unclaimed(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+    """Instances with this cluster's tag that no claim stands for, those among them that were bought just now.
 
     A claim stands for the instance that it names, or, while it names none, for the one that carries its UID.
     """
     named = {c.provider_id for c in snapshot.claims.values() if c.provider_id}
     nameless = {c.uid for c in snapshot.claims.values() if not c.provider_id}
     return tuple(
-        instance
-        for instance in sold
-        if instance.provider_id not in named
-        and instance.claim_uid not in nameless
-        and snapshot.now - instance.launched > ORPHAN_AGE
+        instance for instance in sold if instance.provider_id not in named and instance.claim_uid not in nameless
     )
+
+
+def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+    """G-6: those of the unclaimed that are old enough."""
+    return tuple(i for i in unclaimed(snapshot, sold) if snapshot.now - i.launched > ORPHAN_AGE)
 
 
 def too_many(found: int, sold: int) -> bool:
@@ -177,7 +196,7 @@ def too_many(found: int, sold: int) -> bool:
 
 
 def collect(found: Iterable[SoldInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
-    """Those that were orphans at the last look as well."""
+    """Those that were unclaimed at the last look as well, whatever their age was then: a minute lies between looks."""
     return tuple(
         TerminateOrphan(provider_id=o.provider_id, claim_uid=o.claim_uid) for o in found if o.provider_id in seen_before
     )

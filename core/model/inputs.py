@@ -46,6 +46,7 @@ class CaretakerInput:
 
     cluster: str
     generation: int = 0
+    max_history: int = 0  # tests make it small, so that many generations pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

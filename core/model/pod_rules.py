@@ -37,10 +37,7 @@ def is_stuck(pod: Pod, now: float) -> bool:
 
 
 def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:
-    for owner in pod.owners:  # plain loops here: these questions are asked a million times in one decision
-        if owner.kind == kind and owner.api_version == api_version:
-            return True
-    return False
+    return any(owner.kind == kind and owner.api_version == api_version for owner in pod.owners)
 
 
 def is_daemon(pod: Pod) -> bool:
@@ -60,6 +57,7 @@ def is_mirror(pod: Pod) -> bool:
 
 def is_reschedulable(pod: Pod) -> bool:
     """D-39: it, or its successor, will need another place when its node goes."""
+    # Written out as one loop: this is asked of every pod in every decision.
     active = pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
     if not active and pod.deleting_since is None:
         return False

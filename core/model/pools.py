@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from core.model import names
 from core.model.nodes import Condition, NodeClassRef
 from core.model.pods import Expression
 from core.model.resources import Resources
@@ -67,6 +68,11 @@ class NodePool:
     conditions: tuple[Condition, ...] = ()
     usage: Resources | None = None  # status.resources
     hash: str = ""
+
+    @property
+    def replaces_first(self) -> bool:
+        """Whether its nodes are replaced before they expire, instead of deleted when they do. Static pools refill."""
+        return self.replicas is None and self.annotations.get(names.REPLACE_FIRST) == "true"
 
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""

@@ -101,9 +101,9 @@ class Worker:
 class Life:
     """One claim."""
 
-    def __init__(self, adapter: EmbeddedAdapter, name: str, fate: Fate) -> None:
+    def __init__(self, adapter: EmbeddedAdapter, name: str, fate: Fate, worker: Worker | None = None) -> None:
         self.adapter, self.name, self.fate = adapter, name, fate
-        self.worker = Worker(adapter, fate)
+        self.worker = worker or Worker(adapter, fate)
         self.ref = ClaimRef(name=name, uid="")
         self.strays: list[asyncio.Task[Any]] = []
 

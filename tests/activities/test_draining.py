@@ -14,7 +14,7 @@ from core.model.nodes import Condition
 from core.model.pods import Pod
 from core.model.steps import ClaimRef, Departure
 from core.model.workloads import VolumeAttachment
-from ports.failures import Unreachable
+from ports.failures import NotReadable, Unreachable
 from ports.objects import Eviction
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
@@ -54,8 +54,7 @@ class Stage:
         return [(line[1], int(line[2])) for line in lines]
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World(clock=START)
     world.put(
         a_joined_claim(deleting_since=START, conditions=(*a_joined_claim().conditions, DRAINING)),
@@ -71,6 +70,11 @@ def stage() -> Stage:
         Draining(lookups, evicting, cloud, world.now, world.pause),
         Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_an_empty_node_is_drained_after_five_seconds(stage: Stage) -> None:
@@ -248,6 +252,26 @@ async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
     assert (await stage.run()).message == "the node is gone"
 
 
+@pytest.mark.parametrize(("deadline", "ended"), [(None, 2000.0), (1300.0, 1360.0)])
+async def test_a_pod_that_cannot_be_read_holds_its_node_until_the_deadline(
+    stage: Stage, deadline: float | None, ended: float
+) -> None:
+    """It may be one that must not go; told on the node, and no wait for ever where there is a deadline."""
+    readable = stage.drain.lookups.pods_on
+
+    def unreadable(node: str) -> tuple[Pod, ...]:
+        if stage.world.clock < 2000.0:
+            raise NotReadable("Pod/apps/odd", "spec.tolerations: not a list")
+        return readable(node)
+
+    stage.drain.lookups.pods_on = unreadable  # type: ignore[method-assign]
+
+    await stage.run(deadline=deadline)
+
+    assert ended <= stage.world.clock <= ended + 2
+    assert any("spec.tolerations" in n.message for n in stage.world.notices if n.reason == "FailedDraining")
+
+
 async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: Stage) -> None:
     """The API server may have counted it against the PDB already."""
     began, go, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -264,7 +288,8 @@ async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: St
     await began.wait()
 
     drain.cancel()
-    await asyncio.sleep(0)
+    for _ in range(20):  # time enough for the cancellation to reach the end of the step
+        await asyncio.sleep(0)
     assert not drain.done()
     go.set()
     with pytest.raises(asyncio.CancelledError):
@@ -288,6 +313,23 @@ async def test_pools_take_turns(stage: Stage) -> None:
 
     assert order.index("small") <= 1
     assert clock.clock - 1000.0 == pytest.approx(5.0)  # six turns, the first from the burst
+
+
+async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_wants(stage: Stage) -> None:
+    clock = World()
+    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    order: list[str] = []
+
+    async def ask(group: str, again: bool) -> None:
+        await turns.take(group, again=again)
+        order.append(group)
+
+    await asyncio.gather(*[ask("stuck", True) for _ in range(20)], *[ask("free", False) for _ in range(20)])
+
+    # Served in the moment before the others came: the first call finds nobody else.
+    assert order.index("free") <= 1
+    assert order[:20].count("stuck") <= 3
+    assert len(order) == 40
 
 
 async def test_a_caller_that_gives_up_does_not_use_a_turn(stage: Stage) -> None:

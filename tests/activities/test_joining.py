@@ -52,10 +52,13 @@ class Stage:
         return [line for line in self.world.ledger if line.startswith(("patch", "delete"))]
 
 
+def stage_over(world: World) -> Stage:
+    return Stage(world, Joining(FakeLookups(world), FakeClaims(world), FakeNodes(world), world.now, world.pause))
+
+
 @pytest.fixture
 def stage() -> Stage:
-    world = World(clock=1010.0)
-    return Stage(world, Joining(FakeLookups(world), FakeClaims(world), FakeNodes(world), world.now, world.pause))
+    return stage_over(World(clock=1010.0))
 
 
 async def test_a_node_that_appears_is_registered(stage: Stage) -> None:

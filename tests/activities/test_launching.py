@@ -33,12 +33,16 @@ class Stage:
         return sum(line.startswith("bought") for line in self.world.ledger)
 
 
-@pytest.fixture
-def stage() -> Stage:
+def new_stage() -> Stage:
     world = World()
     world.put(a_claim())
     cloud = FakeCloud(world)
     return Stage(world, cloud, Launching(FakeClaims(world), cloud, FakeNotices(world), world.now))
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
 
 
 async def test_a_launch_writes_down_what_was_bought(stage: Stage) -> None:

@@ -1,5 +1,6 @@
 """The time-skipping server, one for the session, with our search attributes."""
 
+import asyncio
 import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -11,10 +12,12 @@ import pytest
 import pytest_asyncio
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from cli.demo.temporal_server import start_temporal
 from core.model.workflow_ids import task_queue
 from worker.sandbox import runner
 from workflows.attributes import ALL
@@ -44,6 +47,19 @@ Serving = Callable[[list[type], list[Callable[..., Any]]], AbstractAsyncContextM
 @pytest.fixture
 def serving(skipping: WorkflowEnvironment) -> Serving:
     """Serve workflows and fake steps on the queues of a cluster of its own; gives the cluster's name."""
+    return serving_on(skipping.client)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def full_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """A client of a full server in real time: the skipping one wedges where a cancel meets a step's end."""
+    server = await start_temporal(tmp_path_factory.mktemp("temporal"))
+    yield await server.client()
+    await asyncio.to_thread(server.stop)
+
+
+def serving_on(client: Client) -> Serving:
+    """The same on any server."""
 
     @asynccontextmanager
     async def serve(workflows: list[type], steps: list[Callable[..., Any]]) -> AsyncIterator[str]:
@@ -51,7 +67,7 @@ def serving(skipping: WorkflowEnvironment) -> Serving:
         async with AsyncExitStack() as stack:
             for queue in ("control", "waits", "plan", "cloud"):
                 worker = Worker(
-                    skipping.client,
+                    client,
                     task_queue=task_queue(cluster, queue),
                     workflows=workflows if queue == "control" else [],
                     activities=steps,

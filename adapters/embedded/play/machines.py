@@ -10,11 +10,12 @@ from typing import Any
 import orjson
 
 from adapters.embedded import instances
-from adapters.embedded.catalogue import Offer, labels_of, machine_types
+from adapters.embedded.catalogue import Offer
 from adapters.embedded.instances import Machine
 from adapters.embedded.objects import Body
 from adapters.embedded.play.turn import Turn, is_deleting, is_true
 from adapters.embedded.rejected import Rejected
+from adapters.embedded.shelf import Shelf
 from core.model import names
 from core.model.pod_rules import format_moment
 from core.model.resources import format_resources
@@ -25,8 +26,6 @@ CLOUD_NODE_CONTROLLER = "cloud-node-controller"
 
 # On a Node: its kubelet does nothing more, and its conditions stay as somebody set them.
 SILENT = "embedded.dovetail.sh/kubelet-silent"
-
-PROVIDER_PREFIX = "embedded:///"
 
 _NOT_READY: dict[str, Any] = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _UNREACHABLE: list[dict[str, Any]] = [
@@ -44,7 +43,7 @@ def move_machines(turn: Turn) -> None:
             alive[now.provider_id] = now
     for node in turn.mirror.every("Node"):
         provider_id = node.get("spec", {}).get("providerID") or ""
-        if provider_id.startswith(PROVIDER_PREFIX):
+        if turn.shelf.is_sold_here(provider_id):
             _keep_node(turn, node, alive.get(provider_id))
 
 
@@ -53,7 +52,7 @@ def lives(turn: Turn, node: Body) -> bool:
     if SILENT in (node["metadata"].get("annotations") or {}):
         return False
     provider_id = node.get("spec", {}).get("providerID") or ""
-    if not provider_id.startswith(PROVIDER_PREFIX):
+    if not turn.shelf.is_sold_here(provider_id):
         return turn.settings.foreign_kubelets
     machine = instances.by_provider_id(turn.connection, provider_id)
     return machine is not None and machine.state == "running"
@@ -78,22 +77,22 @@ def _join(turn: Turn, machine: Machine) -> None:
     """A kubelet registers its Node under the instance's id."""
     instances.set_joined(turn.connection, machine, machine.id, turn.now)
     try:
-        turn.cluster(KUBELET).create(_node_of(machine, turn.now))
+        turn.cluster(KUBELET).create(_node_of(turn.shelf, machine, turn.now))
     except Rejected as rejected:
         if rejected.reason != "AlreadyExists":
             raise
 
 
-def _node_of(machine: Machine, now: float) -> Body:
+def _node_of(shelf: Shelf, machine: Machine, now: float) -> Body:
     user_data = orjson.loads(machine.user_data)
     sold = Offer(price=0.0, instance_type=machine.instance_type, zone=machine.zone, capacity_type=machine.capacity_type)
-    kind = machine_types()[machine.instance_type]
+    kind = shelf.machines[machine.instance_type]
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": machine.id,
-            "labels": {**user_data["labels"], **labels_of(sold), names.HOSTNAME: machine.id},
+            "labels": {**user_data["labels"], **shelf.labels_of(sold), names.HOSTNAME: machine.id},
         },
         "spec": {"providerID": machine.provider_id, "taints": [*user_data["taints"], _NOT_READY]},
         "status": {
@@ -107,8 +106,8 @@ def _node_of(machine: Machine, now: float) -> Body:
 
 def _keep_node(turn: Turn, node: Body, machine: Machine | None) -> None:
     if machine is not None and machine.state == "running":
-        if SILENT not in (node["metadata"].get("annotations") or {}) and not is_true(node, names.READY):
-            _become_ready(turn, node, machine)
+        if SILENT not in (node["metadata"].get("annotations") or {}):
+            _keep_ready(turn, node, machine)
         return
     if is_true(node, names.READY):
         _fall_silent(turn, node)
@@ -116,14 +115,18 @@ def _keep_node(turn: Turn, node: Body, machine: Machine | None) -> None:
         turn.cluster(CLOUD_NODE_CONTROLLER).delete("Node", node["metadata"]["name"], node["metadata"]["uid"])
 
 
-def _become_ready(turn: Turn, node: Body, machine: Machine) -> None:
-    if machine.joined is None or not turn.reached(machine.joined + turn.settings.delay("node_ready")):
-        return
+def _keep_ready(turn: Turn, node: Body, machine: Machine) -> None:
+    """The kubelet says Ready after a while; the node controller then takes its taint off."""
     name = node["metadata"]["name"]
-    ready = {"status": {"conditions": [_ready("True", "KubeletReady", turn.now)]}}
-    turn.cluster(KUBELET).patch("Node", name, ready, "status")
-    left = [t for t in node["spec"].get("taints") or [] if t["key"] != _NOT_READY["key"]]
-    turn.cluster(NODE_CONTROLLER).patch("Node", name, {"spec": {"taints": left or None}})
+    if not is_true(node, names.READY):
+        if machine.joined is None or not turn.reached(machine.joined + turn.settings.delay("node_ready")):
+            return
+        ready = {"status": {"conditions": [_ready("True", "KubeletReady", turn.now)]}}
+        turn.cluster(KUBELET).patch("Node", name, ready, "status")
+    taints = node["spec"].get("taints") or []
+    left = [t for t in taints if t["key"] != _NOT_READY["key"]]
+    if left != taints:
+        turn.cluster(NODE_CONTROLLER).patch("Node", name, {"spec": {"taints": left or None}})
 
 
 def _fall_silent(turn: Turn, node: Body) -> None:

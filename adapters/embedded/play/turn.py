@@ -14,6 +14,7 @@ from adapters.embedded.cluster import Cluster
 from adapters.embedded.feed import news_since
 from adapters.embedded.objects import Body
 from adapters.embedded.settings import WorldSettings, read_settings
+from adapters.embedded.shelf import Shelf, read_shelf
 
 
 class Mirror:
@@ -59,6 +60,7 @@ class Turn:
         self.now = now
         self.mirror = mirror
         self.settings: WorldSettings = read_settings(connection)
+        self.shelf: Shelf = read_shelf(connection)
         self.due: float | None = None
 
     def cluster(self, actor: str) -> Cluster:

@@ -80,10 +80,10 @@ def reference_to(owner: Body) -> dict[str, Any]:
 
 def _keep_deployment(turn: Turn, deployment: Body) -> None:
     spec, cluster = deployment["spec"], turn.cluster(DEPLOYMENTS)
-    digest = hashlib.sha256(orjson.dumps(spec["template"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:10]
     mine = [r for r in turn.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
-    current = [r for r in mine if (r["metadata"].get("labels") or {}).get(_HASH) == digest]
+    current = [r for r in mine if _unhashed(r["spec"]["template"]) == _unhashed(spec["template"])]
     if not current:
+        digest = hashlib.sha256(orjson.dumps(spec["template"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:10]
         cluster.create(_replica_set_of(deployment, digest))
     for replica_set in mine:
         wanted = spec.get("replicas", 1) if replica_set in current else 0
@@ -91,6 +91,14 @@ def _keep_deployment(turn: Turn, deployment: Body) -> None:
             cluster.patch("ReplicaSet", objects.key_of(replica_set), {"spec": {"replicas": wanted}})
     status = _sum_of(mine, deployment["metadata"].get("generation", 1))
     cluster_status(turn, DEPLOYMENTS, deployment, status)
+
+
+def _unhashed(template: Body) -> Body:
+    """A template without the label that its ReplicaSet added: how the real controller recognises its own, whatever
+    the algorithm of the hash was."""
+    metadata = template.get("metadata") or {}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != _HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
 
 
 def cluster_status(turn: Turn, actor: str, body: Body, status: Body) -> None:

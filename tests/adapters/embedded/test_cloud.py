@@ -3,8 +3,9 @@
 import pytest
 
 from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.catalogue import machine_types, offers
+from adapters.embedded.catalogue import machine_types
 from adapters.embedded.instances import Order
+from adapters.embedded.shelf import simulators_shelf
 from core.model import names
 from core.model.nodes import NodeClaim
 from core.model.pods import Expression
@@ -46,7 +47,7 @@ def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
         2 * 2**40,
         1024,
     )
-    assert len(offers()) == 144 * 8
+    assert len(simulators_shelf().offers) == 144 * 8
 
 
 async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: EmbeddedAdapter) -> None:

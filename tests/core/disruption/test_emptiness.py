@@ -142,3 +142,22 @@ def test_a_budget_that_closed_ends_it() -> None:
     later = replace(world, pools={"a": a_pool(budgets=(Budget(nodes="0"),))})
     verdict = revalidate(planned(world), later, SETTINGS)
     assert isinstance(verdict, Invalid) and verdict.reason == Invalidity.BUDGET
+
+
+def test_a_node_where_pods_of_a_leaving_node_will_land_is_not_emptied() -> None:
+    """Upstream protects it for the 20 s of a nomination; a drain may take longer."""
+    leaving = a_pair("old", claim={"deleting_since": NOW - 60})
+    world = a_world([leaving, a_pair("n1"), a_pair("n2")], [a_pod("old", "5")])
+    assert taken(world) == ["n2"]
+    assert taken(replace(world, pods={})) == ["n1", "n2"]
+
+
+def test_a_node_where_a_pending_pod_will_land_is_not_emptied() -> None:
+    assert taken(a_world([a_pair("n1"), a_pair("n2")], [a_pod()])) == ["n2"]
+
+
+def test_a_pod_that_comes_to_need_the_node_during_the_wait_keeps_it() -> None:
+    world = a_world([a_pair("n1")])
+    pod = a_pod()
+    verdict = revalidate(planned(world), replace(world, now=NOW + 15, pods={pod.uid: pod}), SETTINGS)
+    assert isinstance(verdict, Invalid) and verdict.reason == Invalidity.CHURN

@@ -1,5 +1,6 @@
 """What wants an owner or an end, and what is left over on one side (T-4, T-10, L-60, G-1 to G-6)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +16,13 @@ from core.lifecycle.unfinished import (
     owners,
     releases,
     too_many,
+    unclaimed,
     vanished,
 )
 from core.model import names
 from core.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from core.model.orders import StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from core.model.pools import ClaimTemplate, NodePool
 from core.model.snapshot import Snapshot
 from core.model.steps import ClaimRef
 from core.termination.leaving import LEAVING_TAINT
@@ -131,6 +134,27 @@ def test_a_claim_that_never_expires_or_is_leaving_is_kept() -> None:
     assert expired(a_snapshot(a_claim(expire_after=None), leaving)) == ()
 
 
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        ({}, True),
+        ({"termination_grace": 600.0}, True),
+        ({"termination_grace": 60.0}, False),  # too short for a node to start
+        ({"termination_grace": 300.0, "created": 500.0}, False),  # expired 500 s ago: its pods would be gone by now
+        ({"conditions": ()}, False),  # no node that a replacement could stand in for
+    ],
+)
+def test_a_pool_may_ask_for_a_replacement_before_expiry(fields: dict[str, Any], left: bool) -> None:
+    """Ours: dovetail.sh/replace-first; the disruption launches the replacement, and there is an end to waiting."""
+    claim = a_joined_claim(**{"created": 900.0, "expire_after": 1000.0, **fields})
+    template = ClaimTemplate(node_class=claim.node_class)
+    pool = NodePool(name="pool", template=template, annotations={names.REPLACE_FIRST: "true"})
+    world = replace(a_snapshot(claim), pools={"pool": pool})
+
+    assert (expired(world) == ()) is left
+    assert len(expired(replace(world, pools={}))) == 1
+
+
 def test_a_mark_is_named_with_its_owner() -> None:
     claim = a_joined_claim(annotations={names.OWNER: "c/disrupt/1"})
 
@@ -188,6 +212,20 @@ def test_an_instance_without_a_claim_is_terminated_when_it_is_seen_again() -> No
     assert collect(found, frozenset()) == ()
     assert collect(found, frozenset({SOLD.provider_id})) == (
         TerminateOrphan(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1"),
+    )
+
+
+def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> None:
+    """A purchase that a predecessor did not write down is gone within two minutes: looks are a minute apart, so the
+    first one counts although the instance is too young then."""
+    young = SoldInstance(provider_id="i", launched=NOW - 1.0)
+
+    first = unclaimed(a_snapshot(), [young])
+    later = replace(a_snapshot(), now=NOW + 60.0)
+
+    assert orphans(a_snapshot(), [young]) == ()
+    assert collect(orphans(later, [young]), frozenset(i.provider_id for i in first)) == (
+        TerminateOrphan(provider_id="i", claim_uid=""),
     )
 
 

@@ -1,0 +1,185 @@
+"""The whole of this adapter, wired: what the composition root opens, uses and closes.
+
+Asked by worker/wiring.py and by tests. Opening makes no call; the first one says what is missing: no region or no
+credentials. `start()` begins what goes on in the background: prices and instance types, twice a day.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.aws.buying import Buying
+from adapters.aws.calls import Calls, Observer, unobserved
+from adapters.aws.catalogues import AwsCatalogues
+from adapters.aws.cloud import AwsCloud, Parts
+from adapters.aws.cluster import Cluster
+from adapters.aws.drift import Drift
+from adapters.aws.groups import SecurityGroups
+from adapters.aws.images import Images
+from adapters.aws.interruptions.queue import AwsInterruptions
+from adapters.aws.inventory import Inventory
+from adapters.aws.keeping.cleaning import Cleaning
+from adapters.aws.keeping.keeper import ClusterNow, KeeperParts, NodeClassKeeper
+from adapters.aws.keeping.objects import ClassObjects
+from adapters.aws.keeping.profiles import Profiles
+from adapters.aws.keeping.resolving import Resolvers, Resolving
+from adapters.aws.keeping.tagging import Tagging
+from adapters.aws.keeping.validation import Validation
+from adapters.aws.memory import SeenMemory
+from adapters.aws.node_class import NodeClasses, RawClasses
+from adapters.aws.placement import PlacementGroups
+from adapters.aws.preparing import Preparing
+from adapters.aws.prices import PriceKeeper, Prices
+from adapters.aws.reservations import Reservations
+from adapters.aws.settings import AwsSettings, ClusterFacts
+from adapters.aws.shelves import Shelves, Sources
+from adapters.aws.shortages import Shortages, ShortageStore
+from adapters.aws.stock import Stock
+from adapters.aws.subnets import Subnets
+from adapters.aws.templates import Templates
+from ports.failures import Misconfigured
+from ports.objects import NodeClaims, Notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the adapter is given beside its settings."""
+
+    node_classes: RawClasses
+    cluster: ClusterFacts = field(default_factory=ClusterFacts)
+    store: ShortageStore | None = None  # where shortages outlive a process
+    observe: Observer = unobserved
+    agent: str = "dovetail"
+    clock: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptCluster:
+    """Where the keeper reads and writes: the cluster beside the cloud."""
+
+    objects: ClassObjects
+    claims: NodeClaims | None
+    notices: Notices
+    now: ClusterNow = field(default_factory=ClusterNow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsAdapter:
+    """Every port that AWS answers, and what they are made of."""
+
+    settings: AwsSettings
+    cloud: AwsCloud
+    catalogues: AwsCatalogues
+    calls: Calls
+    classes: NodeClasses
+    shelves: Shelves
+    cluster: Cluster
+    inventory: Inventory
+    templates: Templates
+    running: list[asyncio.Task[None]]
+    clock: Callable[[], float]
+
+    @classmethod
+    def open(cls, settings: AwsSettings, given: Surroundings) -> "AwsAdapter":
+        """Wire everything; no call is made."""
+        calls = Calls(settings, given.observe, given.agent)
+        region = calls.region
+        if not region:
+            raise Misconfigured("AWS_REGION", "not set, and no profile or instance metadata names a region")
+        clock = given.clock
+        classes = NodeClasses(given.node_classes)
+        shelves = Shelves(
+            Sources(
+                settings=settings,
+                stock=Stock(calls),
+                prices=Prices(region, clock),
+                shortages=Shortages(given.store, clock),
+                subnets=Subnets(calls, settings.subnet_refresh, clock),
+                reservations=Reservations(calls, clock),
+                groups=PlacementGroups(calls, clock),
+                memory=SeenMemory(clock),
+            )
+        )
+        cluster = Cluster(calls, settings, given.cluster)
+        inventory, templates = Inventory(calls, settings, clock), Templates(calls, clock)
+        parts = Parts(
+            calls=calls,
+            classes=classes,
+            shelves=shelves,
+            inventory=inventory,
+            preparing=Preparing(classes, shelves, cluster, region),
+            buying=Buying(calls, shelves, cluster, templates, clock),
+        )
+        return cls(
+            settings=settings,
+            cloud=AwsCloud(parts),
+            catalogues=AwsCatalogues(classes, shelves, Drift(classes, shelves, inventory, cluster)),
+            calls=calls,
+            classes=classes,
+            shelves=shelves,
+            cluster=cluster,
+            inventory=inventory,
+            templates=templates,
+            running=[],
+            clock=clock,
+        )
+
+    @property
+    def interruptions(self) -> AwsInterruptions | None:
+        """The cloud's warnings; None where no queue is named. Ask once and keep it."""
+        if not self.settings.interruption_queue:
+            return None
+        known = (self.shelves.sources.shortages, self.shelves.sources.reservations)
+        return AwsInterruptions(self.calls, self.settings.interruption_queue, known, self.clock)
+
+    def keeper(self, cluster: KeptCluster) -> NodeClassKeeper:
+        """What keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""
+        clock, calls, settings, sources = self.clock, self.calls, self.settings, self.shelves.sources
+        profiles = Profiles(calls, settings, clock)
+        resolvers = Resolvers(
+            cluster=self.cluster,
+            images=Images(calls, settings.image_refresh, clock),
+            subnets=sources.subnets,
+            groups=SecurityGroups(calls, clock),
+            profiles=profiles,
+            reservations=sources.reservations,
+            placement=sources.groups,
+        )
+        parts = KeeperParts(
+            classes=self.classes,
+            objects=cluster.objects,
+            claims=cluster.claims,
+            notices=cluster.notices,
+            resolving=Resolving(resolvers, reserved_capacity=settings.reserved_capacity),
+            validation=Validation(calls, settings, self.shelves, (self.templates, self.cluster), clock),
+            cleaning=Cleaning(calls, settings, (profiles, self.templates), clock),
+            tagging=Tagging(calls, self.inventory, (settings.cluster, cluster.claims), clock),
+            cluster=self.cluster,
+        )
+        return NodeClassKeeper(parts, cluster.now, clock)
+
+    @property
+    def prices_since(self) -> str:
+        """The date of the static price table while it is in use; empty otherwise. For `doctor`."""
+        return self.shelves.sources.prices.static_since
+
+    def start(self) -> None:
+        """Begin to refresh prices and types."""
+        sources = self.shelves.sources
+        keeper = PriceKeeper(self.calls, sources.prices, self.settings)
+        for name, work in (("prices", keeper.run()), ("instance types", sources.stock.run())):
+            self.running.append(_task(work, name))
+
+    async def close(self) -> None:
+        """Stop refreshing; let the calls under way end."""
+        for task in self.running:
+            task.cancel()
+        await asyncio.gather(*self.running, return_exceptions=True)
+        self.running.clear()
+        await self.calls.close()
+
+
+def _task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    return asyncio.create_task(work, name=f"aws {name}")

@@ -1,0 +1,194 @@
+"""How much of each resource has an instance, and how much of it do the system and the kubelet keep (W-54 to W-62)?
+
+Asked by the catalogue for every type of a class. The formulas are upstream's, rounding included: a pod that fits there
+fits here. The trap avoided: kube-reserved counts the pods that the network interfaces allow, not maxPods, except in the
+families where it does.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from adapters.aws import names
+from adapters.aws.families import FAMILIES, Family
+from adapters.aws.node_class import NodeClass
+from adapters.aws.settings import AwsSettings
+from adapters.aws.type_facts import TypeFacts
+from core.model.resources import NANO, QuantityError, Resources, parse_amount, parse_quantity
+
+Json = dict[str, Any]
+
+_MIB: Final = 2**20
+_GIB: Final = 2**30
+_ARM_KEEPS_MIB: Final = 64  # CMA memory that Graviton kernels keep (W-54)
+_PODS_WITHOUT_DENSITY: Final = 110
+_EVICTION_MEMORY: Final = 100 * _MIB
+_PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
+# W-60: shares of cores 1, 2, 3 to 4 and the rest, in hundred-thousandths of a core for exact arithmetic.
+_CPU_TIERS: Final = ((1, 6000), (1, 1000), (2, 500), (10**9, 250))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What a class makes of a type."""
+
+    capacity: Resources
+    overhead: Resources
+
+    @property
+    def pods(self) -> int:
+        """The kubelet's maxPods."""
+        return self.capacity["pods"]
+
+
+def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, seen_memory: int = 0) -> Sizes:
+    """Capacity and overhead. `seen_memory` is what nodes of this type and image have shown (W-55), if any."""
+    family = FAMILIES[node_class.family]
+    computed = memory_bytes(facts, settings.memory_overhead)
+    storage = storage_bytes(facts, node_class, family)
+    pods = max_pods(facts, node_class, settings)
+    amounts = {
+        "cpu": facts.cpus * NANO,
+        "memory": seen_memory or computed,
+        "ephemeral-storage": storage,
+        "pods": pods,
+        **_devices(facts, node_class, family),
+    }
+    capacity = {name: amount for name, amount in amounts.items() if amount or name == "pods"}
+    kept = _overhead(facts, node_class, (computed, storage, pods))
+    # What is kept of something that a node does not count (process ids) takes nothing from anyone.
+    return Sizes(capacity=capacity, overhead={name: amount for name, amount in kept.items() if name in capacity})
+
+
+def memory_bytes(facts: TypeFacts, overhead: float) -> int:
+    """W-54."""
+    mib = facts.memory_mib - (_ARM_KEEPS_MIB if facts.architectures[:1] == ("arm64",) else 0)
+    kept = mib * _MIB * overhead
+    return mib * _MIB - _ceil_div(int(kept) + (kept > int(kept)), _MIB) * _MIB
+
+
+def max_pods(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> int:
+    """W-56."""
+    kubelet, family = node_class.kubelet, FAMILIES[node_class.family]
+    if isinstance(kubelet.get("maxPods"), int):
+        pods = int(kubelet["maxPods"])
+    elif family.eni_density:
+        pods = eni_pods(facts, settings.reserved_enis + _efa_only(node_class, card=0))
+    else:
+        pods = _PODS_WITHOUT_DENSITY
+    per_core = kubelet.get("podsPerCore")
+    if isinstance(per_core, int) and per_core > 0 and family.pods_per_core:
+        pods = min(pods, per_core * facts.cpus)
+    return pods
+
+
+def eni_pods(facts: TypeFacts, taken: int) -> int:
+    """W-57: one address of each interface is the interface's own; two pods use the host's network."""
+    interfaces = max(0, facts.interfaces - taken)
+    return interfaces * (facts.addresses - 1) + 2 if interfaces else 0
+
+
+def _efa_only(node_class: NodeClass, card: int | None = None) -> int:
+    return sum(
+        1
+        for each in node_class.spec.network_interfaces or ()
+        if each.interface_type == "efa-only" and card in (None, each.network_card_index)
+    )
+
+
+def storage_bytes(facts: TypeFacts, node_class: NodeClass, family: Family) -> int:
+    """W-58."""
+    spec = node_class.spec
+    if spec.instance_store_policy == "RAID0" and facts.store_gb:
+        return facts.store_gb * 10**9
+    mappings = spec.block_device_mappings or ()
+    root = next((m for m in mappings if m.root_volume and m.ebs and m.ebs.volume_size), None)
+    if root is None and node_class.family == "Custom":
+        root = mappings[-1] if mappings and mappings[-1].ebs and mappings[-1].ebs.volume_size else None
+    elif root is None:
+        sized = (m for m in mappings if m.ebs and m.ebs.volume_size)
+        root = next((m for m in sized if m.device_name == family.ephemeral_device), None)
+    if root is not None and root.ebs is not None and root.ebs.volume_size:
+        return parse_quantity(root.ebs.volume_size)
+    return parse_quantity(family.default_storage)
+
+
+def _devices(facts: TypeFacts, node_class: NodeClass, family: Family) -> dict[str, int]:
+    """W-59."""
+    interfaces = node_class.spec.network_interfaces
+    by_maker = {"nvidia": 0, "amd": 0, "habana": 0}
+    for gpu in facts.gpus:
+        if gpu.manufacturer in by_maker:
+            by_maker[gpu.manufacturer] += gpu.count
+    return {
+        names.NVIDIA_GPU: by_maker["nvidia"],
+        names.AMD_GPU: by_maker["amd"],
+        names.GAUDI: by_maker["habana"],
+        names.NEURON: sum(device.count for device in facts.neuron),
+        names.NEURON_CORE: facts.neuron[0].count * facts.neuron[0].cores if facts.neuron else 0,
+        names.EFA: _efa_only(node_class) if interfaces else facts.efa_interfaces,
+        names.POD_ENI: facts.branch_interfaces,
+        names.PRIVATE_ADDRESS: max(0, facts.addresses - 1) if family.windows_build else 0,
+    }
+
+
+def _overhead(facts: TypeFacts, node_class: NodeClass, computed: tuple[int, int, int]) -> dict[str, int]:
+    memory, storage, pods = computed
+    family, kubelet = FAMILIES[node_class.family], node_class.kubelet
+    counted = eni_pods(facts, 0) if family.reserved_by_interfaces else pods
+    kube = {
+        "cpu": reserved_cpu(facts.cpus),
+        "memory": (11 * counted + 255) * _MIB,
+        "ephemeral-storage": _GIB,
+        **_quantities(kubelet.get("kubeReserved")),
+    }
+    evicted = {"memory": _EVICTION_MEMORY, "ephemeral-storage": _ceil_div(storage, 10)}
+    hard = kubelet.get("evictionHard") or {}
+    for signal, resource, total in (
+        ("memory.available", "memory", memory),
+        ("nodefs.available", "ephemeral-storage", storage),
+    ):
+        if signal in hard:
+            evicted[resource] = threshold(str(hard[signal]), total)
+    result: dict[str, int] = {}
+    for part in (kube, _quantities(kubelet.get("systemReserved")), evicted):
+        for name, amount in part.items():
+            result[name] = result.get(name, 0) + amount
+    return result
+
+
+def reserved_cpu(cpus: int) -> int:
+    """W-60, in nanocores; each tier is cut to whole millicores."""
+    left, millicores = cpus, 0
+    for cores, share in _CPU_TIERS:
+        taken = min(left, cores)
+        millicores += taken * share // 100
+        left -= taken
+    return millicores * (NANO // 1000)
+
+
+def threshold(text: str, total: int) -> int:
+    """W-61: a quantity, or a share of the whole; 100 % stands for none."""
+    share = _PERCENT.fullmatch(text)
+    if share is None:
+        return parse_quantity(text)
+    percent = float(share[1])
+    if percent == 100.0:
+        return 0
+    exact = total * percent / 100
+    return int(exact) + (exact > int(exact))
+
+
+def _quantities(raw: Json | None) -> dict[str, int]:
+    """What is a quantity; expressions are resolved elsewhere or, with their gate off, ignored (W-24)."""
+    found: dict[str, int] = {}
+    for name, text in (raw or {}).items():
+        try:
+            found[name] = parse_amount(name, str(text))
+        except QuantityError:
+            continue
+    return found
+
+
+def _ceil_div(value: int, by: int) -> int:
+    return -(-value // by)

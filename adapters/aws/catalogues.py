@@ -1,0 +1,48 @@
+"""The port Catalogues over AWS: what a pool could buy, and whether what was bought is still right.
+
+Asked by planners and upkeep.
+"""
+
+from adapters.aws import names
+from adapters.aws.drift import Drift
+from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
+from adapters.aws.shelves import NoTypes, Shelves
+from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.pools import Catalogue, NodePool
+from ports.cloud import NodeClassState
+
+
+class AwsCatalogues:
+    """What could be bought, pool by pool."""
+
+    def __init__(self, classes: NodeClasses, shelves: Shelves, drift: Drift) -> None:
+        self._classes, self._shelves, self._drift = classes, shelves, drift
+        self._made: dict[str, tuple[object, Catalogue]] = {}
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        reference = pool.template.node_class
+        found = self._classes.get(reference.name) if (reference.group, reference.kind) in names.SUPPORTED else None
+        if not isinstance(found, NodeClass):
+            problem = found.message if isinstance(found, UnreadableClass) else "is missing"
+            return Catalogue(error=f"{reference.kind} {reference.name} {problem}")
+        try:
+            items = await self._shelves.items(found)
+        except NoTypes as error:
+            return Catalogue(error=str(error))
+        before = self._made.get(found.uid)
+        if before is None or before[0] is not items:
+            # One catalogue per class and moment, so that what planners derive from it can be remembered by identity.
+            before = (items, Catalogue(types=tuple(item.type for item in items)))
+            self._made[found.uid] = before
+        return before[1]
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        if (reference.group, reference.kind) not in names.SUPPORTED:
+            return NodeClassState(found=False)
+        return self._classes.state(reference)
+
+    async def drift(self, claim: NodeClaim) -> str:
+        return await self._drift.of(claim)
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return names.SUPPORTED

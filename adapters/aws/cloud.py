@@ -1,0 +1,112 @@
+"""The port Cloud over EC2: prepare, launch, find, terminate, list.
+
+Asked by launches, terminations and the collection of orphans. The trap avoided: asking EC2's list for an instance that
+was bought a second ago; it may not know it yet, and only the launch token keeps us from buying another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from adapters.aws import names
+from adapters.aws.buying import Buying, Order
+from adapters.aws.calls import Calls
+from adapters.aws.failures import Denied, refusal
+from adapters.aws.instances import Facts, instance_id, instance_of
+from adapters.aws.inventory import Inventory
+from adapters.aws.node_class import NodeClass, NodeClasses
+from adapters.aws.preparing import Preparing
+from adapters.aws.purchases import UnreadablePurchase, thawed
+from adapters.aws.shelf import Form
+from adapters.aws.shelves import NoTypes, Shelves
+from core.model import names as core
+from core.model.nodes import NodeClaim
+from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from ports.failures import Refused, Unreachable
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the port is made of."""
+
+    calls: Calls
+    classes: NodeClasses
+    shelves: Shelves
+    inventory: Inventory
+    preparing: Preparing
+    buying: Buying
+
+
+class AwsCloud:
+    """Instances."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        return await self._parts.preparing.prepare(claim)
+
+    async def launch(
+        self, claim: NodeClaim, request: str, token: str
+    ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
+        try:
+            purchase = thawed(request)
+        except UnreadablePurchase as error:
+            return LaunchRefused(reason="LaunchRequestUnreadable", message=str(error))
+        node_class = self._parts.classes.get(purchase.node_class)
+        if not isinstance(node_class, NodeClass):
+            # An attempt that was cut off may have bought an instance; it carries the claim's UID and is collected.
+            return ClassNotReady(message=f"{names.KIND} {purchase.node_class} does not exist")
+        return await self._parts.buying.buy(Order(claim=claim, node_class=node_class, purchase=purchase, token=token))
+
+    async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
+        if not provider_id:
+            facts = await self._parts.inventory.of_claim(claim_uid)
+        else:
+            identity = instance_id(provider_id)
+            if not identity:
+                return None
+            facts = await self._parts.inventory.live(identity)
+        return None if facts is None else await self._told(facts)
+
+    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+        identity = instance_id(provider_id)
+        if not identity:
+            raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
+        facts = await self._parts.inventory.live(identity)
+        if facts is None:
+            return "gone"
+        if facts.zone in self._parts.shelves.shifted:
+            raise Unreachable("ec2:TerminateInstances", f"traffic is shifted away from zone {facts.zone}")
+        if facts.state != "shutting-down":
+            await self._terminate(identity)
+            if facts.reservation_id:
+                self._parts.shelves.sources.reservations.ended(facts.reservation_id)
+        return "terminating"
+
+    async def list_instances(self) -> tuple[Instance, ...]:
+        return tuple([await self._told(facts) for facts in await self._parts.inventory.every()])
+
+    async def _terminate(self, identity: str) -> None:
+        """W-106; only a description says that an instance is gone, so "not found" here is a failure like any other."""
+        answer = await self._parts.calls.attempt("ec2", "TerminateInstances", InstanceIds=[identity])
+        if isinstance(answer, Denied):
+            failure = refusal("ec2:TerminateInstances", answer)
+            if answer.code == "InvalidInstanceID.NotFound":
+                raise Unreachable("ec2:TerminateInstances", f"{answer.code}: {answer.message}")
+            raise failure
+
+    async def _told(self, facts: Facts) -> Instance:
+        node_class = self._parts.classes.get(facts.tags.get(names.NODE_CLASS, ""))
+        forms: Mapping[str, Form] = {}
+        annotations: dict[str, str] = {}
+        if isinstance(node_class, NodeClass):
+            try:
+                forms = await self._parts.shelves.forms(node_class)
+            except NoTypes:
+                forms = {}
+            if facts.tags.get(core.CLAIM_UID_TAG) and facts.profile:
+                annotations = {names.PROFILE_NAME: facts.profile}
+        return instance_of(facts, forms.get(facts.instance_type), annotations)

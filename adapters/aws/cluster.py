@@ -1,0 +1,57 @@
+"""What must new nodes know of their cluster, and who tells us (W-157, W-40a)?
+
+Asked by launch templates and image selection. What was given is used; what was not is asked of EKS once and kept for
+the life of the process.
+"""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from adapters.aws.calls import Calls
+from adapters.aws.settings import AwsSettings, ClusterFacts
+
+Json = dict[str, Any]
+
+
+class Cluster:
+    """The facts, completed when first needed."""
+
+    def __init__(self, calls: Calls, settings: AwsSettings, given: ClusterFacts) -> None:
+        self._calls, self._settings, self._facts = calls, settings, given
+        self._asking = asyncio.Lock()
+        self._asked = False
+
+    @property
+    def known(self) -> ClusterFacts:
+        """What is known without asking."""
+        return self._facts
+
+    async def version(self) -> str:
+        """Major.minor."""
+        if not self._facts.version:
+            await self._ask()
+        return self._facts.version
+
+    async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:
+        """Everything that user data needs."""
+        if not self._facts.endpoint or (with_cidr and not self._facts.service_cidr):
+            await self._ask()
+        return self._facts
+
+    async def _ask(self) -> None:
+        async with self._asking:
+            if self._asked:
+                return
+            answer = await self._calls.call("eks", "DescribeCluster", name=self._settings.cluster)
+            cluster: Json = answer["cluster"]
+            network = cluster.get("kubernetesNetworkConfig") or {}
+            facts = self._facts
+            self._facts = replace(
+                facts,
+                version=facts.version or str(cluster.get("version", "")),
+                endpoint=facts.endpoint or str(cluster.get("endpoint", "")),
+                ca_bundle=facts.ca_bundle or str((cluster.get("certificateAuthority") or {}).get("data", "")),
+                service_cidr=network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or "",
+            )
+            self._asked = True

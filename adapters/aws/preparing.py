@@ -1,0 +1,234 @@
+"""What would be bought for a claim (W-71, W-75 to W-83)?
+
+The first half of a launch: it buys nothing and changes nothing in AWS. Its result is frozen on the claim. The trap
+avoided: preparing from a status that was written for an older spec of the class.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from adapters.aws import names
+from adapters.aws.cluster import Cluster
+from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
+from adapters.aws.placement import PlacementGroup
+from adapters.aws.purchases import Group, Purchase, frozen
+from adapters.aws.selection import Choice, Preferences, choose
+from adapters.aws.shelf import Item
+from adapters.aws.shelves import NoTypes, Shelves
+from adapters.aws.tags import ForbiddenTag, class_tags
+from adapters.aws.user_data.bootstrap import BadUserData
+from adapters.aws.wishes import TemplateMaker, Terms
+from core.model import names as core
+from core.model.nodes import NodeClaim
+from core.model.requirements import conflicts
+from ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
+
+NO_IMAGE: Final = "no instance types satisfy requirements of amis"
+
+Place = tuple[str, str]  # subnet, zone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Types that can share a template."""
+
+    image: str
+    max_pods: int
+    efa: int
+    reservation_id: str
+    market: str
+
+
+class Preparing:
+    """Works launches out."""
+
+    def __init__(self, classes: NodeClasses, shelves: Shelves, cluster: Cluster, region: str) -> None:
+        self._classes, self._shelves, self._cluster, self._region = classes, shelves, cluster, region
+
+    async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        """The purchase as text, or why there is none."""
+        node_class = usable_class(self._classes, claim)
+        if not isinstance(node_class, NodeClass):
+            return node_class
+        try:
+            shelf = await self._shelves.items(node_class)
+        except NoTypes as error:
+            return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
+        strict = not self._shelves.sources.settings.best_effort_min_values
+        choice = choose(claim, shelf, Preferences(strict_min_values=strict))
+        if isinstance(choice, str):
+            return NoCapacity(message=f"insufficient capacity, {choice}")
+        places = self._places(node_class, choice)
+        parts = grouped(node_class, claim, (choice, places))
+        if parts is None:
+            return LaunchRefused(reason="LaunchFailed", message=NO_IMAGE)
+        if not parts:
+            return NoCapacity(
+                message="insufficient capacity, no subnet with free addresses in any zone that is for sale"
+            )
+        return await self._purchase(claim, node_class, (choice, places, parts))
+
+    def _places(self, node_class: NodeClass, choice: Choice) -> dict[str, Place]:
+        """W-71: the roomiest subnet of each zone; a full one is not offered."""
+        subnets, shortages = self._shelves.sources.subnets, self._shelves.sources.shortages
+        best: dict[str, tuple[int, str]] = {}
+        for subnet in node_class.status.subnets or ():
+            room = subnets.room(subnet.id)
+            if subnets.is_full(subnet.id) or shortages.subnet_is_short(choice.capacity_type, subnet.id):
+                continue
+            rank = (-(room or 0), subnet.id)
+            if subnet.zone not in best or rank < best[subnet.zone]:
+                best[subnet.zone] = rank
+        return {zone: (subnet, zone) for zone, (_, subnet) in best.items()}
+
+    async def _purchase(
+        self,
+        claim: NodeClaim,
+        node_class: NodeClass,
+        chosen: tuple[Choice, Mapping[str, Place], Mapping[_Part, list[tuple[Item, str, float]]]],
+    ) -> Prepared | ClassNotReady | LaunchRefused:
+        choice, places, parts = chosen
+        settings = self._shelves.sources.settings
+        facts = await self._cluster.for_launch(with_cidr=node_class.family == "AL2023")
+        if node_class.family == "AL2023" and not facts.service_cidr:
+            return ClassNotReady(message="the cluster's service range is not known")
+        try:
+            tags = class_tags(node_class, settings.cluster, claim.labels.get(core.NODE_POOL, ""))
+        except ForbiddenTag as error:
+            return ClassNotReady(message=str(error))
+        maker = TemplateMaker(
+            settings=settings, region=self._region, facts=facts, node_class=node_class, claim=claim, tags=tags
+        )
+        group = await self._shelves.sources.groups.of_class(node_class)
+        partition = partition_for(claim, group)
+        order = sorted(places.values())
+        try:
+            groups = tuple(
+                _group(maker, (part, offers), (choice, group, partition, order))
+                for part, offers in sorted(parts.items(), key=lambda entry: repr(entry[0]))
+            )
+        except BadUserData as error:
+            return LaunchRefused(
+                reason="LaunchFailed", message=f"creating instance, getting launch template configs, {error}"
+            )
+        purchase = Purchase(
+            node_class=node_class.name,
+            class_hash=node_class.hash(facts.ca_bundle),
+            capacity_type=choice.capacity_type,
+            tenancy=choice.tenancy,
+            profile=node_class.status.instance_profile or "",
+            context="" if _relaxed(claim) else node_class.spec.context or "",
+            partition=partition,
+            overlaid=any(o.offering.price_overlay for i in choice.items for o in i.offers),
+            tags=tags,
+            places=tuple(order),
+            groups=groups,
+        )
+        return Prepared(request=frozen(purchase))
+
+
+def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | ClassNotReady | LaunchRefused:
+    """W-75."""
+    reference = claim.node_class
+    found = classes.get(reference.name) if (reference.group, reference.kind) in names.SUPPORTED else None
+    if found is None:
+        return ClassNotReady(message=f"{reference.kind} {reference.name} does not exist")
+    if isinstance(found, UnreadableClass):
+        return ClassNotReady(message=found.message)
+    if found.deleting:
+        return ClassNotReady(message=f"{reference.kind} {reference.name} is being deleted")
+    state = found.state
+    if found.stale or state.ready == "False":
+        return ClassNotReady(message=f"{reference.kind} {reference.name}: {state.message or state.reason}")
+    if state.ready == "Unknown":
+        return LaunchRefused(reason="NodeClassReadinessUnknown", message=state.message or "its readiness is not known")
+    return found
+
+
+def grouped(
+    node_class: NodeClass, claim: NodeClaim, chosen: tuple[Choice, Mapping[str, Place]]
+) -> dict[_Part, list[tuple[Item, str, float]]] | None:
+    """W-83: (type, zone, price) by what a template must be one of; None where no image suits any type."""
+    choice, places = chosen
+    parts: dict[_Part, list[tuple[Item, str, float]]] = {}
+    any_image = False
+    for item in choice.items:
+        image = image_for(node_class, item)
+        if not image:
+            continue
+        any_image = True
+        efa = item.form.facts.efa_interfaces if claim.requests.get(names.EFA) else 0
+        for offer in item.offers:
+            if offer.zone not in places:
+                continue
+            reservation = offer.reservation
+            part = _Part(
+                image=image,
+                max_pods=item.form.sizes.pods,
+                efa=efa,
+                reservation_id=reservation.id if reservation else "",
+                market=_market(reservation.kind, interruptible=reservation.interruptible) if reservation else "",
+            )
+            parts.setdefault(part, []).append((item, offer.zone, offer.price))
+    return parts if any_image else None
+
+
+def _market(kind: str, *, interruptible: bool) -> str:
+    if kind == "capacity-block":
+        return "capacity-block"
+    return "interruptible-capacity-reservation" if interruptible else ""
+
+
+def image_for(node_class: NodeClass, item: Item) -> str:
+    """The first image of status that suits the type; empty where none does."""
+    return next(
+        (image.id for image in node_class.images if not conflicts(item.form.requirements, image.requirements)), ""
+    )
+
+
+def _group(
+    maker: TemplateMaker,
+    part: tuple[_Part, Iterable[tuple[Item, str, float]]],
+    context: tuple[Choice, PlacementGroup | None, str, list[Place]],
+) -> Group:
+    terms, offers = part
+    choice, group, partition, order = context
+    template = maker.template(
+        Terms(
+            capacity_type=choice.capacity_type,
+            tenancy=choice.tenancy,
+            image=terms.image,
+            max_pods=terms.max_pods,
+            efa=terms.efa,
+            reservation_id=terms.reservation_id,
+            market=terms.market,
+            group_id=group.id if group else "",
+            partition=partition,
+        )
+    )
+    numbers = {zone: number for number, (_, zone) in enumerate(order)}
+    rows = {(item.form.facts.name, numbers[zone]): price for item, zone, price in offers}
+    return Group(
+        template=template.name,
+        image=terms.image,
+        max_pods=terms.max_pods,
+        efa=terms.efa,
+        reservation_id=terms.reservation_id,
+        market=terms.market,
+        offers=tuple((name, number, price) for (name, number), price in sorted(rows.items())),
+    )
+
+
+def partition_for(claim: NodeClaim, group: PlacementGroup | None) -> str:
+    """The partition that the claim insists on, the lowest number where it leaves several; empty: EC2 chooses."""
+    if group is None or not group.partitions:
+        return ""
+    for expression in claim.requirements:
+        if expression.key == names.PARTITION and expression.operator == "In" and expression.values:
+            return min(expression.values, key=lambda text: (len(text), text))
+    return ""
+
+
+def _relaxed(claim: NodeClaim) -> bool:
+    return claim.annotations.get(core.MIN_VALUES_RELAXED) == "true"

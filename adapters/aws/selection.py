@@ -1,0 +1,173 @@
+"""Which types, in which zones and by which capacity type are offered to a launch (W-78 to W-82, W-150)?
+
+Asked by `prepare`. Pure: a claim and a catalogue in, a choice or the reason why there is none out. The order of the
+filters is upstream's. The trap avoided: a type that fits a claim in no zone that is for sale.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from adapters.aws import names
+from adapters.aws.shelf import Item, Offer
+from core.model import names as core
+from core.model.nodes import NodeClaim
+from core.model.requirements import RequirementSet, conflicts, from_expressions
+from core.model.resources import fits, subtract
+
+MOST_TYPES: Final = 60  # W-81: what CreateFleet takes well
+NOTHING: Final = "all requested instance types were unavailable during launch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a fleet is asked for: types in order of price, each with the offers of one capacity type."""
+
+    capacity_type: str
+    tenancy: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What of the settings bears on a choice."""
+
+    strict_min_values: bool = True
+
+
+def choose(claim: NodeClaim, shelf: Iterable[Item], preferences: Preferences) -> Choice | str:
+    """A choice, or why there is none."""
+    wanted = from_expressions(claim.requirements)
+    has_minimum = any(item.min_values is not None for item in wanted.values())
+    items = _compatible(claim, wanted, shelf)
+    for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
+        items = each(items)
+    if not has_minimum:
+        items = _affordable_spot(_plain(items))
+    if not items:
+        return NOTHING
+    items = sorted(items, key=lambda item: (min(o.price for o in item.offers), item.form.facts.name))[:MOST_TYPES]
+    if has_minimum and preferences.strict_min_values and not _meets_minimum(wanted, items):
+        return "minValues cannot be met by the instance types that are available"
+    kind = _capacity_type(items)
+    kept = tuple(item for item in (_only(item, lambda o: o.capacity_type == kind) for item in items) if item.offers)
+    tenancy = wanted.get(names.TENANCY)
+    return Choice(
+        capacity_type=kind, tenancy="default" if tenancy is None or tenancy.has("default") else "dedicated", items=kept
+    )
+
+
+def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
+    return replace(item, offers=tuple(offer for offer in item.offers if keep(offer)))
+
+
+def _compatible(claim: NodeClaim, wanted: RequirementSet, shelf: Iterable[Item]) -> list[Item]:
+    """(1): types that suit and hold the claim, with the offers that suit and are for sale."""
+    found = []
+    for item in shelf:
+        if conflicts(item.form.requirements, wanted):
+            continue
+        if not fits(claim.requests, subtract(item.form.sizes.capacity, item.form.sizes.overhead)):
+            continue
+        kept = _only(item, lambda offer: offer.available and not conflicts(offer.requirements, wanted))
+        if kept.offers:
+            found.append(kept)
+    return found
+
+
+_KINDS: Final = (("default", False), ("capacity-block", False), ("default", True), ("capacity-block", True))
+
+
+def _kind(offer: Offer) -> tuple[str, bool]:
+    assert offer.reservation is not None
+    return offer.reservation.kind, offer.reservation.interruptible
+
+
+def _one_kind_of_reservation(items: list[Item]) -> list[Item]:
+    """(2), W-79: the kind with the cheapest reservation; all else goes."""
+    reserved = [o for item in items for o in item.offers if o.reservation is not None]
+    if not reserved:
+        return items
+    cheapest = min(reserved, key=lambda offer: (offer.price, _KINDS.index(_kind(offer))))
+    kept = [_only(i, lambda o: o.reservation is not None and _kind(o) == _kind(cheapest)) for i in items]
+    return [item for item in kept if item.offers]
+
+
+def _one_capacity_block(items: list[Item]) -> list[Item]:
+    """(3): a fleet takes instances from one block only."""
+    blocks = [
+        (offer.price, item.form.facts.name, offer.reservation.id)
+        for item in items
+        for offer in item.offers
+        if offer.reservation is not None and offer.reservation.kind == "capacity-block"
+    ]
+    if not blocks:
+        return items
+    _, name, block = min(blocks)
+    chosen = [item for item in items if item.form.facts.name == name]
+    return [_only(item, lambda o: o.reservation is not None and o.reservation.id == block) for item in chosen]
+
+
+def _one_reservation_per_zone(items: list[Item]) -> list[Item]:
+    """(4): of the reservations of a type in a zone the one with the largest count."""
+    return [replace(item, offers=tuple(_largest(item.offers))) for item in items]
+
+
+def _largest(offers: Iterable[Offer]) -> list[Offer]:
+    best: dict[tuple[str, str], Offer] = {}
+    plain = []
+    for offer in offers:
+        if offer.reservation is None:
+            plain.append(offer)
+            continue
+        key = (offer.zone, offer.partition)
+        other = best.get(key)
+        if other is None or other.reservation is None or _count(offer) > _count(other):
+            best[key] = offer
+    return [*plain, *best.values()]
+
+
+def _count(offer: Offer) -> tuple[int, str]:
+    assert offer.reservation is not None
+    return offer.reservation.count, offer.reservation.id
+
+
+def _plain(items: list[Item]) -> list[Item]:
+    """(5), W-80: no metal and no accelerators, unless nothing else is left."""
+    plain = [i for i in items if "metal" not in i.form.facts.size and not i.form.facts.has_accelerators]
+    return plain or items
+
+
+def _affordable_spot(items: list[Item]) -> list[Item]:
+    """(6): where both are for sale, no spot offer that costs more than the cheapest on demand."""
+    on_demand = [o.price for i in items for o in i.offers if o.capacity_type == core.CAPACITY_ON_DEMAND]
+    spot = any(o.capacity_type == core.CAPACITY_SPOT for i in items for o in i.offers)
+    if not on_demand or not spot:
+        return items
+    most = min(on_demand)
+    kept = [_only(i, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for i in items]
+    return [item for item in kept if item.offers]
+
+
+def _meets_minimum(wanted: RequirementSet, items: Iterable[Item]) -> bool:
+    kept = list(items)
+    for key, requirement in wanted.items():
+        if requirement.min_values is None:
+            continue
+        values: set[str] = set()
+        for item in kept:
+            known = item.form.requirements.get(key)
+            if known is not None and not known.complement:
+                values |= {value for value in known.values if requirement.has(value)}
+        if len(values) < requirement.min_values:
+            return False
+    return True
+
+
+def _capacity_type(items: Iterable[Item]) -> str:
+    """W-82, W-150."""
+    kinds = {offer.capacity_type for item in items for offer in item.offers}
+    for kind in (core.CAPACITY_RESERVED, core.CAPACITY_SPOT):
+        if kind in kinds:
+            return kind
+    return core.CAPACITY_ON_DEMAND

@@ -1,0 +1,147 @@
+"""The shelf of a class: everything that it could buy at this moment, remembered until something changes.
+
+Asked by Catalogues and by Cloud. The trap avoided: computing the form of 1,400 types again because one pool ran short.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from adapters.aws.memory import SeenMemory
+from adapters.aws.node_class import NodeClass
+from adapters.aws.placement import PlacementGroups
+from adapters.aws.prices import Prices
+from adapters.aws.reservations import Reservation, Reservations
+from adapters.aws.settings import AwsSettings
+from adapters.aws.shelf import Circumstances, Form, Item, Region, forms_of, items_of
+from adapters.aws.shortages import Shortages
+from adapters.aws.stock import Stock
+from adapters.aws.subnets import Subnets
+from core.model import names as core
+
+_KEPT: Final = 32  # classes; beyond that the oldest is computed anew
+
+
+class NoTypes(ValueError):
+    """Nothing can be listed for a class, with the reason (W-49)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What a shelf is made from."""
+
+    settings: AwsSettings
+    stock: Stock
+    prices: Prices
+    shortages: Shortages
+    subnets: Subnets
+    reservations: Reservations
+    groups: PlacementGroups
+    memory: SeenMemory
+
+
+Key = tuple[object, ...]
+Entry = TypeVar("Entry")
+
+
+class Shelves:
+    """Shelves by class."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.shifted: frozenset[str] = frozenset()
+        self._forms: dict[str, tuple[Key, tuple[Form, ...]]] = {}
+        self._items: dict[str, tuple[Key, tuple[Item, ...]]] = {}
+
+    async def items(self, node_class: NodeClass) -> tuple[Item, ...]:
+        """The shelf as of now. Raises NoTypes."""
+        region = await self._region(node_class)
+        sources = self.sources
+        await sources.shortages.reread()
+        await sources.subnets.of_class(node_class)
+        reservations = await self._reservations(node_class)
+        group = await sources.groups.of_class(node_class)
+        key, forms = self._formed(region, node_class)
+        full = self._full_zones(node_class)
+        now_key = (
+            key,
+            sources.prices.revision,
+            sources.shortages.revision,
+            tuple(reservations),
+            group,
+            self.shifted,
+            full,
+        )
+        before = self._items.get(node_class.uid)
+        if before is not None and before[0] == now_key:
+            return before[1]
+        now = Circumstances(
+            prices=sources.prices,
+            shortages=sources.shortages,
+            reservations=reservations,
+            group=group,
+            shifted=self.shifted,
+            full_zones=full,
+        )
+        items = items_of(forms, (region, node_class), now)
+        _remember(self._items, node_class.uid, (now_key, items))
+        return items
+
+    async def forms(self, node_class: NodeClass) -> Mapping[str, Form]:
+        """The types in the eyes of a class, by name; no prices."""
+        region = await self._region(node_class)
+        return {form.facts.name: form for form in self._formed(region, node_class)[1]}
+
+    async def _region(self, node_class: NodeClass) -> Region:
+        region = await self.sources.stock.region()
+        if not region.types or not region.offered:
+            raise NoTypes("the region offers no instance types that we know")
+        if not node_class.status.subnets:
+            raise NoTypes(f"EC2NodeClass {node_class.name} has no subnets in its status")
+        return region
+
+    def _formed(self, region: Region, node_class: NodeClass) -> tuple[Key, tuple[Form, ...]]:
+        seen = self.sources.memory.of_class(node_class)
+        status = node_class.status
+        key: Key = (
+            region.revision,
+            node_class.uid,
+            node_class.generation,
+            tuple(status.subnets or ()),
+            tuple(r.instance_type for r in status.capacity_reservations or ()),
+            tuple(sorted(seen.items())),
+        )
+        before = self._forms.get(node_class.uid)
+        if before is not None and before[0] == key:
+            return before
+        forms = forms_of(region, node_class, self.sources.settings, seen)
+        _remember(self._forms, node_class.uid, (key, forms))
+        return key, forms
+
+    async def _reservations(self, node_class: NodeClass) -> list[Reservation]:
+        if not self.sources.settings.reserved_capacity or not node_class.status.capacity_reservations:
+            return []
+        return await self.sources.reservations.of_class(node_class)
+
+    def _full_zones(self, node_class: NodeClass) -> frozenset[tuple[str, str]]:
+        """W-73, per capacity type: a zone in which no subnet of the class has room for a launch."""
+        by_zone: dict[str, list[str]] = {}
+        for subnet in node_class.status.subnets or ():
+            by_zone.setdefault(subnet.zone, []).append(subnet.id)
+        return frozenset(
+            (kind, zone)
+            for kind in (core.CAPACITY_ON_DEMAND, core.CAPACITY_SPOT)
+            for zone, subnets in by_zone.items()
+            if all(self._is_full(kind, subnet) for subnet in subnets)
+        )
+
+    def _is_full(self, kind: str, subnet: str) -> bool:
+        return self.sources.subnets.is_full(subnet) or self.sources.shortages.subnet_is_short(kind, subnet)
+
+
+def _remember(kept: dict[str, Entry], uid: str, value: Entry) -> None:
+    """The newest at the end; the oldest goes."""
+    kept.pop(uid, None)
+    kept[uid] = value
+    if len(kept) > _KEPT:
+        del kept[next(iter(kept))]

@@ -1,0 +1,44 @@
+"""Writes TOML: tables, texts, numbers, flags and lists, which is all that Bottlerocket's settings have.
+
+The standard library only reads it. Keys are always quoted, so that labels with dots and slashes stay one key.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def write_toml(document: Mapping[str, Any]) -> str:
+    """A document that tomllib reads back to the same."""
+    lines: list[str] = []
+    _write_table(document, (), lines)
+    return "\n".join(lines).strip() + "\n"
+
+
+def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
+    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
+    if path and (plain or not table):
+        lines += ["", f"[{'.'.join(_text(part) for part in path)}]"]
+    lines += [f"{_text(key)} = {_value(value)}" for key, value in sorted(plain.items())]
+    for key, value in sorted(table.items()):
+        if isinstance(value, Mapping):
+            _write_table(value, (*path, key), lines)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(key)} = {_value(each)}" for key, each in sorted(value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(each) for each in value) + "]"
+    return str(value.isoformat())  # dates and times, the only other thing that TOML has
+
+
+def _text(text: str) -> str:
+    """A JSON string is a TOML string, but for the delete character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,85 @@
+"""From a claim and its class to the launch template of each group of types (W-83, W-96).
+
+Asked by `prepare` (which names the templates) and by `launch` (which makes those that are missing). Both must come to
+the same, so both come here.
+"""
+
+from dataclasses import dataclass
+
+from adapters.aws import names
+from adapters.aws.node_class import NodeClass
+from adapters.aws.settings import AwsSettings, ClusterFacts
+from adapters.aws.template_data import Template, TemplateWish, template_of
+from adapters.aws.user_data.bootstrap import Bootstrap, labels_for, taints_for
+from adapters.aws.user_data.rendering import user_data
+from core.model.nodes import NodeClaim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What one group of types has in common, beside the claim and the class."""
+
+    capacity_type: str
+    tenancy: str
+    image: str
+    max_pods: int
+    efa: int = 0
+    reservation_id: str = ""
+    market: str = ""
+    group_id: str = ""
+    partition: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateMaker:
+    """Templates for one claim of one class."""
+
+    settings: AwsSettings
+    region: str
+    facts: ClusterFacts
+    node_class: NodeClass
+    claim: NodeClaim
+    tags: dict[str, str]
+
+    def template(self, terms: Terms) -> Template:
+        """The template; BadUserData where the class's own user data cannot be merged."""
+        start = self.bootstrap(terms)
+        return template_of(
+            TemplateWish(
+                node_class=self.node_class,
+                region=self.region,
+                image=terms.image,
+                user_data=user_data(self.node_class.family, start),
+                tags=self.tags,
+                capacity_type=terms.capacity_type,
+                tenancy=terms.tenancy,
+                efa=terms.efa,
+                enclaves=names.SANDBOX_REQUEST in self.claim.requests,
+                ipv6=":" in self.facts.dns_address,
+                reserved_capacity=self.settings.reserved_capacity,
+                reservation_id=terms.reservation_id,
+                market=terms.market,
+                group_id=terms.group_id,
+                partition=terms.partition,
+            )
+        )
+
+    def bootstrap(self, terms: Terms) -> Bootstrap:
+        """What the machines of this group are told."""
+        kubelet = self.node_class.kubelet
+        own_dns = kubelet.get("clusterDNS")
+        default_dns = (self.facts.dns_address,) if self.facts.dns_address else ()
+        return Bootstrap(
+            cluster=self.settings.cluster,
+            endpoint=self.facts.endpoint,
+            ca_bundle=self.facts.ca_bundle,
+            service_cidr=self.facts.service_cidr,
+            dns=tuple(own_dns) if own_dns else default_dns,
+            labels=labels_for(self.claim, terms.capacity_type, custom=self.node_class.family == "Custom"),
+            taints=taints_for(self.claim),
+            max_pods=terms.max_pods,
+            kubelet=kubelet,
+            raid0=self.node_class.spec.instance_store_policy == "RAID0",
+            own=self.node_class.spec.user_data or "",
+            image_version=self.node_class.alias_version,
+        )

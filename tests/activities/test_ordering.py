@@ -1,0 +1,201 @@
+"""await_orders: what must be put in hand is found within a second, and ordered once."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from activities.ordering import Ordering
+from core.model import names
+from core.model.nodes import Condition, NodeClaim, NodeClassRef
+from core.model.orders import DeleteClaim, Order, StartOwner, TakeOffMark, TerminateOrphan
+from core.model.pools import Catalogue, NodePool
+from core.model.snapshot import Snapshot
+from core.model.steps import ClaimRef
+from core.model.writes import Write
+from core.termination.leaving import LEAVING_TAINT
+from ports.cloud import NodeClassState
+from ports.view import Unreadable
+from tests.activities.fakes import FakeCloud, World
+from tests.activities.test_departing import an_instance
+from tests.core.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+
+
+class FakeView:
+    """Waiting for a change moves the clock by a second, as if nothing had happened."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(now=self.world.clock, claims=dict(self.world.claims), nodes=dict(self.world.nodes))
+
+    def revision(self) -> int:
+        return self.world.versions
+
+    async def changed(self, after: int) -> int:
+        await self.world.pause(1.0)
+        return after
+
+    async def catch_up(self, writes: Sequence[Write]) -> None:
+        return None
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return ()
+
+
+class FakeClasses:
+    """Catalogues, of which only the kinds of NodeClass are asked here."""
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        raise NotImplementedError
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        raise NotImplementedError
+
+    async def drift(self, claim: NodeClaim) -> str:
+        raise NotImplementedError
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
+
+
+@dataclass(slots=True)
+class Stage:
+    world: World
+    cloud: FakeCloud
+    workflows: dict[str, str] = field(default_factory=dict)  # id -> type that runs
+
+    def ordering(self) -> Ordering:
+        return Ordering("c", FakeView(self.world), self.cloud, FakeClasses(), self.world.now)
+
+    async def orders(self, ordering: Ordering | None = None) -> tuple[Order, ...]:
+        found = await asyncio.wait_for((ordering or self.ordering()).await_orders(), timeout=20)
+        return found.orders
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    world = World()
+    stage = Stage(world, FakeCloud(world))
+
+    async def running(client: object, identity: str) -> str:
+        return stage.workflows.get(identity, "")
+
+    monkeypatch.setattr("activities.ordering.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("activities.ordering.RETURN_SECONDS", 180.0)
+    monkeypatch.setattr("activities.ordering.running_type", running)
+    monkeypatch.setattr("activities.ordering.activity.client", lambda: None)
+    return stage
+
+
+async def test_a_new_claim_without_a_workflow_is_ordered_after_a_second(stage: Stage) -> None:
+    """Its creator starts its workflow in the next moment; the sweep must not race it."""
+    stage.world.put(a_claim())
+
+    assert await stage.orders() == (StartOwner(claim=REF, workflow_type="LaunchNode"),)
+    assert 1001.0 <= stage.world.clock <= 1002.0
+
+
+async def test_a_deleted_claim_without_a_workflow_is_ordered_at_once(stage: Stage) -> None:
+    stage.world.put(a_joined_claim(deleting_since=1000.0))
+
+    assert await stage.orders() == (StartOwner(claim=REF, workflow_type="TerminateNode"),)
+    assert stage.world.clock == 1000.0
+
+
+async def test_a_claim_with_its_workflow_is_not_ordered(stage: Stage) -> None:
+    stage.world.put(a_claim())
+    stage.workflows["c/claim/pool-1"] = "LaunchNode"
+
+    assert await stage.orders() == ()
+
+
+async def test_a_workflow_that_is_lost_is_missed_within_a_minute(stage: Stage) -> None:
+    """A lost Temporal database; a workflow that somebody terminated."""
+    stage.world.put(a_claim())
+    stage.workflows["c/claim/pool-1"] = "LaunchNode"
+    stage.world.at(1005.0, stage.workflows.clear)
+
+    assert await stage.orders() == (StartOwner(claim=REF, workflow_type="LaunchNode"),)
+    assert stage.world.clock <= 1066.0
+
+
+async def test_a_launch_under_a_deleted_claim_is_left_to_become_its_termination(stage: Stage) -> None:
+    """Design 4: it learns of the deletion from its wait; where it ended instead, the next look finds nothing there."""
+    stage.world.put(a_claim(deleting_since=1000.0))
+    stage.workflows["c/claim/pool-1"] = "LaunchNode"
+    stage.world.at(1010.0, stage.workflows.clear)
+
+    assert await stage.orders() == (StartOwner(claim=REF, workflow_type="TerminateNode"),)
+    assert 1010.0 <= stage.world.clock <= 1012.0
+
+
+async def test_a_claim_that_has_expired_is_ordered(stage: Stage) -> None:
+    """L-60."""
+    stage.world.put(a_joined_claim(created=900.0, expire_after=150.0), a_joined_node())
+
+    assert [(order.kind, stage.world.clock) for order in await stage.orders()] == [("delete_claim", 1050.0)]
+
+
+async def test_a_mark_whose_owner_does_not_run_is_taken_off(stage: Stage) -> None:
+    stage.world.put(a_joined_claim(annotations={names.OWNER: "c/disrupt/1"}), a_joined_node())
+
+    assert await stage.orders() == (TakeOffMark(claim=REF, owner="c/disrupt/1"),)
+
+
+async def test_a_mark_whose_owner_runs_stays(stage: Stage) -> None:
+    stage.world.put(a_joined_claim(annotations={names.OWNER: "c/disrupt/1"}), a_joined_node())
+    stage.workflows["c/disrupt/1"] = "DisruptNodes"
+
+    assert await stage.orders() == ()
+
+
+async def test_a_mark_that_nobody_signed_is_taken_off(stage: Stage) -> None:
+    """Left by Karpenter."""
+    stage.world.put(a_joined_claim(), a_joined_node(taints=(LEAVING_TAINT,)))
+
+    assert await stage.orders() == (TakeOffMark(claim=REF, owner=""),)
+
+
+async def test_an_instance_without_a_claim_is_ordered_at_the_second_list(stage: Stage) -> None:
+    """G-6."""
+    stage.world.instances = {"aws:///zone/i-1": an_instance()}
+
+    assert await stage.orders() == (TerminateOrphan(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1"),)
+    assert stage.world.clock <= 1061.0
+
+
+async def test_many_orphans_stop_the_collection(stage: Stage) -> None:
+    """Design 4."""
+    ids = [f"aws:///zone/i-{number}" for number in range(4)]
+    stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in ids}
+
+    assert await stage.orders() == ()
+
+
+async def test_a_claim_whose_instance_vanished_is_deleted_once_its_node_is_silent(stage: Stage) -> None:
+    """G-2, G-3."""
+    stage.world.put(a_joined_claim(), a_joined_node())
+    silent = a_joined_node(conditions=(Condition(type=names.READY, status="Unknown"),))
+    stage.world.at(1040.0, lambda: stage.world.put(silent))
+
+    expected = DeleteClaim(claim=REF, reason="garbage_collected", message="its instance is gone")
+    assert await stage.orders() == (expected,)
+    assert 1040.0 <= stage.world.clock <= 1062.0
+
+
+async def test_more_orders_than_fit_come_with_the_next_look(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.ordering.ORDERS_AT_ONCE", 2)
+    stage.world.put(*[a_claim(f"c{number}", deleting_since=1000.0) for number in range(3)])
+    ordering = stage.ordering()
+
+    first = await asyncio.wait_for(ordering.await_orders(), timeout=20)
+    started = [order.claim.name for order in first.orders if isinstance(order, StartOwner)]
+    stage.workflows.update({f"c/claim/{name}": "TerminateNode" for name in started})
+    second = await asyncio.wait_for(ordering.await_orders(), timeout=20)
+
+    assert (len(first.orders), first.more, len(second.orders), second.more) == (2, True, 1, False)

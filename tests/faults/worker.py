@@ -1,0 +1,53 @@
+"""The worker as `dovetail worker` starts it, with faults on order: python -m tests.faults.worker worker --cluster ….
+
+Nothing of the product is replaced but three seams of worker/run.py: the client carries the killer's interceptor, the
+cloud has a point behind each launch, and the sandbox lets the tests' package through.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from temporalio.client import Client
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from cli.main import run
+from tests.faults.killer import Faults, Killer, KillingCloud, install
+from tests.faults.orders import VARIABLE, Orders
+from worker import temporal, wiring
+from worker.sandbox import OURS
+from worker.settings import Settings
+from worker.wiring import World
+
+
+def main() -> None:
+    faults = Faults(Orders(Path(os.environ[VARIABLE])), os.environ.get(f"{VARIABLE}_MODE", ""))
+    install(faults)
+
+    async def connect() -> Client:
+        config = (await temporal.connect()).config()
+        config["interceptors"] = [Killer()]
+        return Client(**config)
+
+    async def open_world(settings: Settings) -> World:
+        world = await wiring.open_world(settings)
+        return replace(world, cloud=KillingCloud(world.cloud, faults))
+
+    def runner() -> SandboxedWorkflowRunner:
+        return SandboxedWorkflowRunner(
+            restrictions=SandboxRestrictions.default.with_passthrough_modules(
+                *OURS, "tests", "adapters", "worker", "cli"
+            )
+        )
+
+    with (
+        patch("worker.run.connect", connect),
+        patch("worker.run.open_world", open_world),
+        patch("worker.run.runner", runner),
+    ):
+        run()
+
+
+if __name__ == "__main__":
+    main()

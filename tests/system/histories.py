@@ -1,0 +1,72 @@
+"""What Temporal's own histories tell of a stage, and whether today's code replays them.
+
+Asked at the end of every test of the whole system. Histories are read by id or by the cluster's prefix; they are the
+server's record, not our log.
+"""
+
+from collections.abc import AsyncIterator
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowExecution, WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
+
+from worker.run import WORKFLOWS
+from worker.sandbox import runner
+
+
+def replayer() -> Replayer:
+    """Configured as the workers are."""
+    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=pydantic_data_converter)
+
+
+async def executions(client: Client, cluster: str) -> list[WorkflowExecution]:
+    """All runs of a cluster's workflows, by the visibility list; at a test's end it has caught up."""
+    query = f'WorkflowId STARTS_WITH "{cluster}/"'
+    return [found async for found in client.list_workflows(query)]
+
+
+async def histories(client: Client, cluster: str) -> list[WorkflowHistory]:
+    """Every run's history."""
+    found = await executions(client, cluster)
+    return [await client.get_workflow_handle(e.id, run_id=e.run_id).fetch_history() for e in found]
+
+
+async def replay_all(client: Client, cluster: str) -> int:
+    """Replay every run; the first that does not replay is an error. How many did."""
+
+    async def each() -> AsyncIterator[WorkflowHistory]:
+        for history in await histories(client, cluster):
+            yield history
+
+    results = await replayer().replay_workflows(each(), raise_on_replay_failure=True)
+    assert not results.replay_failures
+    return len(await executions(client, cluster))
+
+
+def attempts_of(history: WorkflowHistory, step: str) -> list[tuple[int, float]]:
+    """The last attempt of each call of a step, and when it was started."""
+    names = {
+        event.event_id: event.activity_task_scheduled_event_attributes.activity_type.name
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    }
+    return [
+        (
+            event.activity_task_started_event_attributes.attempt,
+            event.event_time.ToNanoseconds() / 1e9,
+        )
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED
+        and names[event.activity_task_started_event_attributes.scheduled_event_id] == step
+    ]
+
+
+def next_task_after(history: WorkflowHistory, moment: float) -> float | None:
+    """When the workflow's code next got on after a moment; None where it did not."""
+    times = [
+        event.event_time.ToNanoseconds() / 1e9
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    ]
+    return min((t for t in times if t > moment), default=None)

@@ -1,0 +1,474 @@
+"""Scheduler: two loops, and what they must never lose (design 4; docs/decisions/0001 and 0002)."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from temporalio.api.enums.v1 import EventType, ParentClosePolicy
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+
+from activities.awaiting import Awaiting
+from activities.creating import Creating
+from activities.deleting import Deleting
+from activities.departing import Departing
+from activities.disrupting import Disrupting
+from activities.giving_back import GivingBack
+from activities.launching import Launching
+from activities.marking import Marking
+from activities.noticing import Noticing
+from activities.provisioning import Provisioning
+from core.model.inputs import (
+    CreateOutcome,
+    CreateRequest,
+    DisruptionRequest,
+    Drop,
+    Go,
+    Hold,
+    MarkOutcome,
+    MarkRequest,
+    ProvisioningRequest,
+    Remembered,
+    SchedulerState,
+)
+from core.model.nodes import NodeClassRef
+from core.model.plans import (
+    DisruptionCommand,
+    DisruptionPlan,
+    ProposedNode,
+    ProvisioningPlan,
+    Seen,
+    Target,
+    claim_name,
+)
+from core.model.steps import ClaimRef, Departure, LaunchOutcome, StepOutcome
+from core.model.workflow_ids import disruption_id, scheduler_id, task_queue
+from core.model.writes import Write
+from tests.workflows.conftest import serving_on
+from tests.workflows.fake_steps import FakeSteps, not_yet
+from workflows.disrupt_nodes import DisruptNodes
+from workflows.launch_node import LaunchNode
+from workflows.scheduler import Scheduler
+from workflows.terminate_node import TerminateNode
+
+pytestmark = pytest.mark.temporal
+
+STEPS = (Awaiting, Creating, Deleting, Departing, Disrupting, GivingBack, Launching, Marking, Noticing, Provisioning)
+WORKFLOWS: list[type] = [Scheduler, LaunchNode, DisruptNodes, TerminateNode]
+SEEN = Seen(taken_at=0.0, versions=(("Node", 1000), ("NodeClaim", 1000)))
+
+
+def provisioning_plan(nominated: tuple[str, ...] = (), nodes: int = 1) -> ProvisioningPlan:
+    proposed = ProposedNode(
+        pool="pool",
+        pool_uid="pool-uid",
+        node_class=NodeClassRef(group="test", kind="TestNodeClass", name="default"),
+        requirements=(),
+        type_list=0,
+    )
+    return ProvisioningPlan(seen=SEEN, proposed=(proposed,) * nodes, type_lists=(("t",),), nominated=nominated)
+
+
+def disruption_plan(node: str = "node-1", seen: Seen = SEEN) -> DisruptionPlan:
+    target = Target(
+        claim=f"claim-of-{node}", claim_uid="uid", node=node, node_uid="nuid", provider_id="test://1", pool="pool"
+    )
+    command = DisruptionCommand(reason="Empty", method="emptiness", targets=(target,))
+    return DisruptionPlan(seen=seen, commands=(command,))
+
+
+@dataclass
+class Script:
+    """What the planners answer, one thing after another, and the steps that they answer in."""
+
+    provisioning: deque[Any] = field(default_factory=deque)
+    disruption: deque[Any] = field(default_factory=deque)
+    marked: deque[Any] = field(default_factory=deque)
+    writes: tuple[Write, ...] = ()
+
+    def steps(self) -> FakeSteps:
+        return FakeSteps(
+            await_provisioning_plan=lambda given: next_of(self.provisioning, given),
+            await_disruption_plan=lambda given: next_of(self.disruption, given),
+            await_marked=lambda given: next_of(self.marked, given) if self.marked else StepOutcome(),
+            create_node_claims=self.create,
+            launch_instance=LaunchOutcome(kind="gone"),
+            begin_departure=lambda ref: Departure(claim=ref, claim_gone=True),
+            mark_nodes=mark_all,
+            delete_claim=StepOutcome(),
+            await_gone=StepOutcome(),
+        )
+
+    def create(self, request: CreateRequest) -> CreateOutcome:
+        names = [claim_name(p.pool, request.plan_id, i) for i, p in enumerate(request.proposed)]
+        return CreateOutcome(claims=tuple(ClaimRef(name=n, uid=f"uid-of-{n}") for n in names), writes=self.writes)
+
+
+def next_of(answers: deque[Any], given: Any) -> Any:
+    """The next answer; none yet is tried again in a second. A function is asked and may refuse by raising."""
+    if not answers:
+        raise not_yet()
+    answer = answers[0](given) if callable(answers[0]) else answers[0]
+    answers.popleft()
+    return answer
+
+
+def mark_all(request: MarkRequest) -> MarkOutcome:
+    return MarkOutcome(marked=tuple(t.claim for t in request.command.targets))
+
+
+async def start(client: Client, cluster: str, state: SchedulerState | None = None) -> WorkflowHandle[Any, Any]:
+    state = state or SchedulerState(cluster=cluster)
+    return await client.start_workflow(
+        Scheduler.run, state, id=scheduler_id(cluster), task_queue=task_queue(cluster, "control")
+    )
+
+
+async def state_of(handle: WorkflowHandle[Any, Any]) -> SchedulerState:
+    found: SchedulerState = await handle.query(Scheduler.status)
+    return found
+
+
+async def until(look: Callable[[], Any], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        await asyncio.sleep(0.02)
+
+
+def asked(steps: FakeSteps, name: str) -> Any:
+    """The last request; None where there was none."""
+    return (steps.arguments(name) or [None])[-1]
+
+
+def must_see(steps: FakeSteps, name: str) -> tuple[Write, ...]:
+    last = asked(steps, name)
+    return () if last is None else tuple(last.must_see)
+
+
+def requests(steps: FakeSteps, name: str) -> list[Any]:
+    """What a planner was asked; an attempt that only repeats the last one left out."""
+    found: list[Any] = []
+    for argument in steps.arguments(name):
+        if not found or found[-1] != argument:
+            found.append(argument)
+    return found
+
+
+async def test_a_plan_for_pods_becomes_claims_and_a_launch_for_each(full_server: Client) -> None:
+    script = Script(provisioning=deque([provisioning_plan(nodes=3)]))
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: len(steps.arguments("launch_instance")) == 3)
+        await handle.terminate()
+
+    plan_id = steps.arguments("create_node_claims")[0].plan_id
+    launched = sorted(ref.name for ref in steps.arguments("launch_instance"))
+    assert launched == [claim_name("pool", plan_id, i) for i in range(3)]
+
+
+async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_server: Client) -> None:
+    """Decision 1: leaving as soon as one loop wanted to lost 3 plans of 51."""
+    rounds = 20
+    script = Script(
+        provisioning=deque([provisioning_plan() for _ in range(rounds)]),
+        disruption=deque([Go(plan=disruption_plan(f"node-{n}")) for n in range(rounds)]),
+    )
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster, SchedulerState(cluster=cluster, max_history=60))
+        current = full_server.get_workflow_handle(handle.id)
+        poking = asyncio.create_task(poke_often(current))
+        await until(lambda: not script.provisioning and not script.disruption, 60)
+        poking.cancel()
+        await until(lambda: created_by(steps) == launched_by(steps) and started_by(steps) == marked_by(steps), 30)
+        generation = (await state_of(current)).generation
+        await current.terminate()
+
+    assert generation >= 3
+    assert len(created_by(steps)) > 4 and len(started_by(steps)) > 4  # a poke may take a plan away before it begins
+    assert created_by(steps) == launched_by(steps)
+    assert started_by(steps) == marked_by(steps)
+
+
+def created_by(steps: FakeSteps) -> set[str]:
+    return {claim_name("pool", r.plan_id, 0) for r in steps.arguments("create_node_claims")}
+
+
+def launched_by(steps: FakeSteps) -> set[str]:
+    return {ref.name for ref in steps.arguments("launch_instance")}
+
+
+def started_by(steps: FakeSteps) -> set[str]:
+    return {one.workflow_id for given in steps.arguments("await_marked") for one in given}
+
+
+def marked_by(steps: FakeSteps) -> set[str]:
+    return {request.owner for request in steps.arguments("mark_nodes")}
+
+
+async def poke_often(handle: WorkflowHandle[Any, Any]) -> None:
+    while True:
+        await asyncio.sleep(0.15)
+        await handle.signal("poke")
+
+
+async def test_a_write_must_be_seen_by_every_request_of_the_next_minute(full_server: Client) -> None:
+    """27 of 150 creates are answered before the watch delivers them."""
+    write = Write(kind="NodeClaim", name="pool-1", uid="u", version=7)
+    script = Script(provisioning=deque([provisioning_plan()]), writes=(write,))
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: must_see(steps, "await_provisioning_plan") == (write,))
+        await handle.signal("poke")
+        await until(lambda: must_see(steps, "await_disruption_plan") == (write,))
+        remembered = (await state_of(handle)).must_see
+        await handle.terminate()
+
+    assert [round(r.until - time.time(), -1) for r in remembered] == [60]
+
+
+async def test_a_write_that_was_remembered_long_enough_is_forgotten(full_server: Client) -> None:
+    write = Write(kind="NodeClaim", name="pool-1", uid="u", version=7)
+    steps = Script().steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        remembered = Remembered(write=write, until=time.time() + 3)
+        state = SchedulerState(cluster=cluster, must_see=(remembered,), nominations=(("node-1", time.time() + 3),))
+        handle = await start(full_server, cluster, state)
+        await until(lambda: asked(steps, "await_disruption_plan") is not None)
+        before = asked(steps, "await_disruption_plan")
+        await until(lambda: time.time() > remembered.until)
+        await handle.signal("poke")
+        await until(lambda: asked(steps, "await_disruption_plan") != before)
+        after = asked(steps, "await_disruption_plan")
+        await handle.terminate()
+
+    assert (before.must_see, [n for n, _ in before.nominations]) == ((write,), ["node-1"])
+    assert (after.must_see, after.nominations) == ((), ())
+
+
+async def test_a_plan_that_has_not_seen_what_was_written_meanwhile_is_thrown_away_and_asked_for_again(
+    full_server: Client,
+) -> None:
+    write = Write(kind="NodeClaim", name="pool-1", uid="u", version=7)
+    blind = disruption_plan("blind", Seen(taken_at=0, versions=(("NodeClaim", 6),)))
+    created = asyncio.Event()
+
+    def not_before_the_write(given: DisruptionRequest) -> Go:
+        if not created.is_set():
+            raise not_yet()
+        return Go(plan=blind)
+
+    script = Script(
+        provisioning=deque([provisioning_plan()]),
+        disruption=deque([not_before_the_write, Go(plan=disruption_plan("sighted"))]),
+        writes=(write,),
+    )
+    steps = script.steps()
+    steps.answers["launch_instance"] = lambda ref: created.set() or LaunchOutcome(kind="gone")
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("mark_nodes"))
+        await handle.terminate()
+
+    assert [r.command.targets[0].node for r in steps.arguments("mark_nodes")] == ["sighted"]
+    assert requests(steps, "await_disruption_plan")[-1].must_see == (write,)
+
+
+async def test_a_nominated_node_is_told_to_the_planner_and_not_disrupted(full_server: Client) -> None:
+    """S-10: pods are expected to land on it."""
+    planned = asyncio.Event()
+
+    def after_the_nomination(given: DisruptionRequest) -> Go:
+        if not planned.is_set():
+            raise not_yet()
+        return Go(plan=disruption_plan("node-9"))
+
+    def nominate(given: ProvisioningRequest) -> ProvisioningPlan:
+        return provisioning_plan(nominated=("node-9",), nodes=1)
+
+    script = Script(
+        provisioning=deque([nominate]),
+        disruption=deque([after_the_nomination, Go(plan=disruption_plan("node-1"))]),
+    )
+    steps = script.steps()
+    steps.answers["launch_instance"] = lambda ref: planned.set() or LaunchOutcome(kind="gone")
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("mark_nodes"))
+        await handle.terminate()
+
+    assert [r.command.targets[0].node for r in steps.arguments("mark_nodes")] == ["node-1"]
+    assert [n for n, _ in requests(steps, "await_disruption_plan")[1].nominations] == ["node-9"]
+
+
+@pytest.mark.parametrize("verdict", ["go", "drop"])
+async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_server: Client, verdict: str) -> None:
+    """D-134; decision 2."""
+    plan = disruption_plan("node-1")
+    judged = Go(plan=plan, held=0) if verdict == "go" else Drop(held=0, why="a pod was bound")
+    script = Script(disruption=deque([Hold(plan=plan, due=15.0), judged, Hold(plan=disruption_plan("n2"), due=99.0)]))
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: not script.disruption)
+        await until(lambda: [h.due for h in asked(steps, "await_disruption_plan").held] == [99.0])
+        state = await state_of(handle)
+        await handle.terminate()
+
+    sent = requests(steps, "await_disruption_plan")
+    assert [h.plan for h in sent[1].held] == [plan]
+    assert [h.plan.commands[0].targets[0].node for h in state.held] == ["n2"]
+    marked = [r.command.targets[0].node for r in steps.arguments("mark_nodes")]
+    assert marked == (["node-1"] if verdict == "go" else [])
+    assert verdict == "go" or "a pod was bound" in state.recent[-1].text
+
+
+async def test_no_plan_begins_while_paused_and_all_do_after_the_resume(full_server: Client) -> None:
+    script = Script()
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_provisioning_plan") and steps.arguments("await_disruption_plan"))
+        await handle.signal("pause")
+        assert (await state_of(handle)).paused
+        script.provisioning.append(provisioning_plan())
+        script.disruption.append(Go(plan=disruption_plan()))
+        await asyncio.sleep(3)
+        begun = [*steps.arguments("create_node_claims"), *steps.arguments("mark_nodes")]
+        await handle.signal("resume")
+        await until(lambda: steps.arguments("create_node_claims") and steps.arguments("mark_nodes"))
+        await handle.terminate()
+
+    assert begun == []
+
+
+async def test_a_plan_that_arrives_with_the_pause_is_not_carried_out(full_server: Client) -> None:
+    """The pause is a signal; the plan may stand in the same workflow task."""
+    paused = asyncio.Event()
+    script = Script(provisioning=deque([lambda given: provisioning_plan() if paused.is_set() else wait()]))
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_provisioning_plan"))
+        paused.set()
+        await handle.signal("pause")
+        await asyncio.sleep(3)
+        state = await state_of(handle)
+        await handle.terminate()
+
+    assert state.paused and steps.arguments("create_node_claims") == []
+
+
+def wait() -> Any:
+    raise not_yet()
+
+
+async def test_a_pause_while_a_mark_is_awaited_forgets_no_mark(full_server: Client) -> None:
+    seen = asyncio.Event()
+    write = Write(kind="Node", name="node-1", uid="n", version=9)
+
+    def once_seen(given: Any) -> StepOutcome:
+        if not seen.is_set():
+            raise not_yet()
+        return StepOutcome(writes=(write,))
+
+    script = Script(disruption=deque([Go(plan=disruption_plan())]), marked=deque([once_seen]))
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_marked"))
+        await handle.signal("pause")
+        await asyncio.sleep(3)
+        awaited = (await state_of(handle)).awaiting
+        seen.set()
+        await handle.signal("resume")
+        await until(lambda: must_see(steps, "await_disruption_plan") == (write,))
+        await handle.terminate()
+
+    owner = steps.arguments("mark_nodes")[0].owner
+    assert [one.workflow_id for one in awaited] == [owner]
+    assert {one.workflow_id for given in steps.arguments("await_marked") for one in given} == {owner}
+
+
+async def test_nothing_is_planned_between_a_disruption_and_its_mark(full_server: Client) -> None:
+    """One plan at a time is between decision and mark: budgets are arithmetic on a snapshot that holds every mark."""
+    seen = asyncio.Event()
+    script = Script(
+        disruption=deque([Go(plan=disruption_plan())]),
+        marked=deque([lambda given: StepOutcome() if seen.is_set() else wait()]),
+    )
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_marked"))
+        before = len(steps.arguments("await_disruption_plan"))
+        await handle.signal("poke")
+        await asyncio.sleep(3)
+        during = len(steps.arguments("await_disruption_plan"))
+        seen.set()
+        await until(lambda: len(steps.arguments("await_disruption_plan")) > before)
+        await handle.terminate()
+
+    assert during == before
+
+
+async def test_a_poke_asks_both_planners_again(full_server: Client) -> None:
+    steps = Script().steps()
+    for name in ("await_provisioning_plan", "await_disruption_plan"):
+        steps.answers[name] = lambda given: wait_long()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_provisioning_plan") and steps.arguments("await_disruption_plan"))
+        before = len(steps.calls)
+        await handle.signal("poke")
+        await until(lambda: len(steps.calls) == before + 2)
+        await handle.terminate()
+
+
+def wait_long() -> Any:
+    raise not_yet(86_400)
+
+
+async def test_children_are_abandoned_and_outlive_the_scheduler(full_server: Client) -> None:
+    """The default kills running children when the parent continues as new."""
+    script = Script(provisioning=deque([provisioning_plan()]), disruption=deque([Go(plan=disruption_plan())]))
+    steps = script.steps()
+    steps.answers["launch_instance"] = lambda ref: wait_long()
+    steps.answers["await_gone"] = lambda given: wait_long()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("launch_instance") and steps.arguments("await_gone"))
+        await until(lambda: steps.arguments("await_marked"))
+        history = await handle.fetch_history()
+        await handle.terminate()
+        owner = steps.arguments("mark_nodes")[0].owner
+        child = await full_server.get_workflow_handle(owner).describe()
+        await full_server.get_workflow_handle(owner).terminate()
+
+    policies = [
+        event.start_child_workflow_execution_initiated_event_attributes.parent_close_policy
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+    ]
+    assert policies == [ParentClosePolicy.PARENT_CLOSE_POLICY_ABANDON] * 2
+    assert child.status == WorkflowExecutionStatus.RUNNING
+    assert owner.startswith(disruption_id(cluster, ""))

@@ -1,0 +1,35 @@
+"""The settings of a process as the two engines know them.
+
+Asked by the composition root for the planners and by the CLI for `explain` and `plan`: an explanation under other
+settings than the decision would be a lie.
+"""
+
+from core.disruption.settings import DisruptionSettings
+from core.model.names import WELL_KNOWN_LABELS
+from core.scheduling.settings import PlacementSettings
+from worker.settings import Settings
+from worker.wiring import CLOUD_LABELS
+
+# S-35: core's well-known labels and the cloud's. A label that no instance type has makes no difference.
+WELL_KNOWN = WELL_KNOWN_LABELS | CLOUD_LABELS
+
+
+def placement_settings(settings: Settings) -> PlacementSettings:
+    """For placement."""
+    return PlacementSettings(
+        preference_policy=settings.preferences,
+        min_values_policy=settings.min_values,
+        reserved_capacity=settings.gates["ReservedCapacity"],
+        well_known=WELL_KNOWN,
+    )
+
+
+def disruption_settings(settings: Settings) -> DisruptionSettings:
+    """For disruption."""
+    return DisruptionSettings(
+        spot_to_spot=settings.gates["SpotToSpotConsolidation"],
+        reserved_capacity=settings.gates["ReservedCapacity"],
+        min_values_policy=settings.min_values,
+        preference_policy=settings.preferences,
+        well_known=WELL_KNOWN,
+    )

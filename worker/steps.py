@@ -1,0 +1,115 @@
+"""Which step runs on which queue.
+
+Asked by the worker's entry point. Every step is made here from the ports of a world; what a step is given is all that
+it can reach.
+"""
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from activities.awaiting import Awaiting
+from activities.caretaking import Caretaking
+from activities.creating import Creating
+from activities.deleting import Deleting
+from activities.departing import Departing
+from activities.detaching import Detaching
+from activities.disrupting import Disrupting
+from activities.draining import Draining
+from activities.evicting import Evicting
+from activities.giving_back import GivingBack
+from activities.joining import Joining
+from activities.keeping_claims import ClaimKeeper
+from activities.keeping_consistency import ConsistencyKeeper
+from activities.keeping_labels import LabelKeeper
+from activities.keeping_pools import PoolKeeper
+from activities.keeping_status import PoolStatusKeeper
+from activities.launching import Launching
+from activities.marking import Marking
+from activities.noticing import Noticing
+from activities.ordering import Ordering
+from activities.provisioning import Provisioning, ProvisioningSettings
+from activities.terminating import Terminating
+from activities.turns import Turns
+from activities.upkeep import Keeper, Upkeep
+from worker.deciding import disruption_settings, placement_settings
+from worker.settings import Role, Settings
+from worker.wiring import World
+
+Step = Callable[..., Awaitable[object]]
+
+CONTROL_QUEUES = ("control", "waits", "cloud")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """A world and the steps over it."""
+
+    settings: Settings
+    world: World
+    now: Callable[[], float] = time.time
+
+    def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
+        """The steps by queue. Planning has a queue of its own, so that a slow decision never delays a drain."""
+        queues: dict[str, list[Step]] = {}
+        if "control" in roles:
+            control = steps_of(*self._control())
+            queues.update(dict.fromkeys(CONTROL_QUEUES, control))
+        if "plan" in roles:
+            queues["plan"] = steps_of(*self._plan())
+        return queues
+
+    def _control(self) -> list[object]:
+        """The steps that act, and those that wait on the cluster."""
+        w, now = self.world, self.now
+        evicting = Evicting(w.pods, w.notices, Turns(now), now)
+        marking = Marking(w.claims, w.nodes, w.pods, now)
+        return [
+            Awaiting(w.view, w.view, now),
+            Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
+            Creating(w.claims, w.pools, w.notices, now),
+            Deleting(w.claims),
+            Departing(w.claims, w.nodes, w.cloud, now),
+            Detaching(w.view, w.claims, w.notices, now),
+            Draining(w.view, evicting, w.cloud, now),
+            GivingBack(w.claims, w.pods),
+            Joining(w.view, w.claims, w.nodes, now),
+            Launching(w.claims, w.cloud, w.notices, now),
+            marking,
+            Noticing(w.notices, w.view),
+            Terminating(w.claims, w.cloud, now),
+        ]
+
+    def _plan(self) -> list[object]:
+        """The steps that decide, and those that look over everything."""
+        w, now, settings = self.world, self.now, self.settings
+        placement, disruption = placement_settings(settings), disruption_settings(settings)
+        provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
+        return [
+            Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
+            Disrupting(w.view, w.catalogues, w.notices, disruption, now),
+            Upkeep(w.view, w.catalogues, self._keepers, w.classes, now),
+            Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
+        ]
+
+    def _keepers(self) -> list[Keeper]:
+        """Everything that upkeep looks after."""
+        w, now = self.world, self.now
+        return [
+            ClaimKeeper(w.claims, w.catalogues, now),
+            PoolKeeper(w.pools, w.claims, now),
+            PoolStatusKeeper(w.pools, w.catalogues, now),
+            LabelKeeper(w.claims, w.nodes, now),
+            ConsistencyKeeper(w.claims, w.notices, now),
+        ]
+
+
+def steps_of(*owners: object) -> list[Step]:
+    """Every activity method of these objects."""
+    return [
+        method
+        for owner in owners
+        for _, method in inspect.getmembers(owner, inspect.ismethod)
+        if hasattr(method, "__temporal_activity_definition")
+    ]
