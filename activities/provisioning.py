@@ -29,6 +29,7 @@ from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
 LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims
+STRANGERS_SECONDS = 30.0  # and this long for claims that it did not make; upstream's gate stays shut for 5 min (S-3)
 AGAIN_SECONDS = 10.0  # S-1: pods that stay pending are tried again
 LOOK_SECONDS = 0.1  # changes are looked at no more often than this
 
@@ -71,6 +72,7 @@ class Provisioning:
             batch = await self._gather(tried, until)
             if not batch:
                 break
+            await self._await_strangers()
             plan = await self._plan()
             if plan.proposed or plan.nominated:
                 return plan
@@ -87,6 +89,21 @@ class Provisioning:
                 return
             report("waiting for the last round's claims to be launched")
             await self._changed(revision, deadline - self.now())
+
+    async def _await_strangers(self) -> None:
+        """Until claims of a predecessor's or of a person's are launched or gone: which pods they are for is written
+        nowhere, so planning now would buy for those pods a second time. Launched, they are capacity."""
+        deadline = self.now() + STRANGERS_SECONDS
+        while self.now() < deadline:
+            revision = self.view.revision()
+            if not any(self._is_stranger(claim) for claim in self.view.snapshot().claims.values()):
+                return
+            report("waiting for claims that no plan of ours made to be launched")
+            await self._changed(revision, deadline - self.now())
+
+    def _is_stranger(self, claim: NodeClaim) -> bool:
+        supported = (claim.node_class.group, claim.node_class.kind) in self.catalogues.supported_classes()
+        return supported and names.PLAN not in claim.annotations and _unlaunched(claim, claim.uid)
 
     async def _gather(self, tried: frozenset[str], until: float) -> frozenset[str]:
         """A batch of pending pods. Those that were just tried open a window only after a pause."""

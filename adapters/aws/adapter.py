@@ -16,7 +16,17 @@ from adapters.aws.catalogues import AwsCatalogues
 from adapters.aws.cloud import AwsCloud, Parts
 from adapters.aws.cluster import Cluster
 from adapters.aws.drift import Drift
+from adapters.aws.groups import SecurityGroups
+from adapters.aws.images import Images
+from adapters.aws.interruptions.queue import AwsInterruptions
 from adapters.aws.inventory import Inventory
+from adapters.aws.keeping.cleaning import Cleaning
+from adapters.aws.keeping.keeper import ClusterNow, KeeperParts, NodeClassKeeper
+from adapters.aws.keeping.objects import ClassObjects
+from adapters.aws.keeping.profiles import Profiles
+from adapters.aws.keeping.resolving import Resolvers, Resolving
+from adapters.aws.keeping.tagging import Tagging
+from adapters.aws.keeping.validation import Validation
 from adapters.aws.memory import SeenMemory
 from adapters.aws.node_class import NodeClasses, RawClasses
 from adapters.aws.placement import PlacementGroups
@@ -30,6 +40,7 @@ from adapters.aws.stock import Stock
 from adapters.aws.subnets import Subnets
 from adapters.aws.templates import Templates
 from ports.failures import Misconfigured
+from ports.objects import NodeClaims, Notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +53,16 @@ class Surroundings:
     observe: Observer = unobserved
     agent: str = "dovetail"
     clock: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptCluster:
+    """Where the keeper reads and writes: the cluster beside the cloud."""
+
+    objects: ClassObjects
+    claims: NodeClaims | None
+    notices: Notices
+    now: ClusterNow = field(default_factory=ClusterNow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +79,7 @@ class AwsAdapter:
     inventory: Inventory
     templates: Templates
     running: list[asyncio.Task[None]]
+    clock: Callable[[], float]
 
     @classmethod
     def open(cls, settings: AwsSettings, given: Surroundings) -> "AwsAdapter":
@@ -101,7 +123,42 @@ class AwsAdapter:
             inventory=inventory,
             templates=templates,
             running=[],
+            clock=clock,
         )
+
+    @property
+    def interruptions(self) -> AwsInterruptions | None:
+        """The cloud's warnings; None where no queue is named. Ask once and keep it."""
+        if not self.settings.interruption_queue:
+            return None
+        known = (self.shelves.sources.shortages, self.shelves.sources.reservations)
+        return AwsInterruptions(self.calls, self.settings.interruption_queue, known, self.clock)
+
+    def keeper(self, cluster: KeptCluster) -> NodeClassKeeper:
+        """What keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""
+        clock, calls, settings, sources = self.clock, self.calls, self.settings, self.shelves.sources
+        profiles = Profiles(calls, settings, clock)
+        resolvers = Resolvers(
+            cluster=self.cluster,
+            images=Images(calls, settings.image_refresh, clock),
+            subnets=sources.subnets,
+            groups=SecurityGroups(calls, clock),
+            profiles=profiles,
+            reservations=sources.reservations,
+            placement=sources.groups,
+        )
+        parts = KeeperParts(
+            classes=self.classes,
+            objects=cluster.objects,
+            claims=cluster.claims,
+            notices=cluster.notices,
+            resolving=Resolving(resolvers, reserved_capacity=settings.reserved_capacity),
+            validation=Validation(calls, settings, self.shelves, (self.templates, self.cluster), clock),
+            cleaning=Cleaning(calls, settings, (profiles, self.templates), clock),
+            tagging=Tagging(calls, self.inventory, (settings.cluster, cluster.claims), clock),
+            cluster=self.cluster,
+        )
+        return NodeClassKeeper(parts, cluster.now, clock)
 
     @property
     def prices_since(self) -> str:

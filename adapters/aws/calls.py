@@ -10,11 +10,14 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import boto3
 import botocore.exceptions as sdk
+import botocore.loaders
+import botocore.parsers
+import botocore.session
 from botocore.config import Config
 
 from adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
@@ -79,7 +82,7 @@ class Calls:
             if denied is None:
                 raise self._failed(subject, operation, error) from error
             return denied
-        except (sdk.BotoCoreError, sdk.HTTPClientError, OSError) as error:
+        except (sdk.BotoCoreError, botocore.parsers.ResponseParserError, OSError) as error:
             code = type(error).__name__
             raise self._failed(subject, operation, error) from error
         finally:
@@ -161,8 +164,16 @@ class Calls:
 
     def _made_session(self) -> Any:
         if self._session is None:
-            self._session = boto3.session.Session()
+            core = botocore.session.Session()
+            core.register_component("data_loader", _service_models())
+            self._session = boto3.session.Session(botocore_session=core)
         return self._session
+
+
+@cache
+def _service_models() -> Any:
+    """EC2's description alone takes a second to read; once per process is enough."""
+    return botocore.loaders.create_loader()
 
 
 def pricing_region(region: str) -> str:

@@ -62,6 +62,11 @@ def template_of(wish: TemplateWish) -> Template:
     return Template(name=f"{NAME_PREFIX}{int.from_bytes(digest[:8], 'big')}", data=data, tags=wish.tags)
 
 
+def user_data_bytes(data: Json) -> int:
+    """How large the user data of a template is, decoded, which is what EC2 limits."""
+    return len(base64.b64decode(data.get("UserData", "")))
+
+
 def template_data(wish: TemplateWish) -> Json:
     """LaunchTemplateData."""
     spec = wish.node_class.spec

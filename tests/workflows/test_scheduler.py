@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from activities.awaiting import Awaiting
 from activities.creating import Creating
 from activities.deleting import Deleting
+from activities.departing import Departing
 from activities.disrupting import Disrupting
 from activities.giving_back import GivingBack
 from activities.launching import Launching
@@ -43,7 +44,7 @@ from core.model.plans import (
     Target,
     claim_name,
 )
-from core.model.steps import ClaimRef, LaunchOutcome, StepOutcome
+from core.model.steps import ClaimRef, Departure, LaunchOutcome, StepOutcome
 from core.model.workflow_ids import disruption_id, scheduler_id, task_queue
 from core.model.writes import Write
 from tests.workflows.conftest import serving_on
@@ -55,7 +56,7 @@ from workflows.terminate_node import TerminateNode
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Awaiting, Creating, Deleting, Disrupting, GivingBack, Launching, Marking, Noticing, Provisioning)
+STEPS = (Awaiting, Creating, Deleting, Departing, Disrupting, GivingBack, Launching, Marking, Noticing, Provisioning)
 WORKFLOWS: list[type] = [Scheduler, LaunchNode, DisruptNodes, TerminateNode]
 SEEN = Seen(taken_at=0.0, versions=(("Node", 1000), ("NodeClaim", 1000)))
 
@@ -95,6 +96,7 @@ class Script:
             await_marked=lambda given: next_of(self.marked, given) if self.marked else StepOutcome(),
             create_node_claims=self.create,
             launch_instance=LaunchOutcome(kind="gone"),
+            begin_departure=lambda ref: Departure(claim=ref, claim_gone=True),
             mark_nodes=mark_all,
             delete_claim=StepOutcome(),
             await_gone=StepOutcome(),

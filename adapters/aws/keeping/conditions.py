@@ -1,7 +1,7 @@
 """What do the conditions of a class say (W-27)?
 
-Asked by the keeper. Pure: verdicts in, the list of conditions out; Ready follows from the others. The time of a change is
-kept where nothing changed, so that an unchanged class is not written.
+Asked by the keeper. Pure: verdicts in, the list of conditions out; Ready follows from the others. The time of a
+change is kept where nothing changed, so that an unchanged class is not written.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,7 @@
 """EC2NodeClass objects, written.
 
-Asked by the keeper. Only annotations, the finalizer and status are ours, each a merge patch at the version that was read.
+Asked by the keeper. Only annotations, the finalizer and status are ours, each a merge patch at the version that was
+read.
 """
 
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ def labels_for(claim: NodeClaim, capacity_type: str, *, custom: bool) -> dict[st
     """W-96: what the kubelet registers with. Custom images register by their own means, so taints are synchronised."""
     labels = {
         **claim.labels,
-        names.NODE_CLASS: claim.node_class.name,
+        **({names.NODE_CLASS: claim.node_class.name} if claim.node_class.name else {}),
         core.CAPACITY_TYPE: capacity_type,
         **({} if custom else {core.DO_NOT_SYNC_TAINTS: "true"}),
     }

@@ -88,7 +88,7 @@ class ClassStore:
         merged = _merged(raw, change)
         if "deletionTimestamp" in merged["metadata"] and not merged["metadata"].get("finalizers"):
             del self.objects[node_class.name]
-            return merged
+            return dict(merged)
         return self._store(node_class.name, merged)
 
     def _store(self, name: str, raw: Json) -> Json:

@@ -1,0 +1,84 @@
+"""Gives each instance the name of its node (W-112).
+
+Asked by the keeper for every claim whose node is known. The claim's own name is in the launch call already; existing
+values are never overwritten. The trap avoided: asking again and again for what EC2 refuses: one instance is tried
+once a minute.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from adapters.aws import names
+from adapters.aws.calls import Calls
+from adapters.aws.failures import NOT_FOUND, Denied, refusal
+from adapters.aws.instances import instance_id
+from adapters.aws.inventory import Inventory
+from adapters.aws.tags import as_tags
+from core.model.nodes import NodeClaim
+from ports.failures import Failure
+from ports.objects import MetadataChange, NodeClaims
+
+_log = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 60.0
+_ROUND_SECONDS: Final = 600.0
+
+
+class Tagging:
+    """Tags."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        inventory: Inventory,
+        cluster: tuple[str, NodeClaims | None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._calls, self._inventory, self._clock = calls, inventory, clock
+        self._cluster, self._claims = cluster
+        self._later: dict[str, float] = {}
+
+    async def keep(self, claims: Iterable[NodeClaim]) -> float:
+        """Tag what is not tagged; the moment at which to look again."""
+        now = self._clock()
+        self._later = {uid: at for uid, at in self._later.items() if at > now}
+        for claim in claims:
+            if not wants_tags(claim) or claim.uid in self._later:
+                continue
+            try:
+                await self._tag(claim)
+            except Failure as failure:
+                _log.warning("NodeClaim %s: its instance is not tagged: %s", claim.name, failure)
+                self._later[claim.uid] = self._clock() + _RETRY_SECONDS
+        return min(self._later.values(), default=now + _ROUND_SECONDS)
+
+    async def _tag(self, claim: NodeClaim) -> None:
+        identity = instance_id(claim.provider_id)
+        facts = await self._inventory.live(identity)
+        if facts is None:
+            self._later[claim.uid] = self._clock() + _RETRY_SECONDS
+            return
+        wished = {
+            names.NAME_TAG: claim.node_name,
+            names.CLAIM_TAG: claim.name,
+            names.CLUSTER_TAG: self._cluster,
+        }
+        missing = {key: value for key, value in wished.items() if key not in facts.tags}
+        if missing:
+            answer = await self._calls.attempt("ec2", "CreateTags", Resources=[identity], Tags=as_tags(missing))
+            if isinstance(answer, Denied):
+                if answer.code in NOT_FOUND:
+                    return
+                raise refusal("ec2:CreateTags", answer)
+        if self._claims is not None:
+            done = {names.TAGGED: "true", names.CLUSTER_TAGGED: "true"}
+            await self._claims.patch(claim, MetadataChange(annotations=done))
+
+
+def wants_tags(claim: NodeClaim) -> bool:
+    """Whether its instance still lacks its name."""
+    if not claim.node_name or not claim.provider_id or claim.deleting_since is not None:
+        return False
+    return any(claim.annotations.get(key) != "true" for key in (names.TAGGED, names.CLUSTER_TAGGED))

@@ -1,0 +1,80 @@
+"""One AWS server for these tests; each begins with the world as at the start, a class and an adapter of its own."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.aws.adapter import AwsAdapter, KeptCluster
+from adapters.aws.keeping.keeper import ClusterNow, NodeClassKeeper
+from core.model.nodes import NodeClaim
+from core.model.pools import NodePool
+from ports.cloud import Instance, Prepared
+from testbed.cloud.server import CloudServer
+from tests.adapters.aws.worlds import ClassStore, Notices, open_adapter
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Stage:
+    """A cloud, its adapter and the cluster beside it."""
+
+    server: CloudServer
+    classes: ClassStore
+    adapter: AwsAdapter
+    since: int
+    notices: Notices = field(default_factory=Notices)
+    claims: list[NodeClaim] = field(default_factory=list)
+    pools: list[NodePool] = field(default_factory=list)
+    _keeper: NodeClassKeeper | None = None
+
+    @property
+    def keeper(self) -> NodeClassKeeper:
+        if self._keeper is None:
+            now = ClusterNow(claims=lambda: tuple(self.claims), pools=lambda: tuple(self.pools))
+            kept = KeptCluster(objects=self.classes, claims=None, notices=self.notices, now=now)
+            self._keeper = self.adapter.keeper(kept)
+        return self._keeper
+
+    async def with_class(self, **change: Any) -> None:
+        """A class with this spec, looked at once."""
+        self.classes.apply(**change)
+        await self.keeper.keep()
+
+    async def buy(self, claim: NodeClaim, token: str = "") -> Any:
+        """prepare and launch; the launch's answer, or what prepare said instead."""
+        prepared = await self.adapter.cloud.prepare(claim)
+        if not isinstance(prepared, Prepared):
+            return prepared
+        return await self.adapter.cloud.launch(claim, prepared.request, token or claim.uid)
+
+    async def bought(self, claim: NodeClaim) -> Instance:
+        answer = await self.buy(claim)
+        assert isinstance(answer, Instance), answer
+        return answer
+
+    def calls(self, operation: str) -> list[Json]:
+        return self.server.calls(operation, self.since)
+
+    def patch(self, **change: Any) -> None:
+        self.server.control("PATCH", "world", change)
+
+
+@pytest.fixture(scope="session")
+def aws_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer]:
+    server = CloudServer.start(Path(tmp_path_factory.mktemp("aws")))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def stage(aws_server: CloudServer) -> AsyncIterator[Stage]:
+    aws_server.control("POST", "reset")
+    classes = ClassStore()
+    adapter = open_adapter(aws_server, classes)
+    since = aws_server.control("GET", "ledger")["last"]
+    yield Stage(server=aws_server, classes=classes, adapter=adapter, since=since)
+    await adapter.close()
