@@ -45,7 +45,8 @@ async def test_dovetail_cancel_before_the_delete_gives_the_node_back(disrupted: 
     code, out, err = await stage.dovetail("cancel", claim["status"]["nodeName"], "--reason", "not on a Friday")
     await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
 
-    assert (code, err) == (0, "") and "cancelled while" in out
+    # On a machine so busy that the answer takes longer than five seconds the wish is recorded instead.
+    assert (code, err) == (0, "") and ("cancelled while" in out or "recorded, acts when a worker runs" in out)
     assert (await record_of(stage, claim))["message"] == "not on a Friday"
     assert len(stage.world.live_instances()) == 1
     assert await replay_all(await stage.client(), stage.cluster) > 0
