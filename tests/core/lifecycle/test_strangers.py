@@ -8,9 +8,14 @@ from core.lifecycle.strangers import strangers, with_strangers_sized
 from core.model import names
 from core.model.nodes import NodeClaim
 from core.model.pods import Expression
-from tests.core.lifecycle.objects import a_claim, a_joined_claim, a_snapshot
+from core.model.snapshot import Snapshot
+from tests.core.lifecycle.objects import a_claim, a_joined_claim
 
 REQUESTS = {"cpu": 1_500_000_000, "pods": 1}
+
+
+def a_snapshot(claim: NodeClaim) -> Snapshot:
+    return Snapshot(now=0.0, claims={claim.name: claim})
 
 
 def test_a_predecessors_claim_holds_what_it_asked_for() -> None:
