@@ -18,6 +18,7 @@ from adapters.aws.cluster import Cluster
 from adapters.aws.drift import Drift
 from adapters.aws.groups import SecurityGroups
 from adapters.aws.images import Images
+from adapters.aws.interruptions.queue import AwsInterruptions
 from adapters.aws.inventory import Inventory
 from adapters.aws.keeping.cleaning import Cleaning
 from adapters.aws.keeping.keeper import ClusterNow, KeeperParts, NodeClassKeeper
@@ -124,6 +125,14 @@ class AwsAdapter:
             running=[],
             clock=clock,
         )
+
+    @property
+    def interruptions(self) -> AwsInterruptions | None:
+        """The cloud's warnings; None where no queue is named. Ask once and keep it."""
+        if not self.settings.interruption_queue:
+            return None
+        known = (self.shelves.sources.shortages, self.shelves.sources.reservations)
+        return AwsInterruptions(self.calls, self.settings.interruption_queue, known, self.clock)
 
     def keeper(self, cluster: KeptCluster) -> NodeClassKeeper:
         """What keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""

@@ -16,7 +16,6 @@ from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.failures import TEMPLATE_MISSING, Denied
 from adapters.aws.fleet_answers import (
-    NO_ADDRESSES,
     UNFULFILLABLE,
     FleetError,
     outcome,
@@ -148,9 +147,6 @@ class Buying:
     async def _remember(self, order: Order, errors: tuple[FleetError, ...]) -> None:
         """What ran short; kept before anybody may plan again (W-89)."""
         kind, sources = order.purchase.capacity_type, self._shelves.sources
-        for error in errors:
-            if error.code == NO_ADDRESSES and error.subnet:
-                sources.subnets.full(error.subnet)
         await sources.shortages.remember(shortages_of(errors, kind))
         if kind == core.CAPACITY_RESERVED:
             by_template = {group.template: group.reservation_id for group in order.purchase.groups}

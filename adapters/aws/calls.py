@@ -16,6 +16,7 @@ from typing import Any, Final
 import boto3
 import botocore.exceptions as sdk
 import botocore.loaders
+import botocore.parsers
 import botocore.session
 from botocore.config import Config
 
@@ -81,7 +82,7 @@ class Calls:
             if denied is None:
                 raise self._failed(subject, operation, error) from error
             return denied
-        except (sdk.BotoCoreError, sdk.HTTPClientError, OSError) as error:
+        except (sdk.BotoCoreError, botocore.parsers.ResponseParserError, OSError) as error:
             code = type(error).__name__
             raise self._failed(subject, operation, error) from error
         finally:

@@ -75,7 +75,7 @@ class Preparing:
         best: dict[str, tuple[int, str]] = {}
         for subnet in node_class.status.subnets or ():
             room = subnets.room(subnet.id)
-            if room == 0 or shortages.subnet_is_short(choice.capacity_type, subnet.id):
+            if subnets.is_full(subnet.id) or shortages.subnet_is_short(choice.capacity_type, subnet.id):
                 continue
             rank = (-(room or 0), subnet.id)
             if subnet.zone not in best or rank < best[subnet.zone]:

@@ -18,7 +18,7 @@ from adapters.aws.placement import PlacementGroup
 from adapters.aws.prices import Prices
 from adapters.aws.reservations import Reservation
 from adapters.aws.settings import AwsSettings
-from adapters.aws.shortages import Shortages
+from adapters.aws.shortages import Shortage, Shortages
 from adapters.aws.type_facts import TypeFacts
 from adapters.aws.type_labels import never, one_of, type_requirements
 from core.model import names as core
@@ -212,8 +212,14 @@ def _reserved(form: Form, each: Reservation, ids: Mapping[str, str], view: tuple
         one_of(names.RESERVATION_TYPE, (each.kind,)),
         one_of(names.INTERRUPTIBLE, ("true" if each.interruptible else "false",)),
     )
+    exhausted = now.shortages.holds(Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each.id))
     available = (
-        fits and each.count > 0 and each.zone in form.zones and not each.expiring and each.zone not in now.shifted
+        fits
+        and not exhausted
+        and each.count > 0
+        and each.zone in form.zones
+        and not each.expiring
+        and each.zone not in now.shifted
     )
     return Offer(
         capacity_type=core.CAPACITY_RESERVED,

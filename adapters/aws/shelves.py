@@ -136,7 +136,7 @@ class Shelves:
         )
 
     def _is_full(self, kind: str, subnet: str) -> bool:
-        return self.sources.subnets.room(subnet) == 0 or self.sources.shortages.subnet_is_short(kind, subnet)
+        return self.sources.subnets.is_full(subnet) or self.sources.shortages.subnet_is_short(kind, subnet)
 
 
 def _remember(kept: dict[str, Entry], uid: str, value: Entry) -> None:

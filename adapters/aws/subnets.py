@@ -34,6 +34,7 @@ class Subnet:
 @dataclass(slots=True)
 class _Room:
     free: int
+    described: int
     until: float
     public: bool
 
@@ -62,7 +63,7 @@ class Subnets:
         return found
 
     def room(self, subnet_id: str) -> int | None:
-        """Free addresses as far as we know; None where it was not described lately."""
+        """Free addresses less what our launches may use, for ranking; None where it was not described lately."""
         room = self._room.get(subnet_id)
         return None if room is None or room.until < self._clock() else room.free
 
@@ -75,13 +76,12 @@ class Subnets:
         """A launch is under way there; negative: it went elsewhere."""
         room = self._room.get(subnet_id)
         if room is not None:
-            room.free = max(0, room.free - addresses)
+            room.free -= addresses  # may go below nothing: it only ranks
 
-    def full(self, subnet_id: str) -> None:
-        """EC2 says so."""
+    def is_full(self, subnet_id: str) -> bool:
+        """Whether it had no free address when last described. Our own estimate never says so: it errs on one side."""
         room = self._room.get(subnet_id)
-        if room is not None:
-            room.free = 0
+        return room is not None and room.described == 0 and room.until >= self._clock()
 
     def forget(self, class_uid: str) -> None:
         """A class is gone."""
@@ -90,7 +90,7 @@ class Subnets:
     def _learn(self, found: Iterable[Subnet]) -> None:
         until = self._clock() + max(_ROOM_SECONDS, self._refresh + 240.0)
         for subnet in found:
-            self._room[subnet.id] = _Room(free=subnet.free, until=until, public=subnet.public)
+            self._room[subnet.id] = _Room(free=subnet.free, described=subnet.free, until=until, public=subnet.public)
 
 
 def _queries(node_class: NodeClass) -> list[list[Json]]:

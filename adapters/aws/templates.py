@@ -6,7 +6,6 @@ The trap avoided: the memory that a template exists, when someone has deleted it
 """
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -69,13 +68,11 @@ class Templates:
         self._known[name] = self._clock() + _KNOWN_SECONDS
 
     async def _create(self, template: Template) -> Json | Denied:
+        # No token of ours: the name is unique already, and a token would bring back what was deleted meanwhile.
         return await self._calls.attempt(
             "ec2",
             "CreateLaunchTemplate",
             LaunchTemplateName=template.name,
             LaunchTemplateData=template.data,
             TagSpecifications=[tag_specification("launch-template", template.tags)],
-            # Without a token of ours botocore would invent one per call; this one is the same for the same template
-            # and another after a deletion a minute ago.
-            ClientToken=hashlib.sha256(f"{template.name}/{int(self._clock() // 60)}".encode()).hexdigest(),
         )

@@ -112,6 +112,10 @@ class Stage:
         self.database += 1
         self.temporal = await start_temporal(self.folder, self.folder / f"temporal-{self.database}.db")
 
+    async def rest(self) -> None:
+        """Stop the workers: the stage has been looked at, and others need the machine."""
+        await asyncio.gather(*[asyncio.to_thread(stop_process, w, signal.SIGKILL) for w in self.workers])
+
     async def close(self) -> None:
         """Stop everything."""
         running = [p for p in (*self.workers, self.player) if p is not None]

@@ -1,0 +1,1 @@
+"""Warnings from EventBridge through SQS, and EC2's own checks of instances."""

@@ -1,0 +1,114 @@
+"""The port Interruptions over SQS and EC2.
+
+Asked by the workflow Interruptions. One poll is under way at a time and waits up to 20 s. The trap avoided: deleting a
+message of a queue that was made again under the same name: the address is asked for anew when SQS does not know it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from adapters.aws import names
+from adapters.aws.calls import Calls
+from adapters.aws.failures import NOT_FOUND, Denied, refusal
+from adapters.aws.interruptions import checks
+from adapters.aws.interruptions.messages import UnreadableMessage, read_message
+from adapters.aws.reservations import Reservations
+from adapters.aws.shortages import Shortage, Shortages
+from core.model import names as core
+from core.model.nodes import NodeClaim
+from ports.failures import Forbidden, Unreachable
+from ports.interruptions import Interruption, Message
+
+Json = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+_MOST: Final = 10
+_WAIT_SECONDS: Final = 20
+_VISIBLE_AGAIN_SECONDS: Final = 20
+
+
+class AwsInterruptions:
+    """Warnings."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        queue: str,
+        known: tuple[Shortages, Reservations],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._calls, self._queue, self._clock = calls, queue, clock
+        self._shortages, self._reservations = known
+        self._url = ""
+        self._may_check = True
+
+    async def receive(self) -> tuple[Message, ...]:
+        answer = await self._calls.attempt(
+            "sqs",
+            "ReceiveMessage",
+            QueueUrl=await self._address(),
+            MaxNumberOfMessages=_MOST,
+            WaitTimeSeconds=_WAIT_SECONDS,
+            VisibilityTimeout=_VISIBLE_AGAIN_SECONDS,
+            MessageSystemAttributeNames=["SentTimestamp"],
+            MessageAttributeNames=["All"],
+        )
+        if isinstance(answer, Denied):
+            raise self._lost("sqs:ReceiveMessage", answer)
+        return tuple(_message(raw) for raw in answer.get("Messages") or ())
+
+    async def acknowledge(self, receipts: Sequence[str]) -> None:
+        url = await self._address()
+        answers = await asyncio.gather(
+            *[self._calls.attempt("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=each) for each in receipts]
+        )
+        for answer in answers:
+            if isinstance(answer, Denied):
+                raise self._lost("sqs:DeleteMessage", answer)
+
+    async def troubles(self) -> tuple[Interruption, ...]:
+        if not self._may_check:
+            return ()
+        try:
+            return await checks.troubles(self._calls, self._clock())
+        except Forbidden as failure:
+            _log.warning("checks of instances are not looked at any more: %s", failure)
+            self._may_check = False
+            return ()
+
+    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+        name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")
+        if interruption.reason == "spot_interrupted" and name and zone:
+            mark = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)
+            await self._shortages.remember([mark])
+        if interruption.reason == "capacity_reservation_interrupted":
+            reservation = claim.labels.get(names.RESERVATION_ID, "")
+            if reservation:
+                self._reservations.exhausted(reservation)
+                await self._shortages.remember([Shortage(capacity_type=core.CAPACITY_RESERVED, scope=reservation)])
+
+    async def _address(self) -> str:
+        if not self._url:
+            answer = await self._calls.attempt("sqs", "GetQueueUrl", QueueName=self._queue)
+            if isinstance(answer, Denied):
+                raise self._lost("sqs:GetQueueUrl", answer)
+            self._url = str(answer["QueueUrl"])
+        return self._url
+
+    def _lost(self, subject: str, denied: Denied) -> Exception:
+        if denied.code not in NOT_FOUND:
+            return refusal(subject, denied)
+        self._url = ""
+        return Unreachable(subject, f"queue {self._queue} does not exist ({denied.code})", after=10.0)
+
+
+def _message(raw: Json) -> Message:
+    receipt: str = raw["ReceiptHandle"]
+    try:
+        return Message(receipt=receipt, interruption=read_message(raw.get("Body") or ""))
+    except UnreadableMessage as error:
+        return Message(receipt=receipt, problem=str(error))

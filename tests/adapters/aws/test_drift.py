@@ -1,0 +1,104 @@
+"""Drift: what of an instance is no longer what its class asks for."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.model.nodes import NodeClaim
+from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.worlds import a_claim
+
+
+async def launched(stage: Stage) -> NodeClaim:
+    """A claim as it stands after its launch."""
+    await stage.with_class()
+    claim = a_claim()
+    instance = await stage.bought(claim)
+    return replace(
+        claim,
+        provider_id=instance.provider_id,
+        image_id=instance.image_id,
+        labels={**claim.labels, **instance.labels},
+        annotations=instance.annotations,
+    )
+
+
+async def drift(stage: Stage, claim: NodeClaim) -> str:
+    stage.adapter.inventory._listed_at = float("-inf")  # as after two minutes
+    return await stage.adapter.catalogues.drift(claim)
+
+
+async def test_a_fresh_instance_does_not_drift(stage: Stage) -> None:
+    assert await drift(stage, await launched(stage)) == ""
+
+
+async def test_a_change_of_the_spec_is_drift_of_the_class(stage: Stage) -> None:
+    """W-115, W-116."""
+    claim = await launched(stage)
+
+    await stage.with_class(tags={"team": "blue"})
+
+    assert await drift(stage, claim) == "NodeClassDrift"
+
+
+async def test_a_claim_of_another_hash_version_does_not_drift(stage: Stage) -> None:
+    """W-115: taken over from an older Karpenter, nothing is replaced."""
+    claim = await launched(stage)
+    older = {**claim.annotations, "karpenter.k8s.aws/ec2nodeclass-hash-version": "v5"}
+
+    await stage.with_class(tags={"team": "blue"})
+
+    assert await drift(stage, replace(claim, annotations=older)) == ""
+
+
+async def test_a_newer_image_under_the_same_alias_is_drift(stage: Stage) -> None:
+    """W-117."""
+    claim = await launched(stage)
+    path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
+    stage.patch(ssm={path: "ami-0a12023e"})
+
+    await stage.with_class(amiSelectorTerms=[{"id": "ami-0a12023e"}], amiFamily="AL2023")
+
+    assert await drift(stage, claim) == "AMIDrift"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"securityGroupSelectorTerms": [{"id": "sg-01"}]}, "SecurityGroupDrift"),
+        ({"subnetSelectorTerms": [{"id": "subnet-0b"}]}, "SubnetDrift"),
+    ],
+)
+async def test_selectors_are_no_drift_of_the_class_but_what_they_select_is(
+    stage: Stage, change: dict[str, object], reason: str
+) -> None:
+    """W-114, W-118."""
+    claim = await launched(stage)
+
+    await stage.with_class(**change)
+
+    assert await drift(stage, claim) == reason
+
+
+async def test_a_class_without_images_left_hides_no_other_drift(stage: Stage) -> None:
+    """W-176, better than upstream."""
+    claim = await launched(stage)
+
+    await stage.with_class(
+        amiSelectorTerms=[{"alias": "windows2025@latest"}],
+        subnetSelectorTerms=[{"id": "subnet-0b"}],
+    )
+    same_hash = stage.classes.objects["default"]["metadata"]["annotations"]["karpenter.k8s.aws/ec2nodeclass-hash"]
+    claim = replace(claim, annotations={**claim.annotations, "karpenter.k8s.aws/ec2nodeclass-hash": same_hash})
+
+    assert await drift(stage, claim) == "SubnetDrift"
+
+
+async def test_drift_of_many_claims_costs_one_list(stage: Stage) -> None:
+    claim = await launched(stage)
+    before = len(stage.calls("DescribeInstances"))
+
+    for _ in range(10):
+        await stage.adapter.catalogues.drift(claim)
+
+    assert len(stage.calls("DescribeInstances")) - before == 1
