@@ -16,9 +16,6 @@ from cli.demo.temporal_server import TemporalServer
 from testbed.adopt.__main__ import run
 from testbed.adopt.states import State, moment_of, moved_to, read_states
 from testbed.adopt.takeover import Result, take_over
-from tests.system.servers import temporal_server
-
-__all__ = ["temporal_server"]
 
 RECORDED = Path(os.environ.get("ADOPT_STATES", Path(__file__).parents[3] / "shared" / "adopt" / "mid_flight.jsonl.gz"))
 
