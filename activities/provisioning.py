@@ -7,7 +7,7 @@ out. Pods that cannot be placed are told so, and are tried again with the next n
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from temporalio import activity
 
@@ -16,6 +16,7 @@ from activities.beating import report
 from activities.placing import plan_provisioning, refusal_notices
 from activities.snapshots import whole_snapshot
 from activities.solving import Solver
+from core.lifecycle.strangers import strangers, with_strangers_sized
 from core.model import names
 from core.model.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
 from core.model.nodes import NodeClaim
@@ -28,8 +29,7 @@ from ports.objects import Notices
 from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
-LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims
-STRANGERS_SECONDS = 30.0  # and this long for claims that it did not make; upstream's gate stays shut for 5 min (S-3)
+LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
 AGAIN_SECONDS = 10.0  # S-1: pods that stay pending are tried again
 LOOK_SECONDS = 0.1  # changes are looked at no more often than this
 
@@ -93,18 +93,15 @@ class Provisioning:
 
     async def _await_strangers(self) -> None:
         """Until claims of a predecessor's or of a person's are launched or gone: which pods they are for is written
-        nowhere, so planning now would buy for those pods a second time. Launched, they are capacity."""
-        deadline = self.now() + STRANGERS_SECONDS
+        nowhere. Launched, they are capacity; one that takes long is taken to hold no more than it asked for."""
+        deadline = self.now() + LAUNCH_SECONDS
         while self.now() < deadline:
             revision = self.view.revision()
-            if not any(self._is_stranger(claim) for claim in self.view.snapshot().claims.values()):
+            supported = self.catalogues.supported_classes()
+            if not strangers(replace(self.view.snapshot(), supported_node_classes=supported)):
                 return
             report("waiting for claims that no plan of ours made to be launched")
             await self._changed(revision, deadline - self.now())
-
-    def _is_stranger(self, claim: NodeClaim) -> bool:
-        supported = (claim.node_class.group, claim.node_class.kind) in self.catalogues.supported_classes()
-        return supported and names.PLAN not in claim.annotations and _unlaunched(claim, claim.uid)
 
     async def _gather(self, tried: "Tried", until: float) -> frozenset[str]:
         """A batch of pending pods. Those that were just tried open a window only after a pause, or where room may
@@ -129,7 +126,7 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = await whole_snapshot(self.view, self.catalogues)
+        snapshot = with_strangers_sized(await whole_snapshot(self.view, self.catalogues))
         settings = self.settings.placement
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
         await self.notices.publish(*refusal_notices(placement))
