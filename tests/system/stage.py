@@ -84,7 +84,7 @@ class Stage:
         command = [sys.executable, "-m", "cli.main", *arguments]
         process = await asyncio.create_subprocess_exec(
             *command,
-            env=self.environment(CLUSTER_NAME=self.cluster, DOVETAIL_WORLD=str(self.file), **more),
+            env=self.environment(**{"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file), **more}),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

@@ -86,14 +86,14 @@ async def test_a_cancel_without_a_worker_is_recorded_and_acts_when_one_is_back(d
 
 async def test_after_the_delete_a_cancel_is_refused_and_a_signal_is_answered_by_an_event(settled: Stage) -> None:
     stage = settled
-    stage.world.set(shutdown=12.0)
+    stage.world.set(shutdown=20.0)
     stage.world.scale("web", 0)
     claim = await stage.until(lambda: deleting(stage), 90, "the empty node's claim is deleted")
     owner = claim["metadata"]["annotations"][names.OWNER]
     node = claim["status"]["nodeName"]
 
-    code, out, err = await stage.dovetail("cancel", node, "--reason", "too late")
     await (await stage.workflow(owner)).signal("cancel", "too late")
+    code, out, err = await stage.dovetail("cancel", node, "--reason", "too late")
     await stage.until(lambda: event(stage, "DisruptionCancelTooLate"), 20, "an Event answers the signal")
     await stage.until(stage.nothing_left, 60, "the node goes all the same")
 
