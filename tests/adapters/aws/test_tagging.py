@@ -1,0 +1,65 @@
+"""The name of the node on its instance (W-112)."""
+
+from dataclasses import replace
+from typing import Any
+
+from adapters.aws.keeping.tagging import Tagging
+from core.model.nodes import NodeClaim
+from ports.objects import MetadataChange
+from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.worlds import a_claim
+
+
+class Claims:
+    """Remembers the annotations that are written."""
+
+    def __init__(self) -> None:
+        self.written: list[Any] = []
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        self.written.append((claim.name, dict(change.annotations or {})))
+        return claim
+
+
+async def joined(stage: Stage) -> NodeClaim:
+    await stage.with_class()
+    claim = a_claim(name="default-a")
+    instance = await stage.bought(claim)
+    return replace(claim, provider_id=instance.provider_id, node_name="node-a")
+
+
+async def test_an_instance_gets_the_name_of_its_node_once(stage: Stage) -> None:
+    claim, claims = await joined(stage), Claims()
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, ("dovetail", claims))  # type: ignore[arg-type]
+
+    await tagging.keep([claim])
+
+    (call,) = stage.calls("CreateTags")
+    assert call["input"]["Tags"] == [{"Key": "Name", "Value": "node-a"}]  # the claim's name was in the launch
+    done = {"karpenter.k8s.aws/tagged": "true", "compatibility.karpenter.k8s.aws/cluster-name-tagged": "true"}
+    assert claims.written == [("default-a", done)]
+    await tagging.keep([replace(claim, annotations=done)])
+    assert len(stage.calls("CreateTags")) == 1
+
+
+async def test_a_name_that_is_there_is_never_overwritten(stage: Stage) -> None:
+    claim, claims = await joined(stage), Claims()
+    stage.server.control("PATCH", "instances/first", {"tags": {"Name": "mine"}})
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, ("dovetail", claims))  # type: ignore[arg-type]
+
+    await tagging.keep([claim])
+
+    assert stage.calls("CreateTags") == []
+    assert len(claims.written) == 1
+
+
+async def test_a_refusal_is_not_repeated_at_once(stage: Stage) -> None:
+    claim, claims = await joined(stage), Claims()
+    stage.patch(fail=[{"op": "CreateTags", "code": "UnauthorizedOperation", "status": 403}])
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, ("dovetail", claims))  # type: ignore[arg-type]
+
+    await tagging.keep([claim])
+    await tagging.keep([claim])
+
+    assert len(stage.calls("CreateTags")) == 1
+    assert claims.written == []
