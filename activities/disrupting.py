@@ -81,7 +81,7 @@ class Disrupting:
             snapshot,
             nominations=dict(request.nominations),
             disrupting=frozenset(taken),
-            resting=resting(snapshot.claims.values(), self.now()),
+            resting=resting(snapshot),
         )
 
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:

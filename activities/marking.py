@@ -119,7 +119,9 @@ class Marking:
                 return
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
         if request.rest:
-            annotations[names.REST] = rest_text(claim, self.now(), cancelled=request.rest == "cancelled")
+            annotations[names.REST] = rest_text(
+                claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
+            )
         if annotations:
             claim = await self.claims.patch(claim, MetadataChange(annotations=annotations))
         if claim is not None:

@@ -206,7 +206,9 @@ class DisruptNodes:
         workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
         rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
-        unmark = UnmarkRequest(owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest)
+        unmark = UnmarkRequest(
+            owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest, reason=record.reason
+        )
         await workflow.execute_activity_method(
             Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster)
         )

@@ -223,6 +223,7 @@ class UnmarkRequest:
     claims: tuple[ClaimRef, ...]
     why: str = ""
     rest: Literal["", "failed", "cancelled"] = ""
+    reason: str = ""  # what the disruption was for: the rest is from that alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
