@@ -67,16 +67,17 @@ class Provisioning:
         until = self.now() + RETURN_SECONDS
         await self.view.catch_up(request.must_see)
         await self._await_launches(request)
-        tried: frozenset[str] = frozenset()
+        tried = NOTHING_TRIED
         while self.now() < until:
             batch = await self._gather(tried, until)
             if not batch:
                 break
             await self._await_strangers()
+            room = room_of(self.view.snapshot())
             plan = await self._plan()
-            if plan.proposed or plan.nominated:
+            if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
-            tried = batch
+            tried = Tried(pods=batch, room=room)
         return NothingPlanned()
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
@@ -105,15 +106,17 @@ class Provisioning:
         supported = (claim.node_class.group, claim.node_class.kind) in self.catalogues.supported_classes()
         return supported and names.PLAN not in claim.annotations and _unlaunched(claim, claim.uid)
 
-    async def _gather(self, tried: frozenset[str], until: float) -> frozenset[str]:
-        """A batch of pending pods. Those that were just tried open a window only after a pause."""
+    async def _gather(self, tried: "Tried", until: float) -> frozenset[str]:
+        """A batch of pending pods. Those that were just tried open a window only after a pause, or where room may
+        have come: a pool that is ready now, a node more."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
-        again = self.now() + AGAIN_SECONDS if tried else 0.0
+        again = self.now() + AGAIN_SECONDS if tried.pods else 0.0
         while self.now() < until:
             revision = self.view.revision()
-            pending = pending_uids(self.view.snapshot())
+            snapshot = self.view.snapshot()
+            pending = pending_uids(snapshot)
             now = self.now()
-            if now >= again or pending - tried:
+            if now >= again or pending - tried.pods or room_of(snapshot) != tried.room:
                 window.add(pending, now)
             closes = window.closes()
             if closes is not None and now >= closes:
@@ -138,6 +141,25 @@ class Provisioning:
                 await self.view.changed(revision)
         except TimeoutError:
             return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """Pods that found no place, and what room there was then."""
+
+    pods: frozenset[str] = frozenset()
+    room: frozenset[tuple[str, ...]] = frozenset()
+
+
+NOTHING_TRIED = Tried()
+
+
+def room_of(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
+    """What new room comes from: pools as they are written and whether they are ready, nodes and launched claims."""
+    pools = [("pool", p.name, str(p.generation), str(p.is_true(names.READY))) for p in snapshot.pools.values()]
+    nodes = [("node", name) for name in snapshot.nodes]
+    claims = [("claim", c.name) for c in snapshot.claims.values() if c.is_true(names.LAUNCHED)]
+    return frozenset([*pools, *nodes, *claims])
 
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:

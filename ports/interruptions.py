@@ -6,43 +6,10 @@ warning that is acknowledged first; a process killed at that moment would have l
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
+from core.model.interruptions import Interruption
 from core.model.nodes import NodeClaim
-
-InterruptionReason = Literal[
-    "spot_interrupted",
-    "rebalance_recommendation",
-    "scheduled_change",
-    "instance_stopped",
-    "instance_terminated",
-    "capacity_reservation_interrupted",
-    "instance_status",
-    "system_status",
-    "event_status",
-    "no_op",
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interruption:
-    """One warning about some instances. Equal warnings have one `id`, however often they come."""
-
-    kind: Literal["interruption"] = "interruption"
-    id: str
-    reason: InterruptionReason
-    instances: tuple[str, ...]  # the cloud's own ids: the last part of a providerID
-    at: float  # when it happened, as the cloud says; 0: it does not say
-
-    @property
-    def ends_instances(self) -> bool:
-        """Whether their claims are deleted for it."""
-        return self.reason not in ("rebalance_recommendation", "no_op")
-
-    @property
-    def forceful(self) -> bool:
-        """Whether the drain must not wait for anything: the instance is broken."""
-        return self.reason in ("instance_status", "system_status")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from adapters.aws.catalogues import AwsCatalogues
 from adapters.aws.cloud import AwsCloud, Parts
 from adapters.aws.cluster import Cluster
 from adapters.aws.drift import Drift
+from adapters.aws.failures import refusal
 from adapters.aws.groups import SecurityGroups
 from adapters.aws.images import Images
 from adapters.aws.interruptions.queue import AwsInterruptions
@@ -28,7 +29,7 @@ from adapters.aws.keeping.resolving import Resolvers, Resolving
 from adapters.aws.keeping.tagging import Tagging
 from adapters.aws.keeping.validation import Validation
 from adapters.aws.memory import SeenMemory
-from adapters.aws.node_class import NodeClasses, RawClasses
+from adapters.aws.node_class import NodeClass, NodeClasses, RawClasses
 from adapters.aws.placement import PlacementGroups
 from adapters.aws.preparing import Preparing
 from adapters.aws.prices import PriceKeeper, Prices
@@ -39,6 +40,7 @@ from adapters.aws.shortages import Shortages, ShortageStore
 from adapters.aws.stock import Stock
 from adapters.aws.subnets import Subnets
 from adapters.aws.templates import Templates
+from adapters.aws.zonal_shift import ZonalShift
 from ports.failures import Misconfigured
 from ports.objects import NodeClaims, Notices
 
@@ -52,6 +54,7 @@ class Surroundings:
     store: ShortageStore | None = None  # where shortages outlive a process
     observe: Observer = unobserved
     agent: str = "dovetail"
+    calls: Calls | None = None  # shared clients; closed by who made them
     clock: Callable[[], float] = time.time
 
 
@@ -80,11 +83,12 @@ class AwsAdapter:
     templates: Templates
     running: list[asyncio.Task[None]]
     clock: Callable[[], float]
+    owns_calls: bool
 
     @classmethod
     def open(cls, settings: AwsSettings, given: Surroundings) -> "AwsAdapter":
         """Wire everything; no call is made."""
-        calls = Calls(settings, given.observe, given.agent)
+        calls = given.calls or Calls(settings, given.observe, given.agent)
         region = calls.region
         if not region:
             raise Misconfigured("AWS_REGION", "not set, and no profile or instance metadata names a region")
@@ -124,7 +128,23 @@ class AwsAdapter:
             templates=templates,
             running=[],
             clock=clock,
+            owns_calls=given.calls is None,
         )
+
+    async def check(self) -> None:
+        """What must hold before a worker starts (W-159): the right to ask EC2, and a cluster known to zonal shifts."""
+        denied = await self.calls.dry_run("DescribeInstanceTypes")
+        if denied is not None:
+            raise refusal("ec2:DescribeInstanceTypes", denied)
+        if self.settings.enable_zonal_shift:
+            self._shift(await ZonalShift(self.calls, self.settings.cluster, self.clock).zones())
+
+    def _shift(self, zone_ids: frozenset[str]) -> None:
+        """Zones are shifted by id; everything else here knows them by name."""
+        known = {
+            zone: key for c in self.classes.every() if isinstance(c, NodeClass) for zone, key in c.zone_ids.items()
+        }
+        self.shelves.shifted = frozenset(zone for zone, key in known.items() if key in zone_ids)
 
     @property
     def interruptions(self) -> AwsInterruptions | None:
@@ -171,6 +191,9 @@ class AwsAdapter:
         keeper = PriceKeeper(self.calls, sources.prices, self.settings)
         for name, work in (("prices", keeper.run()), ("instance types", sources.stock.run())):
             self.running.append(_task(work, name))
+        if self.settings.enable_zonal_shift:
+            shift = ZonalShift(self.calls, self.settings.cluster, self.clock)
+            self.running.append(_task(shift.run(self._shift), "zonal shift"))
 
     async def close(self) -> None:
         """Stop refreshing; let the calls under way end."""
@@ -178,7 +201,8 @@ class AwsAdapter:
             task.cancel()
         await asyncio.gather(*self.running, return_exceptions=True)
         self.running.clear()
-        await self.calls.close()
+        if self.owns_calls:
+            await self.calls.close()
 
 
 def _task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

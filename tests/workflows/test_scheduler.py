@@ -192,7 +192,7 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
         await current.terminate()
 
     assert generation >= 3
-    assert len(created_by(steps)) > 5 and len(started_by(steps)) > 5
+    assert len(created_by(steps)) > 4 and len(started_by(steps)) > 4  # a poke may take a plan away before it begins
     assert created_by(steps) == launched_by(steps)
     assert started_by(steps) == marked_by(steps)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from adapters.aws.calls import Calls
-from ports.interruptions import Interruption, InterruptionReason
+from core.model.interruptions import Interruption, InterruptionReason
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ports.interruptions import Interruption, InterruptionReason
+from core.model.interruptions import Interruption, InterruptionReason
 
 Json = dict[str, Any]
 Detail = tuple[InterruptionReason, tuple[str, ...]]

@@ -18,9 +18,10 @@ from adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from adapters.aws.reservations import Reservations
 from adapters.aws.shortages import Shortage, Shortages
 from core.model import names as core
+from core.model.interruptions import Interruption
 from core.model.nodes import NodeClaim
 from ports.failures import Forbidden, Unreachable
-from ports.interruptions import Interruption, Message
+from ports.interruptions import Message
 
 Json = dict[str, Any]
 

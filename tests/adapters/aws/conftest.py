@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from adapters.aws.adapter import AwsAdapter, KeptCluster
+from adapters.aws.calls import Calls
 from adapters.aws.keeping.keeper import ClusterNow, NodeClassKeeper
 from core.model.nodes import NodeClaim
 from core.model.pools import NodePool
 from ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
-from tests.adapters.aws.worlds import ClassStore, Notices, open_adapter
+from tests.adapters.aws.worlds import ClassStore, Notices, open_adapter, settings_for
 
 Json = dict[str, Any]
 
@@ -70,11 +71,19 @@ def aws_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer
     server.stop()
 
 
+@pytest.fixture(scope="session")
+async def aws_calls(aws_server: CloudServer) -> AsyncIterator[Calls]:
+    """The clients of all tests: making them takes a second."""
+    calls = Calls(settings_for(aws_server))
+    yield calls
+    await calls.close()
+
+
 @pytest.fixture
-async def stage(aws_server: CloudServer) -> AsyncIterator[Stage]:
+async def stage(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Stage]:
     aws_server.control("POST", "reset")
     classes = ClassStore()
-    adapter = open_adapter(aws_server, classes)
+    adapter = open_adapter(aws_server, classes, aws_calls)
     since = aws_server.control("GET", "ledger")["last"]
     yield Stage(server=aws_server, classes=classes, adapter=adapter, since=since)
     await adapter.close()

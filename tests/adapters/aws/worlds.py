@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.aws.adapter import AwsAdapter, Surroundings
+from adapters.aws.calls import Calls
 from adapters.aws.node_class import NodeClass
 from adapters.aws.settings import AwsSettings, ClusterFacts
 from core.model.nodes import NodeClaim, NodeClassRef
@@ -172,5 +173,8 @@ def settings_for(server: CloudServer, **change: Any) -> AwsSettings:
     return AwsSettings(**fields)
 
 
-def open_adapter(server: CloudServer, classes: ClassStore, **change: Any) -> AwsAdapter:
-    return AwsAdapter.open(settings_for(server, **change), Surroundings(node_classes=classes.raw, cluster=CLUSTER))
+def open_adapter(
+    server: CloudServer, classes: ClassStore, calls: Calls | None = None, facts: ClusterFacts = CLUSTER, **change: Any
+) -> AwsAdapter:
+    given = Surroundings(node_classes=classes.raw, cluster=facts, calls=calls)
+    return AwsAdapter.open(settings_for(server, **change), given)

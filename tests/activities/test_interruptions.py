@@ -1,0 +1,129 @@
+"""The answer to a warning: whose claim goes, what is remembered first, what people are told."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from activities.interruptions import Answering, TellingOfInterruptions
+from core.model import names
+from core.model.interruptions import Interruption, InterruptionReason
+from core.model.nodes import Node, NodeClaim, NodeClassRef
+from core.model.snapshot import Snapshot
+from ports.interruptions import Message
+from ports.objects import ClaimStatus, MetadataChange, NewClaim, Notice
+
+NOW = 1_000_000.0
+CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+
+
+class World:
+    """A claim with its node, and everything that the steps ask."""
+
+    def __init__(self, **change: object) -> None:
+        self.claim = replace(
+            NodeClaim(
+                name="default-a",
+                uid="u1",
+                labels={},
+                node_class=CLASS,
+                requests={},
+                capacity={},
+                allocatable={},
+                provider_id="aws:///us-west-2a/i-0a",
+                node_name="node-a",
+            ),
+            **change,  # type: ignore[arg-type]
+        )
+        node = Node(name="node-a", uid="n1", labels={}, capacity={}, allocatable={})
+        self.snapshot_now = replace(Snapshot(now=NOW), claims={self.claim.name: self.claim}, nodes={node.name: node})
+        self.done: list[str] = []
+        self.said: list[Notice] = []
+
+    def snapshot(self) -> Snapshot:
+        return self.snapshot_now
+
+    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+        self.done.append("heeded")
+
+    async def delete(self, name: str, uid: str) -> int:
+        self.done.append(f"deleted {name} {uid}")
+        return 1
+
+    async def read(self, name: str) -> NodeClaim | None:
+        return self.claim
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        self.done.append(f"annotated {sorted(change.annotations)}")
+        return claim
+
+    async def publish(self, *notices: Notice) -> None:
+        self.said += notices
+
+    # what the ports have beside, and no step here asks for
+    async def create(self, claim: NewClaim) -> NodeClaim:
+        raise AssertionError("not asked for")
+
+    async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
+        raise AssertionError("not asked for")
+
+    async def receive(self) -> tuple[Message, ...]:
+        raise AssertionError("not asked for")
+
+    async def acknowledge(self, receipts: Sequence[str]) -> None:
+        raise AssertionError("not asked for")
+
+    async def troubles(self) -> tuple[Interruption, ...]:
+        raise AssertionError("not asked for")
+
+
+def a_warning(reason: InterruptionReason, instance: str = "i-0a") -> Interruption:
+    return Interruption(id="e1", reason=reason, instances=(instance,), at=0.0)
+
+
+async def answered(world: World, warning: Interruption) -> list[str]:
+    """What was done, and the reasons of what was said."""
+    result = await Answering(world, world, world, lambda: NOW).answer_interruption(warning)  # type: ignore[arg-type]
+    await TellingOfInterruptions(world, world).tell_interruption(result)  # type: ignore[arg-type]
+    return world.done + sorted(f"{notice.kind} {notice.reason}" for notice in world.said)
+
+
+async def test_a_spot_warning_is_heeded_and_then_deletes_the_claim() -> None:
+    """W-129, W-130, W-133."""
+    assert await answered(World(), a_warning("spot_interrupted")) == [
+        "heeded",
+        "deleted default-a u1",
+        "Node SpotInterrupted",
+        "Node TerminatingOnInterruption",
+        "NodeClaim SpotInterrupted",
+        "NodeClaim TerminatingOnInterruption",
+    ]
+
+
+async def test_a_rebalance_recommendation_is_only_said() -> None:
+    """W-134."""
+    assert await answered(World(), a_warning("rebalance_recommendation")) == [
+        "heeded",
+        "Node SpotRebalanceRecommendation",
+        "NodeClaim SpotRebalanceRecommendation",
+    ]
+
+
+async def test_a_claim_that_is_going_already_is_not_deleted_again() -> None:
+    """W-133: the offering is remembered all the same, and nobody is told of a termination."""
+    assert await answered(World(deleting_since=NOW), a_warning("spot_interrupted")) == [
+        "heeded",
+        "Node SpotInterrupted",
+        "NodeClaim SpotInterrupted",
+    ]
+
+
+async def test_a_broken_instance_is_not_drained_patiently() -> None:
+    """W-138: the deadline is now, before the delete."""
+    done = await answered(World(), a_warning("system_status"))
+
+    assert done[:3] == ["heeded", f"annotated {[names.TERMINATION_DEADLINE]}", "deleted default-a u1"]
+    assert "NodeClaim InstanceUnhealthy" in done
+
+
+async def test_a_warning_about_a_stranger_s_instance_does_nothing() -> None:
+    """W-128."""
+    assert await answered(World(), a_warning("spot_interrupted", "i-0b")) == []

@@ -1,0 +1,69 @@
+"""Interruptions: the cloud's warnings, each made durable before it is acknowledged; AnswerInterruption: what is done.
+
+Interruptions is a singleton of one long step, which starts an AnswerInterruption per instance and reason. The answer
+deletes the claim; what the deletion means is carried out by TerminateNode. Nothing stops an answer: no budget, no
+do-not-disrupt (W-131).
+"""
+
+import asyncio
+from dataclasses import replace
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.interruptions import Answering, TellingOfInterruptions, Watching
+    from core.model.interruptions import AnswerInput, InterruptionsInput
+    from core.model.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
+    from workflows.options import quick, waiting
+    from workflows.renewing import due_for_renewal, renew
+
+
+@workflow.defn(name=INTERRUPTIONS)
+class Interruptions:
+    """The singleton that reads the queue."""
+
+    @workflow.init
+    def __init__(self, given: InterruptionsInput) -> None:
+        self.given = given
+        self.watch: workflow.ActivityHandle[None] | None = None
+
+    @workflow.run
+    async def run(self, given: InterruptionsInput) -> None:
+        """Read until the history is long; then again as new."""
+        workflow.set_current_details("reading the cloud's warnings")
+        while not due_for_renewal(given.max_history):
+            self.watch = workflow.start_activity_method(
+                Watching.watch_interruptions, summary="read warnings", **waiting(given.cluster)
+            )
+            try:
+                await self.watch
+            except (ActivityError, asyncio.CancelledError) as error:
+                if not is_cancelled_exception(error) or workflow.cancellation_reason() is not None:
+                    raise
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        renew(replace(given, generation=given.generation + 1))
+
+    @workflow.signal
+    def poke(self) -> None:
+        """Start the reading anew; sent after a deploy, so that a new version is learnt of."""
+        if self.watch is not None:
+            self.watch.cancel()
+
+
+@workflow.defn(name=ANSWER_INTERRUPTION)
+class AnswerInterruption:
+    """The answer to one warning about one instance."""
+
+    @workflow.run
+    async def run(self, given: AnswerInput) -> str:
+        """Act, then say so."""
+        warning = given.interruption
+        workflow.set_current_details(f"{warning.reason.replace('_', ' ')}: {', '.join(warning.instances)}")
+        answered = await workflow.execute_activity_method(
+            Answering.answer_interruption, warning, summary="delete the claim", **quick(given.cluster)
+        )
+        await workflow.execute_activity_method(
+            TellingOfInterruptions.tell_interruption, answered, summary="tell people", **quick(given.cluster)
+        )
+        return f"deleted {', '.join(answered.deleted)}" if answered.deleted else "nothing to delete"
