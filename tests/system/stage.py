@@ -126,7 +126,7 @@ class Stage:
 
     # Waiting
 
-    async def until(self, look: Callable[[], T], seconds: float, words: str) -> T:
+    async def until(self, look: Callable[[], T | None], seconds: float, words: str) -> T:
         """The first answer that is true."""
         deadline = time.monotonic() + seconds
         while True:

@@ -70,7 +70,7 @@ async def until(look: Callable[[], Any], seconds: float = 20.0) -> None:
 
 
 def test_every_kind_of_order_has_its_step() -> None:
-    kinds = {cls.__dataclass_fields__["kind"].default for cls in Order.__args__}  # type: ignore[attr-defined]
+    kinds = {cls.__dataclass_fields__["kind"].default for cls in Order.__args__}
     assert (set(CARRIED_OUT_BY), set(CARRIED_OUT_BY.values())) == (kinds, set(ONE_OF_EACH))
 
 

@@ -1,0 +1,57 @@
+"""A thousand claims struck between the cloud's answer and its record: never a second instance (D-1).
+
+Many claims per kill: all launches of a round stand at that point when the worker is killed. The small round is in
+`make test`, the thousand in `make soak`.
+"""
+
+import asyncio
+
+import pytest
+
+from cli.demo.temporal_server import TemporalServer
+from tests.faults.lives import Keeper
+from tests.faults.orders import Kill
+from tests.system.running import shared_stage
+from tests.system.stage import Stage
+
+pytestmark = pytest.mark.temporal
+
+
+async def strike(stage: Stage, rounds: int, claims: int) -> int:
+    """Round after round; how many claims were struck."""
+    stage.apply_pool()
+    keeper = asyncio.create_task(Keeper(stage, "").keep())
+    struck = 0
+    try:
+        for number in range(rounds):
+            kill = Kill(name=f"kill-{number}", point="answered:launch", count=claims)
+            stage.orders.give(kill)
+            stage.deploy(claims, f"round-{number}")
+            await stage.until(lambda: stage.running_pods() == claims, 240, f"the pods of round {number} run")
+            found = stage.orders.struck(kill)
+            struck += len(set(found.subjects)) if found is not None else 0
+            stage.world.scale(f"round-{number}", 0)
+            for claim in stage.claims():
+                stage.world.delete("NodeClaim", claim["metadata"]["name"])
+            await stage.until(stage.nothing_left, 240, f"round {number} is gone")
+    finally:
+        keeper.cancel()
+    return struck
+
+
+@pytest.mark.parametrize(
+    ("rounds", "claims"), [(1, 5), pytest.param(10, 100, marks=pytest.mark.soak)], ids=["five", "thousand"]
+)
+async def test_a_claim_struck_between_answer_and_record_has_one_instance(
+    tmp_path_factory: pytest.TempPathFactory, temporal_server: TemporalServer, rounds: int, claims: int
+) -> None:
+    folder = tmp_path_factory.mktemp("many")
+    stage = shared_stage(folder, folder.name, temporal_server)
+    try:
+        struck = await strike(stage, rounds, claims)
+        bought = stage.instances_by_claim()
+    finally:
+        await stage.close()
+
+    assert struck == rounds * claims
+    assert len(bought) == rounds * claims and set(bought.values()) == {1}
