@@ -8,6 +8,7 @@ STAMP := $(VENV)/.installed
 CLUSTER ?= embedded
 NAME ?= default
 DIR ?= ../shared/vectors
+STATE ?= ../shared/adopt/mid_flight.jsonl.gz
 bench: DIR := $(or $(filter-out ../shared/vectors,$(DIR)),../shared/bench)
 
 help: ## list the commands
@@ -69,7 +70,10 @@ bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder f
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
 	@$(BIN)/python -m tests.run -m soak
 
+adopt: $(STAMP) ## take over clusters that Karpenter left in mid-flight (STATE=file.jsonl.gz), print N passed, N failed
+	@$(BIN)/python -m testbed.adopt $(STATE)
+
 crds: $(STAMP) ## write deploy/crds from the models
 	@$(BIN)/python -m api.crds deploy/crds
 
-.PHONY: help setup lock format lint check test demo testbed cluster up down vectors bench soak crds
+.PHONY: help setup lock format lint check test demo testbed cluster up down vectors bench soak adopt crds

@@ -73,7 +73,7 @@ class Departing:
     @activity.defn
     async def release_claim(self, departure: Departure) -> StepOutcome:
         """Take the finalizers off, the nodes' first (T-11, L-55)."""
-        writes = await self._release_nodes(departure)
+        writes = (*await self._release_nodes(departure), *await self._release_late_nodes(departure))
         ref = departure.claim
         claim = await self.claims.read(ref.name)
         if claim is None or not is_same(claim, ref.uid):
@@ -132,9 +132,13 @@ class Departing:
         if not provider_id:
             return ()
         nodes = await self.nodes.list_by_provider_id(provider_id)
-        if claim.is_true(REGISTERED_CONDITION):
+        if not claim.is_true(REGISTERED_CONDITION):
+            return tuple(node for node in nodes if TERMINATION_FINALIZER in node.finalizers)
+        if claim.node_name in {node.name for node in nodes}:
             return nodes
-        return tuple(node for node in nodes if TERMINATION_FINALIZER in node.finalizers)
+        # The look-up by instance may lag behind the claim, which knows its node's name.
+        own = await self.nodes.read(claim.node_name) if claim.node_name else None
+        return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
 
     async def _instance_gone(self, provider_id: str, nodes: tuple[Node, ...]) -> bool:
         """T-5: asked only where no kubelet is alive to say that the instance is there."""
@@ -166,14 +170,25 @@ class Departing:
         writes = []
         for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
             node = await self.nodes.read(name)
-            if node is None or node.uid != uid:
-                continue
-            left = await revise_node(self.nodes, node, _released)
-            if TERMINATION_FINALIZER in node.finalizers:
-                node_terminated(node, self.now())
-            version = node_write(left).version if left is not None and left.finalizers else 0
-            writes.append(Write(kind="Node", name=name, uid=uid, version=version))
+            if node is not None and node.uid == uid:
+                writes.append(await self._release(node))
         return tuple(writes)
+
+    async def _release_late_nodes(self, departure: Departure) -> tuple[Write, ...]:
+        """Nodes that were registered while the departure was under way: their instance is gone, nothing to drain."""
+        known = set(departure.node_uids)
+        late = await self.nodes.list_by_provider_id(departure.provider_id) if departure.provider_id else ()
+        ours = [node for node in late if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
+        for node in ours:
+            await self._send_off(node, tainted=False)
+        return tuple([await self._release(node) for node in ours])
+
+    async def _release(self, node: Node) -> Write:
+        left = await revise_node(self.nodes, node, _released)
+        if TERMINATION_FINALIZER in node.finalizers:
+            node_terminated(node, self.now())
+        version = node_write(left).version if left is not None and left.finalizers else 0
+        return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
     async def _no_late_launch(self, claim: NodeClaim, departure: Departure) -> None:
         """A launch that was called off may still have bought: it must not outlive the finalizer (D-3, I2)."""

@@ -26,11 +26,12 @@ from core.model.steps import Departure, StepOutcome
 from core.termination import deadline as deadlines
 from core.termination.evictions import Turn, plan_turn
 from ports.cloud import Cloud
-from ports.failures import Failure
+from ports.failures import Failure, NotReadable
 from ports.view import ClusterLookups
 
 MINIMUM_SECONDS: Final = 5.0  # T-17: pods bound before the scheduler saw the taint still turn up
 LOST_LOOK_SECONDS: Final = 10.0  # between two questions whether a silent node's instance is there
+OVERDUE_SECONDS: Final = 60.0  # past the deadline even a stuck pod holds nothing any more (T-13)
 COMPLAIN_SECONDS: Final = 5.0  # T-16 upstream warns 20 ms into every normal drain
 NAMED: Final = 5  # pods by name in the progress
 FIRST_BACK_OFF: Final = 0.1
@@ -95,17 +96,35 @@ class Draining:
                 return DrainOutcome(message="the node is gone")
             if await self._instance_lost(departure, progress):
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
-            deadline = await self._deadline(departure)
-            turns = {name: plan_turn(self.lookups.pods_on(name), deadline, self.now()) for name in nodes}
-            if not any(turn.waiting for turn in turns.values()) and self._rested(departure, progress):
-                turns = await self._live_turns(nodes, deadline)
-                if not any(turn.waiting for turn in turns.values()):
-                    return DrainOutcome(message="drained")
+            deadline, rested = await self._deadline(departure), self._rested(departure, progress)
+            try:
+                turns = await self._turns(nodes, deadline, rested)
+            except NotReadable as failure:
+                if deadline is not None and self.now() > deadline + OVERDUE_SECONDS:
+                    return DrainOutcome(message=f"the deadline has passed; one pod could not be read: {failure}")
+                await self._say_unreadable(nodes, failure)
+                continue
+            if rested and not any(turn.waiting for turn in turns.values()):
+                return DrainOutcome(message="drained")
             for name, turn in turns.items():
                 await self._carry_out(turn, departure, (deadline, progress))
                 await self._complain(name, turn, progress)
             report(_told(turns, progress.why))
             await self.pause(progress.pause(self.now()))
+
+    async def _turns(self, nodes: tuple[str, ...], deadline: float | None, rested: bool) -> dict[str, Turn]:
+        """By the cache; where that shows nothing any more, by the API server, before "drained" is said."""
+        turns = {name: plan_turn(self.lookups.pods_on(name), deadline, self.now()) for name in nodes}
+        if any(turn.waiting for turn in turns.values()) or not rested:
+            return turns
+        return {name: plan_turn(await self.evicting.live_pods(name), deadline, self.now()) for name in nodes}
+
+    async def _say_unreadable(self, nodes: tuple[str, ...], failure: NotReadable) -> None:
+        """A pod that cannot be read may be one that must not go: nothing is evicted beside it, and people are told."""
+        report(f"waiting for a pod that cannot be read: {failure}")
+        found = [self.lookups.node(name) for name in nodes]
+        await self.evicting.tell(*[failed_draining(node, str(failure)) for node in found if node is not None])
+        await self.pause(1.0)
 
     async def _carry_out(self, turn: Turn, departure: Departure, given: tuple[float | None, _Progress]) -> None:
         """Everything that is due, side by side."""
@@ -123,10 +142,6 @@ class Draining:
             progress.note(pod, asked, self.now())
         told = [told_protection(pod, now) for pod in turn.waiting]
         await self.evicting.tell(*[notice for notice in told if notice is not None])
-
-    async def _live_turns(self, nodes: tuple[str, ...], deadline: float | None) -> dict[str, Turn]:
-        """The last look before "drained": what the cache has not been told yet must not be lost."""
-        return {name: plan_turn(await self.evicting.live_pods(name), deadline, self.now()) for name in nodes}
 
     def _claim(self, departure: Departure) -> NodeClaim | None:
         claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None

@@ -7,7 +7,7 @@ out. Pods that cannot be placed are told so, and are tried again with the next n
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from temporalio import activity
 
@@ -16,6 +16,7 @@ from activities.beating import report
 from activities.placing import plan_provisioning, refusal_notices
 from activities.snapshots import whole_snapshot
 from activities.solving import Solver
+from core.lifecycle.strangers import strangers, with_strangers_sized
 from core.model import names
 from core.model.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
 from core.model.nodes import NodeClaim
@@ -28,7 +29,7 @@ from ports.objects import Notices
 from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
-LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims
+LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
 AGAIN_SECONDS = 10.0  # S-1: pods that stay pending are tried again
 LOOK_SECONDS = 0.1  # changes are looked at no more often than this
 
@@ -66,15 +67,17 @@ class Provisioning:
         until = self.now() + RETURN_SECONDS
         await self.view.catch_up(request.must_see)
         await self._await_launches(request)
-        tried: frozenset[str] = frozenset()
+        tried = NOTHING_TRIED
         while self.now() < until:
             batch = await self._gather(tried, until)
             if not batch:
                 break
+            await self._await_strangers()
+            room = room_of(self.view.snapshot())
             plan = await self._plan()
-            if plan.proposed or plan.nominated:
+            if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
-            tried = batch
+            tried = Tried(pods=batch, room=room)
         return NothingPlanned()
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
@@ -88,15 +91,29 @@ class Provisioning:
             report("waiting for the last round's claims to be launched")
             await self._changed(revision, deadline - self.now())
 
-    async def _gather(self, tried: frozenset[str], until: float) -> frozenset[str]:
-        """A batch of pending pods. Those that were just tried open a window only after a pause."""
+    async def _await_strangers(self) -> None:
+        """Until claims of a predecessor's or of a person's are launched or gone: which pods they are for is written
+        nowhere. Launched, they are capacity; one that takes long is taken to hold no more than it asked for."""
+        deadline = self.now() + LAUNCH_SECONDS
+        while self.now() < deadline:
+            revision = self.view.revision()
+            supported = self.catalogues.supported_classes()
+            if not strangers(replace(self.view.snapshot(), supported_node_classes=supported)):
+                return
+            report("waiting for claims that no plan of ours made to be launched")
+            await self._changed(revision, deadline - self.now())
+
+    async def _gather(self, tried: "Tried", until: float) -> frozenset[str]:
+        """A batch of pending pods. Those that were just tried open a window only after a pause, or where room may
+        have come: a pool that is ready now, a node more."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
-        again = self.now() + AGAIN_SECONDS if tried else 0.0
+        again = self.now() + AGAIN_SECONDS if tried.pods else 0.0
         while self.now() < until:
             revision = self.view.revision()
-            pending = pending_uids(self.view.snapshot())
+            snapshot = self.view.snapshot()
+            pending = pending_uids(snapshot)
             now = self.now()
-            if now >= again or pending - tried:
+            if now >= again or pending - tried.pods or room_of(snapshot) != tried.room:
                 window.add(pending, now)
             closes = window.closes()
             if closes is not None and now >= closes:
@@ -109,7 +126,7 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = await whole_snapshot(self.view, self.catalogues)
+        snapshot = with_strangers_sized(await whole_snapshot(self.view, self.catalogues))
         settings = self.settings.placement
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
         await self.notices.publish(*refusal_notices(placement))
@@ -121,6 +138,25 @@ class Provisioning:
                 await self.view.changed(revision)
         except TimeoutError:
             return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """Pods that found no place, and what room there was then."""
+
+    pods: frozenset[str] = frozenset()
+    room: frozenset[tuple[str, ...]] = frozenset()
+
+
+NOTHING_TRIED = Tried()
+
+
+def room_of(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
+    """What new room comes from: pools as they are written and whether they are ready, nodes and launched claims."""
+    pools = [("pool", p.name, str(p.generation), str(p.is_true(names.READY))) for p in snapshot.pools.values()]
+    nodes = [("node", name) for name in snapshot.nodes]
+    claims = [("claim", c.name) for c in snapshot.claims.values() if c.is_true(names.LAUNCHED)]
+    return frozenset([*pools, *nodes, *claims])
 
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:

@@ -15,13 +15,14 @@ from temporalio import activity
 from activities.beating import report
 from activities.snapshots import whole_snapshot
 from core.model.snapshot import Snapshot
-from ports.cloud import Catalogues
+from ports.cloud import Catalogues, NodeClassUpkeep
 from ports.failures import Failure
 from ports.view import ClusterView
 
 _log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 3600.0
+CLASSES_SECONDS = 5.0  # until NodeClasses are looked at again after a failure
 QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
 
@@ -41,17 +42,37 @@ class Upkeep:
         view: ClusterView,
         catalogues: Catalogues,
         keepers: Callable[[], Sequence[Keeper]],
+        classes: NodeClassUpkeep | None,
         now: Callable[[], float],
     ) -> None:
         self.view = view
         self.catalogues = catalogues
         self.keepers = keepers  # made anew for each run: what they remember must not outlive it
+        self.classes = classes
         self.now = now
 
     @activity.defn
     async def keep_up(self) -> None:
         """Look, write what differs, sleep until something changes or a moment is due."""
         until = self.now() + RETURN_SECONDS
+        classes = asyncio.create_task(self._keep_classes(until))
+        try:
+            await self._keep_objects(until)
+        finally:
+            classes.cancel()
+
+    async def _keep_classes(self, until: float) -> None:
+        """NodeClasses beside the rest: a cloud that answers slowly holds nothing else up."""
+        while self.classes is not None and self.now() < until:
+            revision = self.view.revision()
+            try:
+                again = await self.classes.keep()
+            except Failure as failure:
+                _log.warning("upkeep of NodeClasses: %s", failure)
+                again = self.now() + CLASSES_SECONDS
+            await self._changed(revision, min(until, again) - self.now())
+
+    async def _keep_objects(self, until: float) -> None:
         keepers = self.keepers()
         while self.now() < until:
             revision = self.view.revision()

@@ -7,7 +7,12 @@ lost with the server, so this never says "not cancelled".
 
 import asyncio
 
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -31,7 +36,8 @@ async def cancel(client: Client, world: World, node: str, reason: str) -> None:
         cause = error.cause
         message = cause.message if isinstance(cause, ApplicationError) else str(cause)
         raise CommandFailed(f"{node}: not cancelled: {message}") from None
-    except (TimeoutError, RPCError) as error:
+    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError, RPCError) as error:
+        # The SDK turns the cancellation that our own timeout causes into an error of its own.
         if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
             raise CommandFailed(f"{node}: its disruption has already ended ({handle.id})") from None
         await handle.signal("cancel", reason)

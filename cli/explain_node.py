@@ -231,4 +231,8 @@ def _where(found: NodeExplanation) -> str:
     command = found.outcome.command if found.outcome else None
     if command is None:
         return found.outcome.error if found.outcome else ""
-    return "its pods fit on one cheaper node" if command.replacements else "its pods fit on the other nodes"
+    if command.replacements:
+        return "its pods fit on one cheaper node"
+    if command.moved:
+        return "its pods fit on the other nodes"
+    return "no pod would need another place (those that can never be evicted are not counted)"

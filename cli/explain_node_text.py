@@ -1,5 +1,6 @@
 """`dovetail explain node` as text: one screen, the answer first, what can be done beside each refusal."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -34,6 +35,8 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
     yield from _budgets(answer)
     if answer.move is not None:
         yield from _move(answer.move)
+    if answer.notes:
+        yield ""
     for note in answer.notes:
         yield from wrapped("note      ", note)
 
@@ -64,12 +67,14 @@ def _checks(answer: NodeAnswer) -> Iterator[str]:
         return
     yield ""
     yield "What holds it, whatever the reason to take it:"
-    for check in answer.checks[:MOST_HELD]:
-        yield from wrapped("- ", f"{check.message} [{check.why}]")
+    counts = Counter(answer.checks)
+    for check, count in list(counts.items())[:MOST_HELD]:
+        times = f", {count} times" if count > 1 else ""
+        yield from wrapped("- ", f"{check.message} [{check.why}{times}]")
         if help_text := lifts(check.why):
             yield from wrapped("", help_text, indent=6)
-    if len(answer.checks) > MOST_HELD:
-        yield f"  ... and {len(answer.checks) - MOST_HELD} more (--json has all)"
+    if len(counts) > MOST_HELD:
+        yield f"  ... and {len(counts) - MOST_HELD} more (--json has all)"
 
 
 def _held(answer: NodeAnswer) -> Iterator[str]:
@@ -118,7 +123,7 @@ def _budgets(answer: NodeAnswer) -> Iterator[str]:
 
 def _move(move: Move) -> Iterator[str]:
     yield ""
-    yield "Without it, alone:"
+    yield "If it were gone, by itself (what consolidation compares):"
     yield from wrapped("- ", move.says)
     if move.moved:
         yield from wrapped("- ", "pods go to " + shown(f"{name} ({count})" for name, count in move.moved))

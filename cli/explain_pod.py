@@ -10,15 +10,17 @@ from typing import Literal
 
 from cli.looking import Look
 from cli.output import CommandFailed
-from cli.pod_words import wishes
-from cli.what_if import Help, helps
+from cli.pod_words import pool_words, wishes
+from cli.pool_words import pools_left_out
+from cli.what_if import Help, helps, place_text
+from cli.wording import plural
 from core.model.names import PLANNED_PODS
 from core.model.nodes import NodeClaim
 from core.model.placement import NewNode, Placement, PoolRefusal, RefusedPod
 from core.model.pod_rules import is_daemon, is_mirror, is_provisionable, is_terminal
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
-from core.scheduling.place_pods import place_pods
+from core.scheduling.place_pods import Index, place
 from core.scheduling.settings import PlacementSettings
 from core.scheduling.waiting_pods import pending_pods
 from worker.deciding import placement_settings
@@ -56,6 +58,8 @@ class PodAnswer:
     types_in_all: int = 0
     together_with: int = 0  # other pods planned onto the same node
     pools: tuple[PoolRefusal, ...] = ()
+    pools_alone: tuple[PoolRefusal, ...] = ()  # what the pools would say if no other pod were waiting, if not the same
+    pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
     existing: Mapping[str, int] = field(default_factory=dict)
     helps: tuple[Help, ...] = ()
     notes: tuple[str, ...] = ()
@@ -68,7 +72,8 @@ def explain_pod(look: Look, name: str) -> PodAnswer:
     settled = _settled(look, pod, settings)
     if settled is not None:
         return settled
-    placement = place_pods(look.snapshot, None, settings)
+    index = Index(look.snapshot, settings)
+    placement = place(index)
     for node in placement.new:
         if _is_in(pod, node.pods):
             return _new_node(look, pod, node)
@@ -76,7 +81,7 @@ def explain_pod(look: Look, name: str) -> PodAnswer:
         if _is_in(pod, pods):
             says = f"it fits on {node_name}, which is there or on its way; the kube-scheduler is expected to bind it"
             return _answer(look, pod, "existing_node", says, node=node_name)
-    return _refused(look, pod, placement, settings)
+    return replace(_refused(look, pod, placement, index), pools_left_out=pools_left_out(index))
 
 
 def find_pod(look: Look, name: str) -> Pod:
@@ -154,21 +159,34 @@ def _new_node(look: Look, pod: Pod, node: NewNode) -> PodAnswer:
     )
 
 
-def _refused(look: Look, pod: Pod, placement: Placement, settings: PlacementSettings) -> PodAnswer:
+def _refused(look: Look, pod: Pod, placement: Placement, index: Index) -> PodAnswer:
     refused = next((r for r in placement.refused if r.pod.uid == pod.uid), None)
     if refused is None:
-        ignored = next((i.why for i in placement.ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
-        return _answer(look, pod, "ignored", f"it takes no part in provisioning: {ignored}")
+        why = next((i.why for i in placement.ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
+        return _answer(look, pod, "ignored", f"nothing is planned for it: {why}")
     if refused.waits_for_reservation:
         says = "it waits for reserved capacity that would suit it; a later round tries again"
-        return _with_reasons(_answer(look, pod, "waits_for_reservation", says), refused, ())
-    tried = len(refused.pools)
-    says = f"no node can be found or made for it: {tried} of {tried} NodePools refuse, no existing node takes it"
-    return _with_reasons(_answer(look, pod, "refused", says), refused, helps(look.snapshot, refused, settings))
+        answer = _answer(look, pod, "waits_for_reservation", says)
+        return replace(answer, pools=refused.pools, existing=dict(refused.existing))
+    answer = _answer(look, pod, "refused", _refusal(refused))
+    answer = replace(answer, pools=refused.pools, existing=dict(refused.existing))
+    alone = place(index, [pod])
+    if where := place_text(alone, pod):
+        others = Help(change="if no other pod were waiting: those before it take what is left", then=where)
+        return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings)))
+    said = next((r for r in alone.refused if r.pod.uid == pod.uid), refused)
+    found = helps(look.snapshot, said, index.settings)
+    return replace(answer, pools_alone=said.pools if said.pools != refused.pools else (), helps=found)
 
 
-def _with_reasons(answer: PodAnswer, refused: RefusedPod, found: tuple[Help, ...]) -> PodAnswer:
-    return replace(answer, pools=refused.pools, existing=dict(refused.existing), helps=found)
+def _refusal(refused: RefusedPod) -> str:
+    asked = [refusal for refusal in refused.pools if refusal.pool]
+    pools = (
+        f"{plural(len(asked), 'NodePool')} asked, none can make one" if asked else pool_words(refused.pools[0].reason)
+    )
+    nodes = sum(refused.existing.values())
+    existing = f"none of {plural(nodes, 'node')} takes it" if nodes else "there is no node to put it on"
+    return f"it finds no node: {pools}; {existing}"
 
 
 def _answer(look: Look, pod: Pod, state: State, says: str, **more: object) -> PodAnswer:

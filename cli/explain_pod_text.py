@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from cli.explain_pod import PodAnswer
 from cli.pod_words import node_words, pool_words
 from cli.wording import plural, wrapped
+from core.model.placement import PoolRefusal
 
 
 def pod_text(answer: PodAnswer) -> str:
@@ -22,8 +23,11 @@ def _lines(answer: PodAnswer) -> Iterator[str]:
         if answer.together_with:
             yield f"  with      {plural(answer.together_with, 'other waiting pod')}"
     yield from _refusals(answer)
+    yield from _left_out(answer)
     yield from _existing(answer)
     yield from _helps(answer)
+    if answer.notes:
+        yield ""
     for note in answer.notes:
         yield from wrapped("note      ", note)
 
@@ -33,10 +37,27 @@ def _refusals(answer: PodAnswer) -> Iterator[str]:
         return
     yield ""
     yield "Why no new node, by NodePool in the order tried:"
-    for refusal in answer.pools:
+    yield from _pools(answer.pools)
+    if answer.pools_alone:
+        yield ""
+        yield "The same if no other pod were waiting (those before it may have used up limits):"
+        yield from _pools(answer.pools_alone)
+
+
+def _pools(refusals: tuple[PoolRefusal, ...]) -> Iterator[str]:
+    for refusal in refusals:
         yield from wrapped(f"{refusal.pool or 'any'}: ", f"{pool_words(refusal.reason)} [{refusal.reason}]")
         if refusal.conflict:
             yield from wrapped("conflict: ", refusal.conflict, indent=6)
+
+
+def _left_out(answer: PodAnswer) -> Iterator[str]:
+    if not answer.pools_left_out:
+        return
+    yield ""
+    yield "NodePools that are not asked:"
+    for name, why in answer.pools_left_out:
+        yield from wrapped(f"{name}: ", why)
 
 
 def _existing(answer: PodAnswer) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`dovetail history NODE|CLAIM|WORKFLOW`: what became of it, step by step, from Temporal's own record.
 
 A claim's story is told under one workflow id for its whole life, run after run; beside it stand the disruptions that
-took its node. Runs are followed backwards by the run that each was continued from, which is exact; only disruptions
+took its node. The newest run and those that it was continued from are asked for exactly; earlier ones and disruptions
 are looked for in the visibility list, which may lag by a moment and forgets after the retention.
 """
 
@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.history_events import tell
-from cli.history_steps import Line, Pending, Telling, pending_of
+from cli.history_steps import Line, Pending, Telling, moment, pending_of
 from cli.looking import opened
 from cli.output import CommandFailed
 from core.model.snapshot import Snapshot
@@ -28,6 +28,7 @@ from workflows.attributes import NODE_CLAIM
 MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
 MOST_DISRUPTIONS: Final = 20
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+_WORKFLOW: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._/:]*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class HistoryAnswer:
 async def history(settings: Settings, name: str) -> HistoryAnswer:
     """The stories of a node, a claim or a workflow."""
     client = await connect()
-    if name.startswith(f"{settings.cluster}/"):
+    if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
         found = await story_of(client, name)
         if found is None:
             raise CommandFailed(f"{name}: there is no such workflow, or its retention has passed")
@@ -135,7 +136,7 @@ async def story_of(client: Client, identity: str) -> Story | None:
         workflow=identity,
         type=described.workflow_type,
         status=described.status.name.lower() if described.status is not None else "unknown",
-        started=runs[0][0].event_time.ToMicroseconds() / 1e6,
+        started=moment_of(runs[0]),
         ended=described.close_time.timestamp() if described.close_time else None,
         phase=telling.phase,
         lines=tuple(telling.lines),
@@ -147,15 +148,29 @@ async def story_of(client: Client, identity: str) -> Story | None:
 
 async def _runs(client: Client, identity: str, last: str) -> tuple[list[list[HistoryEvent]], bool]:
     """The histories of the runs, oldest first, and whether earlier ones were left out."""
-    runs: list[list[HistoryEvent]] = []
-    run_id = last
-    while run_id and len(runs) < MOST_RUNS:
+    # A claim that was launched long ago is terminated in a run that was started, not continued: the list knows both.
+    listed = client.list_workflows(f"WorkflowId = '{identity}'", limit=MOST_RUNS)
+    waiting = [last, *[found.run_id async for found in listed]]
+    runs: dict[str, list[HistoryEvent]] = {}
+    forgotten = False
+    while waiting and len(runs) < MOST_RUNS:
+        run_id = waiting.pop(0)
+        if run_id in runs:
+            continue
         try:
-            fetched = await client.get_workflow_handle(identity, run_id=run_id).fetch_history()
+            events = list((await client.get_workflow_handle(identity, run_id=run_id).fetch_history()).events)
         except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND and runs:
-                return runs, True  # the retention has passed for it
-            raise
-        runs.insert(0, list(fetched.events))
-        run_id = fetched.events[0].workflow_execution_started_event_attributes.continued_execution_run_id
-    return runs, bool(run_id)
+            if error.status != RPCStatusCode.NOT_FOUND or not runs:
+                raise
+            forgotten = True  # the retention has passed for it
+            continue
+        runs[run_id] = events
+        before = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
+        waiting = [before, *waiting] if before else waiting
+    cut = forgotten or any(run_id not in runs for run_id in waiting)
+    return sorted(runs.values(), key=moment_of), cut
+
+
+def moment_of(events: list[HistoryEvent]) -> float:
+    """When a run started."""
+    return moment(events[0])

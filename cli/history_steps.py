@@ -109,7 +109,7 @@ def failure_text(failure: Failure) -> str:
 def outcome_text(value: Any) -> str:
     """A step's or a workflow's result in a few words: its kind and message, else the names that it holds."""
     match value:
-        case None | "" | [] | {}:
+        case None | "" | []:
             return ""
         case str() | int() | float():
             return str(value)

@@ -125,6 +125,8 @@ async def scheduler_state(settings: Settings) -> tuple[SchedulerState | None, st
             client = await connect()
             handle = client.get_workflow_handle(scheduler_id(settings.cluster))
             return await handle.query("status", result_type=SchedulerState), ""
-    except (TimeoutError, RPCError, WorkflowQueryRejectedError, TemporalUnusable) as error:
+    except TemporalUnusable:
+        why = "no Temporal server answers"
+    except (TimeoutError, RPCError, WorkflowQueryRejectedError) as error:
         why = str(error) or "no worker answers"
-        return None, f"the Scheduler could not be asked ({why}): its nominations and held plans are not considered"
+    return None, f"the Scheduler could not be asked ({why}): its nominations and held plans are not considered"

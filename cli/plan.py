@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from activities.placing import plan_provisioning
 from cli.looking import Look
+from cli.pool_words import pools_left_out
 from core.disruption.choose import NothingToDo, choose
+from core.disruption.pricing import PriceBook
 from core.disruption.rounds import never
 from core.model import names
 from core.model.placement import NewNode, Placement
 from core.model.plans import DisruptionCommand, DisruptionPlan, Refusal
+from core.scheduling.place_pods import Index
 from worker.deciding import disruption_settings, placement_settings
 
 
@@ -23,6 +26,7 @@ class NewNodeAnswer:
     pool: str
     types: int
     cheapest: str
+    price: float  # of the cheapest, in the zones and capacity types allowed
     capacity_types: tuple[str, ...]
     zones: tuple[str, ...]
     requests: tuple[tuple[str, int], ...]
@@ -53,6 +57,7 @@ class PlanAnswer:
     onto_existing: tuple[tuple[str, int], ...] = ()  # node -> pods expected on it
     refused_pods: tuple[Refusal, ...] = ()
     ignored_pods: tuple[Refusal, ...] = ()
+    pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
     disruptions: tuple[CommandAnswer, ...] = ()
     refused_nodes: tuple[Refusal, ...] = ()
     next_due: float | None = None
@@ -63,17 +68,19 @@ class PlanAnswer:
 
 def plan_now(look: Look) -> PlanAnswer:
     """What would be done on this snapshot."""
-    plan, placement = plan_provisioning(look.snapshot, placement_settings(look.settings), never)
+    placing = placement_settings(look.settings)
+    plan, placement = plan_provisioning(look.snapshot, placing, never)
     choice = choose(look.snapshot, disruption_settings(look.settings), never)
     nothing = choice if isinstance(choice, NothingToDo) else NothingToDo()
     return PlanAnswer(
         source=look.source,
         now=look.snapshot.now,
-        new_nodes=tuple(_new_node(node) for node in placement.new[: len(plan.proposed)]),
+        new_nodes=tuple(_new_node(node, PriceBook(placing.well_known)) for node in placement.new[: len(plan.proposed)]),
         more_new_nodes=plan.more,
         onto_existing=tuple((name, len(pods)) for name, pods in sorted(placement.existing.items())),
         refused_pods=plan.refusals,
         ignored_pods=_ignored(placement),
+        pools_left_out=pools_left_out(Index(look.snapshot, placing)),
         disruptions=_commands(choice) if isinstance(choice, DisruptionPlan) else (),
         refused_nodes=nothing.refusals,
         next_due=nothing.next_due,
@@ -83,11 +90,12 @@ def plan_now(look: Look) -> PlanAnswer:
     )
 
 
-def _new_node(node: NewNode) -> NewNodeAnswer:
+def _new_node(node: NewNode, prices: PriceBook) -> NewNodeAnswer:
     return NewNodeAnswer(
         pool=node.pool,
         types=len(node.types),
         cheapest=node.types[0].name if node.types else "",
+        price=prices.first_price(node.types, node.requirements),
         capacity_types=_values(node, names.CAPACITY_TYPE),
         zones=_values(node, names.ZONE),
         requests=tuple(sorted(node.requests.items())),

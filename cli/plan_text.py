@@ -20,12 +20,16 @@ def _lines(answer: PlanAnswer) -> Iterator[str]:
     yield f"Plan  ({answer.source}); nothing of it is carried out"
     yield ""
     yield from _provisioning(answer)
+    for name, why in answer.pools_left_out:
+        yield from wrapped("! ", f"NodePool {name} is not asked: {why}")
     yield ""
     yield from _disruption(answer)
     for line in answer.unreadable:
         yield from wrapped("left out  ", line)
     for error in answer.errors:
         yield from wrapped("error     ", error)
+    if answer.notes:
+        yield ""
     for note in answer.notes:
         yield from wrapped("note      ", note)
 
@@ -58,7 +62,8 @@ def _new_node(node: NewNodeAnswer) -> Iterator[str]:
     kinds = ", ".join(node.capacity_types) or "any capacity type"
     zones = ", ".join(node.zones) or "any zone"
     asked = amounts_text({name: amount for name, amount in node.requests if name != "pods"})
-    words = f"NodePool {node.pool}: {node.cheapest} or {node.types - 1} dearer; {kinds}; {zones}; asked {asked}"
+    types = f"{node.cheapest} ({price_text(node.price)}) or one of {node.types - 1} dearer types"
+    words = f"NodePool {node.pool}: {types}; {kinds}; {zones}; asked {asked}"
     yield from wrapped("+ ", words)
     yield from wrapped("", f"for {plural(len(node.pods), 'pod')}: {shown(node.pods, 3)}", indent=4)
 

@@ -29,7 +29,7 @@ POOL_WORDS: Final[Mapping[Reason, str]] = {
     "dra": "it uses resource claims, which are not supported",
     "host_ports": "a host port that it wants is taken",
     "it_requirements": "no instance type has the labels asked for",
-    "it_fits": "no instance type is large enough",
+    "it_fits": "no instance type that the pool and its limits leave is large enough",
     "it_offering": "no instance type is for sale where and how it is wanted",
     "it_requirements_fits": "no instance type has the labels asked for, and none is large enough",
     "it_requirements_offering": "no instance type has the labels asked for, and none is for sale there",

@@ -64,7 +64,6 @@ def place_text(placement: Placement, pod: Pod) -> str:
 def changes(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
     """The changes that bear on what the pod asks for."""
     pod = refused.pod
-    yield Change(words="if no other pod were waiting: those before it take what is left", pod=pod, snapshot=snapshot)
     yield from _of_selectors(snapshot, pod)
     yield from _of_neighbours(snapshot, pod)
     yield from _of_taints(snapshot, refused)
@@ -123,7 +122,8 @@ def _of_pools(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
     for pool in snapshot.pools.values():
         if pool.limits:
             pools = {**snapshot.pools, pool.name: replace(pool, limits=None)}
-            words = f"with higher limits on NodePool {pool.name} (now {amounts_text(pool.limits)})"
+            used = f", in use {amounts_text({n: (pool.usage or {}).get(n, 0) for n in pool.limits}) or 'nothing'}"
+            words = f"with higher limits on NodePool {pool.name} (now {amounts_text(pool.limits)}{used})"
             yield Change(words=words, pod=pod, snapshot=replace(snapshot, pools=pools))
         if any(r.min_values for r in pool.template.requirements):
             pools = {**snapshot.pools, pool.name: _without_minima(pool)}

@@ -111,3 +111,10 @@ class Catalogues(Protocol):
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         """(group, kind) of the NodeClasses that this cloud understands."""
+
+
+class NodeClassUpkeep(Protocol):
+    """What a cloud keeps true about its NodeClasses: what they resolve to, whether they are ready, what they leave."""
+
+    async def keep(self) -> float:
+        """Look at every class that has changed or is due, and write what differs; the moment to look again."""

@@ -5,8 +5,13 @@ settings than the decision would be a lie.
 """
 
 from core.disruption.settings import DisruptionSettings
+from core.model.names import WELL_KNOWN_LABELS
 from core.scheduling.settings import PlacementSettings
 from worker.settings import Settings
+from worker.wiring import CLOUD_LABELS
+
+# S-35: core's well-known labels and the cloud's. A label that no instance type has makes no difference.
+WELL_KNOWN = WELL_KNOWN_LABELS | CLOUD_LABELS
 
 
 def placement_settings(settings: Settings) -> PlacementSettings:
@@ -15,6 +20,7 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         preference_policy=settings.preferences,
         min_values_policy=settings.min_values,
         reserved_capacity=settings.gates["ReservedCapacity"],
+        well_known=WELL_KNOWN,
     )
 
 
@@ -25,4 +31,5 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,
         preference_policy=settings.preferences,
+        well_known=WELL_KNOWN,
     )

@@ -89,7 +89,7 @@ class Wiring:
         return [
             Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
             Disrupting(w.view, w.catalogues, w.notices, disruption, now),
-            Upkeep(w.view, w.catalogues, self._keepers, now),
+            Upkeep(w.view, w.catalogues, self._keepers, w.classes, now),
             Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
         ]
 

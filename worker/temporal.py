@@ -32,7 +32,7 @@ async def connect() -> Client:
         async with asyncio.timeout(CONNECT_SECONDS):
             return await Client.connect(**options, data_converter=pydantic_data_converter)
     except (RuntimeError, RPCError, TimeoutError, OSError) as error:
-        why = str(error) or type(error).__name__
+        why = str(error).partition(": tonic::")[0] or type(error).__name__  # the rest is the transport's own inside
         raise TemporalUnusable(f"no Temporal server at {address}: {why} (set TEMPORAL_ADDRESS)") from None
 
 

@@ -8,7 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.aws.adapter import AwsAdapter, Surroundings
+from adapters.aws import names as aws_names
+from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
+from adapters.aws.keeping.keeper import ClusterNow
+from adapters.aws.keeping.objects import KubeClassObjects
 from adapters.aws.settings import AwsSettings, ClusterFacts
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.calls import Calls
@@ -20,7 +23,7 @@ from adapters.kube.connection import ClusterAddress
 from adapters.kube.inspection import KubeInspection
 from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from adapters.kube.view import CachedView
-from ports.cloud import Catalogues, Cloud
+from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from ports.inspection import Inspection, RawObjects
 from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from worker.settings import Settings, SettingsError
@@ -40,9 +43,13 @@ class World:
     cloud: Cloud
     catalogues: Catalogues
     inspection: Inspection
+    classes: NodeClassUpkeep | None  # None: this cloud's classes need none
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 
+
+# Labels that the cloud puts on its instance types and offerings.
+CLOUD_LABELS = aws_names.WELL_KNOWN
 
 # The process that moves an embedded world: python -m, with the file.
 EMBEDDED_PLAYER = "adapters.embedded.play"
@@ -82,6 +89,7 @@ def _embedded(settings: Settings) -> World:
         cloud=adapter.cloud,
         catalogues=adapter.catalogues,
         inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
+        classes=None,
         ready=ready,
         close=close,
     )
@@ -115,6 +123,14 @@ async def _real(settings: Settings) -> World:
         ),
     )
     aws.start()
+    kept = KeptCluster(
+        objects=KubeClassObjects(kube.client),
+        claims=kube.claims,
+        notices=kube.notices,
+        now=ClusterNow(
+            claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
+        ),
+    )
 
     async def close() -> None:
         await aws.close()
@@ -130,6 +146,7 @@ async def _real(settings: Settings) -> World:
         cloud=aws.cloud,
         catalogues=aws.catalogues,
         inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
+        classes=aws.keeper(kept),
         ready=kube.ready,
         close=close,
     )

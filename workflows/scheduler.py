@@ -144,9 +144,7 @@ class Scheduler:
         """Await a plan for pending pods; create its claims; start their workflows."""
         while await self.unpaused():
             before = len(self.written)
-            request = ProvisioningRequest(
-                must_see=self.must_see(), launching=self.state.launching, launching_since=self.state.launching_since
-            )
+            request = self.provisioning_request()
             plan = await self.wait(
                 PROVISIONING,
                 lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
@@ -181,6 +179,16 @@ class Scheduler:
             if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
                 await self.answer(answer, before)
             self.leave_if_long()
+
+    def provisioning_request(self) -> ProvisioningRequest:
+        """What the planner must know that the cluster does not tell."""
+        state = self.state.forget(now())
+        return ProvisioningRequest(
+            must_see=self.must_see(),
+            nominated=tuple(node for node, _ in state.nominations),
+            launching=state.launching,
+            launching_since=state.launching_since,
+        )
 
     def disruption_request(self) -> DisruptionRequest:
         """What the planner must know that the cluster does not tell."""

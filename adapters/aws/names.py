@@ -51,6 +51,39 @@ ACCELERATOR_NAME: Final = _AWS + "instance-accelerator-name"
 ACCELERATOR_MANUFACTURER: Final = _AWS + "instance-accelerator-manufacturer"
 ACCELERATOR_COUNT: Final = _AWS + "instance-accelerator-count"
 
+# W-3: labels of every instance type or offering; a pool that does not name one lets any value through.
+WELL_KNOWN: Final = frozenset(
+    {
+        *RESERVATION_LABELS,
+        PLACEMENT_GROUP,
+        PARTITION,
+        TENANCY,
+        ZONE_ID,
+        CATEGORY,
+        FAMILY,
+        GENERATION,
+        SIZE,
+        FLEX,
+        HYPERVISOR,
+        ENCRYPTION,
+        SANDBOX,
+        LOCAL_NVME,
+        CPU,
+        CPU_MANUFACTURER,
+        CLOCK,
+        MEMORY,
+        EBS_BANDWIDTH,
+        NETWORK_BANDWIDTH,
+        GPU_NAME,
+        GPU_MANUFACTURER,
+        GPU_COUNT,
+        GPU_MEMORY,
+        ACCELERATOR_NAME,
+        ACCELERATOR_MANUFACTURER,
+        ACCELERATOR_COUNT,
+    }
+)
+
 NVIDIA_GPU: Final = "nvidia.com/gpu"
 AMD_GPU: Final = "amd.com/gpu"
 NEURON: Final = "aws.amazon.com/neuron"

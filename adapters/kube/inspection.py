@@ -61,7 +61,7 @@ class KubeInspection:
         return ClusterFacts(
             address=self._client.host,
             version=str(answer.body.get("gitVersion") or "unknown"),
-            # The header says whole seconds, cut: half a second is added, and half a second is the error beside the trip.
+            # The header says whole seconds, cut: half a second is added, and stays as the error beside the trip.
             clock_ahead=moment + 0.5 - (asked + answered) / 2 if answer.moment is not None else 0.0,
             clock_error=0.5 + (answered - asked) / 2,
             missing_kinds=tuple(k.name for k, there in zip(self._kinds, served, strict=True) if not there),

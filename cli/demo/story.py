@@ -56,6 +56,8 @@ class Story:
         self.tell(f"look on: {self.stage.temporal_binary} workflow list --address {address}")
         await self.stage.apply(self.stage.manifests.node_class)
         await self.stage.apply(self.node_pool())
+        await self.until(self.pool_ready, 90, "the NodePool is ready")
+        self.tell("the NodePool is ready")
 
     async def pods_get_nodes(self) -> None:
         """Pending to running."""
@@ -63,9 +65,9 @@ class Story:
         self.tell(f"SCENE 1. A Deployment of {PODS} pods arrives; no node has room for them.")
         await self.stage.apply(deployment(PODS))
         began = time.monotonic()
-        await self.until(lambda: self.count("NodeClaim", at_least=1), 30, "NodeClaims are created")
+        await self.until(lambda: self.count("NodeClaim", at_least=1), 60, "NodeClaims are created")
         await self.follow_claims()
-        await self.until(lambda: self.running(PODS), 60, "all pods run")
+        await self.until(lambda: self.running(PODS), 90, "all pods run")
         self.tell(f"all {PODS} pods run, {time.monotonic() - began:.1f} s after they were created")
         nodes = await self.stage.objects("Node")
         for node in nodes:
@@ -114,7 +116,7 @@ class Story:
         self.worker.wait()
         self.worker = self.stage.start_worker()
         self.tell(f"another worker, process {self.worker.pid}; the killed one's steps are taken up within about 10 s")
-        await self.until(self.nothing_left, 90, "no NodeClaim, Node or instance is left")
+        await self.until(self.nothing_left, 120, "no NodeClaim, Node or instance is left")
         self.tell("all nodes are gone")
         ending = await self.client.get_workflow_handle(identity, run_id=before.run_id).result()
         after = await self.client.get_workflow_handle(identity).describe()
@@ -124,6 +126,9 @@ class Story:
         self.asserted.append("no NodeClaim, no Node and no instance is left")
 
     # What the story looks at
+
+    async def pool_ready(self) -> bool:
+        return all(has_condition(pool, names.READY) for pool in await self.stage.objects("NodePool"))
 
     async def count(self, kind: str, at_least: int) -> bool:
         return len(await self.stage.objects(kind)) >= at_least
@@ -234,7 +239,7 @@ class Story:
                 "disruption": {
                     "consolidationPolicy": "WhenEmpty",
                     "consolidateAfter": "0s",
-                    "budgets": [{"nodes": "100%"}],
+                    "budgets": [{"nodes": "100%"}, {"nodes": "1", "reasons": ["Drifted"]}],
                 },
             },
         }

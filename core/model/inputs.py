@@ -121,9 +121,10 @@ class SchedulerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisioningRequest:
-    """Asks for the next plan for pending pods."""
+    """Asks for the next plan for pending pods. A plan that only nominates nodes that are nominated says nothing new."""
 
     must_see: tuple[Write, ...] = ()
+    nominated: tuple[str, ...] = ()
     launching: tuple[ClaimRef, ...] = ()
     launching_since: float = 0.0
 

@@ -51,11 +51,12 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRefusal:
-    """Why one NodePool cannot take a pod: the reason and what it conflicts with, in words."""
+    """Why one NodePool cannot take a pod: the reason, what it conflicts with, and what would have helped, in words."""
 
     pool: str
     reason: Reason
     conflict: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

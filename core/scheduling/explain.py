@@ -14,6 +14,7 @@ from core.model.resources import format_amount
 from core.model.taints import untolerated
 from core.scheduling.domain_picks import targets
 from core.scheduling.kinds import Kind
+from core.scheduling.remedies import remedy
 from core.scheduling.reservations import NONE
 from core.scheduling.solve import Pass, Refused
 from core.scheduling.states import State
@@ -78,7 +79,8 @@ class Explainer:
             )
         for template in self._run.index.templates:
             reason, conflict = self._template(kind, pod, template)
-            yield PoolRefusal(pool=template.pool.name, reason=reason, conflict=conflict)
+            advice = remedy(reason, kind, template, self._run.index.dimensions)
+            yield PoolRefusal(pool=template.pool.name, reason=reason, conflict=conflict, remedy=advice)
             if reason == "reserved_offering":
                 return  # S-160: no lighter pool is tried
 

@@ -67,11 +67,13 @@ class Kin:
         "held",
         "hosts",
         "node_mask",
+        "open",
         "options",
         "picked_at",
         "picks",
         "seen_states",
-        "suiting",
+        "settled",
+        "settled_options",
     )
 
     def __init__(self, facts: ShapeFacts, topology: Topology) -> None:
@@ -93,15 +95,34 @@ class Kin:
         self._counting_born = -1
         self.node_mask: int | None = None
         self.seen_states = 0
-        self.suiting: list[tuple[State, tuple[State, ...]]] = []  # states of claims, each narrowed per alternative
+        # States of claims that suit, each narrowed per alternative. Where every key of the groups has one value, the
+        # state goes nowhere else, and only whether that value is allowed changes: those are kept by their values.
+        self.settled: dict[tuple[str, ...], list[State]] = {}
+        self.settled_options: dict[State, tuple[State, ...]] = {}
+        self.open: list[tuple[State, tuple[State, ...]]] = []
 
     @property
-    def counting(self) -> list[DomainGroup | HostGroup]:
-        """The groups that count a pod of this kin, wherever it lands."""
+    def recording(self) -> list[DomainGroup | HostGroup]:
+        """The groups to tell of a pod of this kin, wherever it lands: those that count it, and those it holds."""
         if self._counting_born != self._topology.born:
-            self._counting = list(self._topology.counting(self.facts.shape))
+            self._counting = [*self._topology.counting(self.facts.shape), *self.held]
             self._counting_born = self._topology.born
         return self._counting
+
+    def admit(self, state: State) -> None:
+        """Remember a state that claims have come to, if it suits."""
+        narrowed = self.narrowings(state)
+        if not narrowed:
+            return
+        values: list[str] = []
+        for key in self.by_key:
+            item = narrowed[0].requirements.get(key)
+            if len(narrowed) > 1 or item is None or item.complement or len(item.values) != 1:
+                self.open.append((state, narrowed))
+                return
+            values += item.values
+        self.settled.setdefault(tuple(values), []).append(state)
+        self.settled_options[state] = narrowed
 
     def narrowings(self, state: State) -> tuple[State, ...]:
         """S-151, S-152: the state with the pod's needs and each alternative of its volumes, where they agree."""

@@ -7,12 +7,12 @@ left in the domain that a spread asks for today is not dead; tomorrow the spread
 """
 
 from dataclasses import dataclass, field
-from operator import add
+from operator import add, contains
 
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
 from core.scheduling.claim_order import ClaimOrder
-from core.scheduling.domain_picks import forget_old_picks, targets
+from core.scheduling.domain_picks import forget_old_picks, node_values, targets
 from core.scheduling.headroom import Headroom
 from core.scheduling.kinds import Kin, Kind
 from core.scheduling.limits import Limits
@@ -66,21 +66,15 @@ class ClaimPlacer:
 
     # --- open claims
 
-    def _suiting(self, kin: Kin) -> list[tuple[State, tuple[State, ...]]]:
-        """The states of claims that suit the kin; states are only ever added."""
-        if kin.seen_states < len(self._states):
-            for state in self._states[kin.seen_states :]:
-                if kin.facts.tolerated[self._template_of[state.states].number]:
-                    narrowed = kin.narrowings(state)
-                    if narrowed:
-                        kin.suiting.append((state, narrowed))
-                        if not kin.domains:
-                            kin.options[state] = narrowed
-            kin.seen_states = len(self._states)
-        return kin.suiting
+    def _admit_states(self, kin: Kin) -> None:
+        """Show the kin the states that claims have come to since it last looked; states are only ever added."""
+        for state in self._states[kin.seen_states :]:
+            if kin.facts.tolerated[self._template_of[state.states].number]:
+                kin.admit(state)
+        kin.seen_states = len(self._states)
 
     def _candidates(self, kind: Kind) -> int:
-        """The claims that may take the pod by everything but room; `kin.options` says where each state would go."""
+        """The claims that may take the pod by everything but room."""
         kin = kind.kin
         allowed = (1 << len(self.claims)) - 1
         allowed ^= kind.dead
@@ -88,16 +82,24 @@ class ClaimPlacer:
             allowed ^= allowed & group.rejects(group.claims, own, allowed)
         if not allowed:
             return 0
-        candidates = 0
-        in_state = self._in_state
-        if not kin.domains:
-            for state, _ in self._suiting(kin):
-                candidates |= in_state[state]
-            return candidates & allowed
+        if kin.seen_states < len(self._states):
+            self._admit_states(kin)
+        candidates, in_state = 0, self._in_state
+        sets = [values for _, values in node_values(kin, self._agree)]
+        for values, states in kin.settled.items():
+            if not sets or all(map(contains, sets, values)):
+                for state in states:
+                    candidates |= in_state[state]
+        if kin.open:
+            candidates |= self._open_candidates(kin, allowed)
+        return candidates & allowed
+
+    def _open_candidates(self, kin: Kin, allowed: int) -> int:
+        """The claims whose state leaves a choice of domains; `kin.options` remembers the choices."""
         forget_old_picks(kin)
-        options = kin.options
-        for state, narrowed in self._suiting(kin):
-            claims = in_state[state] & allowed
+        candidates, options = 0, kin.options
+        for state, narrowed in kin.open:
+            claims = self._in_state[state] & allowed
             if claims:
                 found = options.get(state)
                 if found is None:
@@ -113,7 +115,7 @@ class ClaimPlacer:
         candidates = self._candidates(kind)
         if not candidates:
             return False
-        options = kind.kin.options
+        options, settled = kind.kin.options, kind.kin.settled_options
         tries = 0
         for number in self.order.among(candidates):
             if tries >= _PATIENCE:
@@ -124,7 +126,7 @@ class ClaimPlacer:
                     continue
             tries += 1
             claim = self.claims[number]
-            if self._join(kind, pod, claim, options[claim.state]):
+            if self._join(kind, pod, claim, settled.get(claim.state) or options[claim.state]):
                 return True
         return False
 
@@ -261,7 +263,7 @@ class ClaimPlacer:
             claim.held = held
         if pod.shape.host_ports:
             claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
-        for group in (*kind.kin.counting, *kind.kin.held):
+        for group in kind.kin.recording:
             self.record_in(group, claim)
 
     def record_in(self, group: DomainGroup | HostGroup, claim: Claim) -> None:

@@ -64,6 +64,8 @@ class NodePlacer:
 
     def place(self, kind: Kind, pod: Pod) -> bool:
         """Put the pod on the first node that accepts it."""
+        if not self.active:
+            return False
         mask = self._suiting(kind)
         if not mask:
             return False
@@ -164,7 +166,7 @@ class NodePlacer:
 
     def record(self, kin: Kin, bit: int) -> None:
         """S-181: tell the groups that count such a pod."""
-        for group in (*kin.counting, *kin.held):
+        for group in kin.recording:
             self.record_in(group, bit)
 
     def record_in(self, group: DomainGroup | HostGroup, bit: int) -> None:

@@ -13,10 +13,11 @@ from core.model.requirements import RequirementSet, compatible
 from core.model.resources import Resources, total
 from core.model.snapshot import Snapshot
 from core.model.taints import Taint, untolerated
+from core.scheduling.fit import Overhead
 from core.scheduling.pod_needs import pod_requirements
 from core.scheduling.preferences import PREFER_NO_SCHEDULE
 from core.scheduling.settings import PlacementSettings
-from core.scheduling.type_table import Overhead, TypeTable
+from core.scheduling.type_table import TypeTable
 
 
 @dataclass(slots=True, kw_only=True)

@@ -16,11 +16,12 @@ from core.model.requirements import RequirementSet, from_expressions, from_label
 from core.model.resources import NODES, Resources
 from core.model.snapshot import Snapshot
 from core.model.taints import untolerated
+from core.scheduling.fit import Fit
 from core.scheduling.min_values import shortest_prefix
 from core.scheduling.overhead import Daemon, overhead_groups
 from core.scheduling.settings import PlacementSettings
 from core.scheduling.states import State, States
-from core.scheduling.type_table import CompiledType, Fit, TypeTable
+from core.scheduling.type_table import CompiledType, TypeTable
 
 SIMULATION_KEYS = frozenset({names.REGISTERED, names.INITIALIZED})
 

@@ -7,14 +7,12 @@ an offering and the room for the pods must be found in the same group (S-120). T
 overlap on keys that only one side has.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 
 from core.model import names
-from core.model.pods import Expression, HostPort
+from core.model.pods import Expression
 from core.model.pools import InstanceType, Offering
 from core.model.requirements import Requirement, RequirementSet, compatible, from_expressions, passes
 from core.model.resources import MEMORY, Resources
@@ -44,14 +42,6 @@ class CompiledType:
     listed: tuple[tuple[str | None, int], ...]  # reservation ids with their counts, available or not
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overhead:
-    """What the DaemonSets of a group of types take: requests (one `pods` each included) and host ports."""
-
-    requests: Resources
-    ports: tuple[HostPort, ...] = ()
-
-
 class TypeCompiler:
     """Compiles types; equal lists of expressions become one requirement set."""
 
@@ -59,6 +49,7 @@ class TypeCompiler:
         self._sets: dict[tuple[Expression, ...], RequirementSet] = {}
         self._by_identity: dict[int, tuple[tuple[Expression, ...], RequirementSet]] = {}
         self._types: dict[int, tuple[InstanceType, CompiledType]] = {}
+        self._reservations: dict[int, str | None] = {}  # by the identity of a set, which is kept above
 
     def _set(self, expressions: tuple[Expression, ...]) -> RequirementSet:
         known = self._by_identity.get(id(expressions))
@@ -82,7 +73,10 @@ class TypeCompiler:
         listed: list[tuple[str | None, int]] = []
         for offering in source.offerings:
             requirements = self._set(offering.requirements)
-            reservation = reservation_of(requirements)
+            identity = id(requirements)
+            if identity not in self._reservations:
+                self._reservations[identity] = reservation_of(requirements)
+            reservation = self._reservations[identity]
             listed.append((reservation, offering.reservation_capacity))
             if not offering.available:
                 continue
@@ -94,7 +88,9 @@ class TypeCompiler:
                 source=offering,
             )
             offerings.append(compiled)
-            key = (_items(offering.capacity_override), _items(offering.overhead_override))
+            key = None
+            if offering.capacity_override or offering.overhead_override:
+                key = (_items(offering.capacity_override), _items(offering.overhead_override))
             if key not in groups:
                 groups[key] = (allocatable(source, offering), [])
             groups[key][1].append(compiled)
@@ -246,54 +242,3 @@ class TypeTable:
             if keep(item):
                 mask |= self.type_rows[number]
         return mask
-
-
-class Fit:
-    """Which rows hold a vector of requests, next to the DaemonSets of each row (S-119)."""
-
-    def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
-        self.overheads = tuple(overheads)
-        self.overhead_of = tuple(overhead_of)  # type -> index of its overhead
-        self.overhead_rows = [0] * len(overheads)
-        room: list[dict[str, int]] = []
-        valid = table.usable
-        for row, (number, group) in enumerate(table.rows):
-            overhead = overheads[overhead_of[number]]
-            self.overhead_rows[overhead_of[number]] |= 1 << row
-            have = dict(table.types[number].groups[group][0])
-            for name, amount in overhead.requests.items():
-                have[name] = have.get(name, 0) - amount
-                if have[name] < 0:
-                    valid &= ~(1 << row)
-            room.append(have)
-        self.valid = valid
-        self.room = [[have.get(name, 0) for name in table.dimensions] for have in room]
-        self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(table.dimensions))]
-
-    @staticmethod
-    def _suffixes(amounts: list[int]) -> tuple[list[int], list[int]]:
-        """Distinct amounts ascending, and for each (and past the end) the rows that have at least that much."""
-        order = sorted(range(len(amounts)), key=amounts.__getitem__)
-        values: list[int] = []
-        masks: list[int] = []
-        mask = 0
-        for row in reversed(order):
-            mask |= 1 << row
-            if values and values[-1] == amounts[row]:
-                masks[-1] = mask
-            else:
-                values.append(amounts[row])
-                masks.append(mask)
-        values.reverse()
-        masks.reverse()
-        assert all(a < b for a, b in pairwise(values))
-        masks.append(0)
-        return values, masks
-
-    def holding(self, wanted: Sequence[int], rows: int) -> int:
-        """Of the given rows those that hold the wanted amounts."""
-        rows &= self.valid
-        for amount, (values, masks) in zip(wanted, self._steps, strict=True):
-            if amount:
-                rows &= masks[bisect_left(values, amount)]
-        return rows

@@ -50,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m testbed.adopt", description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path, help="states, one JSON object a line; .gz or plain")
     parser.add_argument("--only", nargs="*", default=[], help="ids, or beginnings of ids")
-    parser.add_argument("--at-once", type=int, default=5, help="how many states side by side")
+    parser.add_argument("--at-once", type=int, default=4, help="how many states side by side")
     parser.add_argument("--keep", type=Path, help="a new folder for the worlds and logs, kept")
     asked = parser.parse_args()
     if not asked.file.exists():

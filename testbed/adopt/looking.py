@@ -7,12 +7,14 @@ an object or in the cloud, so a step that is due always leaves one.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.embedded.instances import Machine
 from adapters.embedded.world import EmbeddedWorld
+from adapters.kube.parsing.times import parse_time
 from core.model import names
-from testbed.adopt.states import Json
+from core.model.durations import parse_nanoseconds
+from testbed.adopt.states import Json, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,32 @@ def look_at(world: EmbeddedWorld) -> Look:
         deployments=world.objects("Deployment"),
         machines=world.live_instances(),
     )
+
+
+def without_expiring(look: Look, state: State, now: float) -> Look:
+    """The cluster without the claims that have lived out their expireAfter since we took over, and what is theirs.
+
+    Where nodes live for 30 s there is always one on its way out; what was on its way out before us must be gone.
+    """
+    before = {c["metadata"]["uid"] for c in state.every("NodeClaim") if is_deleting(c)}
+    expiring = {
+        provider_id(c)
+        for c in look.claims
+        if is_deleting(c) and c["metadata"]["uid"] not in before and _has_expired(c, now)
+    }
+    return replace(
+        look,
+        claims=[c for c in look.claims if provider_id(c) not in expiring or not provider_id(c)],
+        nodes=[n for n in look.nodes if n["spec"].get("providerID") not in expiring],
+        machines=[m for m in look.machines if m.provider_id not in expiring],
+        pods=[p for p in look.pods if not is_deleting(p)],
+    )
+
+
+def _has_expired(claim: Json, now: float) -> bool:
+    lifetime = claim["spec"].get("expireAfter", "Never")
+    born = parse_time(claim["metadata"]["creationTimestamp"])
+    return lifetime != "Never" and now - born >= parse_nanoseconds(lifetime) / 1e9
 
 
 def unrest(look: Look) -> list[str]:

@@ -24,17 +24,17 @@ from core.model import names
 from core.model.workflow_ids import caretaker_id, scheduler_id
 from testbed.adopt.bystanders import Bystanders
 from testbed.adopt.loading import load
-from testbed.adopt.looking import Look, allowance, disrupted_now, is_true, look_at, unrest
+from testbed.adopt.looking import Look, allowance, disrupted_now, is_true, look_at, unrest, without_expiring
 from testbed.adopt.states import State
 from testbed.adopt.verdict import Seen, Story, violations
 
-LOOK_SECONDS: Final = 0.25
+LOOK_SECONDS: Final = 0.5
 SERVING: Final = "serving cluster"  # the line of a worker that has begun
-PATIENCE_SECONDS: Final = 180.0
+PATIENCE_SECONDS: Final = 240.0
 STILL_SECONDS: Final = 5.0
 # Whoever starts decides no disruption for 20 s, and one that is decided is looked at again after 15 s.
 STILL_WHERE_CONSOLIDATING: Final = 45.0
-EXPIRING_STILL_SECONDS: Final = 2.0  # a pool whose nodes live for 30 s is never quiet for long
+EXPIRING_STILL_SECONDS: Final = 1.0  # a pool whose nodes live for 30 s is never quiet for long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ async def _quiet(world: EmbeddedWorld, state: State, begun: tuple[float, int, Se
         bystanders.move(now)
         look = look_at(world)
         _note(look, before, seen)
-        rest = unrest(look)
+        rest = unrest(without_expiring(look, state, now) if expires(state) else look)
         since = now if rest else since
         if now - since >= still:
             return []
@@ -89,10 +89,16 @@ async def _quiet(world: EmbeddedWorld, state: State, begun: tuple[float, int, Se
 def still_seconds(state: State) -> float:
     """How long quiet has to last: longer than anything takes to be decided in secret."""
     pools = [pool["spec"] for pool in state.every("NodePool")]
-    if any(pool["template"]["spec"].get("expireAfter", "Never") != "Never" for pool in pools):
+    if expires(state):
         return EXPIRING_STILL_SECONDS
     consolidating = [(pool.get("disruption") or {}).get("consolidateAfter", "0s") != "Never" for pool in pools]
     return STILL_WHERE_CONSOLIDATING if any(consolidating) else STILL_SECONDS
+
+
+def expires(state: State) -> bool:
+    """Whether the pools' nodes live for a limited time."""
+    templates = [pool["spec"]["template"]["spec"] for pool in state.every("NodePool")]
+    return any(template.get("expireAfter", "Never") != "Never" for template in templates)
 
 
 def _note(look: Look, before: int, seen: Seen) -> None:

@@ -5,6 +5,7 @@ ledger of calls, never on what workflows say of themselves. The trap avoided: ex
 came later; each deletion is explained by what held when it was asked for.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -86,7 +87,7 @@ def _replaced(story: Story) -> Iterator[str]:
         if entry.kind != "NodeClaim" or entry.outcome != "ok":
             continue
         if entry.operation == "cluster:create":
-            born[entry.key] = entry.at
+            born[entry.key] = math.floor(entry.at)  # a creationTimestamp has whole seconds
         elif entry.operation == "cluster:patch-status":
             reasons[entry.key] = _reason_in(entry) or reasons.get(entry.key, "")
         elif entry.operation == "cluster:delete":

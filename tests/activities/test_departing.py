@@ -11,7 +11,7 @@ from activities.terminating import Terminating
 from activities.translating import NotYet
 from core.model import names
 from core.model.inputs import NodeInput
-from core.model.nodes import Condition, NodeClaim
+from core.model.nodes import Condition, Node, NodeClaim
 from core.model.steps import ClaimRef, Departure
 from core.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from ports.cloud import Instance
@@ -212,11 +212,37 @@ async def test_finalizers_of_others_stay(stage: Stage) -> None:
 async def test_another_node_of_the_same_name_keeps_its_finalizer(stage: Stage) -> None:
     stage.world.put(a_leaving_claim(), a_joined_node())
     departure = await stage.begin()
-    stage.world.put(a_joined_node(uid="another"))
+    stage.world.put(a_joined_node(uid="another", provider_id="aws:///zone/i-2"))
 
     await stage.departing.release_claim(departure)
 
     assert stage.world.nodes["node-1"].finalizers == (names.TERMINATION_FINALIZER,)
+
+
+async def test_a_node_that_the_look_up_does_not_know_yet_is_found_by_the_claims_word(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that lags must not cost the pods their drain."""
+
+    async def nothing(provider_id: str) -> tuple[Node, ...]:
+        return ()
+
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    monkeypatch.setattr(stage.departing.nodes, "list_by_provider_id", nothing)
+
+    assert (await stage.begin()).nodes == ("node-1",)
+
+
+async def test_a_node_that_was_registered_meanwhile_is_let_go_as_well(stage: Stage) -> None:
+    """D-5: the claim was deleted between its node's write and its own."""
+    stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
+    departure = await stage.begin()
+    stage.world.put(a_joined_node(), a_joined_node("stranger", provider_id="aws:///zone/i-2"))
+
+    await stage.departing.release_claim(departure)
+
+    assert set(stage.world.nodes) == {"stranger"}
+    assert stage.world.claims == {}
 
 
 async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> None:

@@ -14,7 +14,7 @@ from core.model.nodes import Condition
 from core.model.pods import Pod
 from core.model.steps import ClaimRef, Departure
 from core.model.workloads import VolumeAttachment
-from ports.failures import Unreachable
+from ports.failures import NotReadable, Unreachable
 from ports.objects import Eviction
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
@@ -252,6 +252,26 @@ async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
     assert (await stage.run()).message == "the node is gone"
 
 
+@pytest.mark.parametrize(("deadline", "ended"), [(None, 2000.0), (1300.0, 1360.0)])
+async def test_a_pod_that_cannot_be_read_holds_its_node_until_the_deadline(
+    stage: Stage, deadline: float | None, ended: float
+) -> None:
+    """It may be one that must not go; told on the node, and no wait for ever where there is a deadline."""
+    readable = stage.drain.lookups.pods_on
+
+    def unreadable(node: str) -> tuple[Pod, ...]:
+        if stage.world.clock < 2000.0:
+            raise NotReadable("Pod/apps/odd", "spec.tolerations: not a list")
+        return readable(node)
+
+    stage.drain.lookups.pods_on = unreadable  # type: ignore[method-assign]
+
+    await stage.run(deadline=deadline)
+
+    assert ended <= stage.world.clock <= ended + 2
+    assert any("spec.tolerations" in n.message for n in stage.world.notices if n.reason == "FailedDraining")
+
+
 async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: Stage) -> None:
     """The API server may have counted it against the PDB already."""
     began, go, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -268,7 +288,8 @@ async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: St
     await began.wait()
 
     drain.cancel()
-    await asyncio.sleep(0)
+    for _ in range(20):  # time enough for the cancellation to reach the end of the step
+        await asyncio.sleep(0)
     assert not drain.done()
     go.set()
     with pytest.raises(asyncio.CancelledError):

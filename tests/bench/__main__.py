@@ -2,8 +2,8 @@
 
 Each input runs in a process of its own, because upstream's figures were taken so and because peak memory is one figure
 per process. A table goes to the terminal, one JSON line per input follows it, and with OUT each answer is written in
-the notation of recorded results. Seconds are the best of several runs from raw JSON to the answer, on one core, with
-the collector off during a run, as the planner has it.
+the notation of recorded results. Seconds (and cpu: seconds of the processor, for a machine that is not idle) are the
+best of several runs from raw JSON to the answer, on one core, the collector off during a run as the planner has it.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import orjson
 from tests.bench.inputs import GENERATED
 
 Line = dict[str, Any]
-_COLUMNS = ("input", "pods", "seconds", "upstream", "ratio", "nodes", "refused", "cost", "over upstream", "MB")
+_COLUMNS = ("input", "pods", "seconds", "cpu", "upstream", "ratio", "nodes", "refused", "cost", "over upstream", "MB")
 
 
 def _inputs(folder: Path) -> list[str]:

@@ -140,69 +140,67 @@ def deployments(count: int, workloads: int = 200, seed: int = 3) -> Raw:
     return {"nodePools": [a_pool()], "pods": pods, "preferencePolicy": "Respect"}
 
 
+_ROOM = {"cpu": "7900m", "memory": "16374Mi", "pods": "80"}
+_SIZE = {"cpu": "8", "memory": "16Gi", "pods": "80"}
+
+
+def _node_labels(number: int) -> dict[str, str]:
+    return {
+        "karpenter.sh/nodepool": "default",
+        "node.kubernetes.io/instance-type": "fake-it-7",
+        "topology.kubernetes.io/zone": f"test-zone-{1 + number % 3}",
+        "karpenter.sh/capacity-type": "on-demand",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+    }
+
+
+def _standing_claim(name: str, labels: dict[str, str]) -> Raw:
+    return {
+        "metadata": {"name": f"nc-{name}", "uid": f"nc-{name}", "labels": labels, "creationTimestamp": _CREATED},
+        "spec": {"nodeClassRef": {"group": "karpenter.test.sh", "kind": "TestNodeClass", "name": "default"}},
+        "status": {
+            "providerID": f"p://{name}",
+            "capacity": _SIZE,
+            "allocatable": _ROOM,
+            "conditions": [{"type": "Initialized", "status": "True", "lastTransitionTime": _CREATED}],
+        },
+    }
+
+
+def _standing_node(name: str, labels: dict[str, str]) -> Raw:
+    joined = {"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
+    return {
+        "metadata": {
+            "name": name,
+            "uid": f"n-{name}",
+            "creationTimestamp": _CREATED,
+            "labels": {**labels, **joined, "kubernetes.io/hostname": name},
+        },
+        "spec": {"providerID": f"p://{name}"},
+        "status": {"capacity": _SIZE, "allocatable": _ROOM},
+    }
+
+
+def _bound_pod(number: int, node: str, random_: random.Random) -> Raw:
+    labels, spec = _diverse_kind(random_.choice((0, 0, 1, 2)), random_)
+    pod = a_pod(number, random_.choice(_CPU), random_.choice(_MEMORY[:4]), labels, {**spec, "nodeName": node})
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    pod["status"] = {"phase": "Running", "startTime": _CREATED}
+    return pod
+
+
 def standing_nodes(nodes: int, pending: int, bound_per_node: int = 5, seed: int = 4) -> Raw:
     """A cluster that stands: nodes with bound pods, and pods of the diverse kinds that wait."""
     random_ = random.Random(seed)
     claims, objects, pods = [], [], []
     for number in range(nodes):
-        name, zone = f"n{number:05d}", f"test-zone-{1 + number % 3}"
-        labels = {
-            "karpenter.sh/nodepool": "default",
-            "node.kubernetes.io/instance-type": "fake-it-7",
-            "topology.kubernetes.io/zone": zone,
-            "karpenter.sh/capacity-type": "on-demand",
-            "kubernetes.io/arch": "amd64",
-            "kubernetes.io/os": "linux",
-        }
-        room = {"cpu": "7900m", "memory": "16374Mi", "pods": "80"}
-        claims.append(
-            {
-                "metadata": {
-                    "name": f"nc-{name}",
-                    "uid": f"nc-{name}",
-                    "labels": labels,
-                    "creationTimestamp": _CREATED,
-                },
-                "spec": {"nodeClassRef": {"group": "karpenter.test.sh", "kind": "TestNodeClass", "name": "default"}},
-                "status": {
-                    "providerID": f"p://{name}",
-                    "capacity": {"cpu": "8", "memory": "16Gi", "pods": "80"},
-                    "allocatable": room,
-                    "conditions": [{"type": "Initialized", "status": "True", "lastTransitionTime": _CREATED}],
-                },
-            }
-        )
-        objects.append(
-            {
-                "metadata": {
-                    "name": name,
-                    "uid": f"n-{name}",
-                    "creationTimestamp": _CREATED,
-                    "labels": {
-                        **labels,
-                        "kubernetes.io/hostname": name,
-                        "karpenter.sh/registered": "true",
-                        "karpenter.sh/initialized": "true",
-                    },
-                },
-                "spec": {"providerID": f"p://{name}"},
-                "status": {"capacity": {"cpu": "8", "memory": "16Gi", "pods": "80"}, "allocatable": room},
-            }
-        )
-        for slot in range(bound_per_node):
-            labels_of_pod, spec = _diverse_kind(random_.choice((0, 0, 1, 2)), random_)
-            pod = a_pod(
-                100_000 + number * bound_per_node + slot,
-                random_.choice(_CPU),
-                random_.choice(_MEMORY[:4]),
-                labels_of_pod,
-                {**spec, "nodeName": name},
-            )
-            pod["metadata"]["ownerReferences"] = [
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
-            ]
-            pod["status"] = {"phase": "Running", "startTime": _CREATED}
-            pods.append(pod)
+        name, labels = f"n{number:05d}", _node_labels(number)
+        claims.append(_standing_claim(name, labels))
+        objects.append(_standing_node(name, labels))
+        first = 100_000 + number * bound_per_node
+        pods += [_bound_pod(first + slot, name, random_) for slot in range(bound_per_node)]
     pods += diverse(pending, seed + 1)["pods"] if pending else []
     return {"nodePools": [a_pool()], "pods": pods, "nodes": objects, "nodeClaims": claims}
 

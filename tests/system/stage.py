@@ -84,7 +84,7 @@ class Stage:
         command = [sys.executable, "-m", "cli.main", *arguments]
         process = await asyncio.create_subprocess_exec(
             *command,
-            env=self.environment(CLUSTER_NAME=self.cluster, DOVETAIL_WORLD=str(self.file), **more),
+            env=self.environment(**{"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file), **more}),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
@@ -111,6 +111,10 @@ class Stage:
         self.temporal.database.unlink()
         self.database += 1
         self.temporal = await start_temporal(self.folder, self.folder / f"temporal-{self.database}.db")
+
+    async def rest(self) -> None:
+        """Stop the workers: the stage has been looked at, and others need the machine."""
+        await asyncio.gather(*[asyncio.to_thread(stop_process, w, signal.SIGKILL) for w in self.workers])
 
     async def close(self) -> None:
         """Stop everything."""

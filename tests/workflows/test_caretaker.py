@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import WorkflowEnvironment
 
 from activities.caretaking import Caretaking
 from activities.ordering import Ordering
@@ -18,7 +19,7 @@ from core.model.orders import DeleteClaim, Order, Orders, StartOwner, StartRelea
 from core.model.steps import ClaimRef, StepOutcome
 from core.model.workflow_ids import caretaker_id, task_queue
 from core.model.workflow_types import TERMINATE_NODE
-from tests.workflows.conftest import serving_on
+from tests.workflows.conftest import Serving, serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 from workflows.caretaker import CARRIED_OUT_BY, Caretaker
 
@@ -140,3 +141,39 @@ async def test_a_poke_looks_again(full_server: Client) -> None:
         await handle.signal("poke")
         await until(lambda: len(steps.arguments("await_orders")) == 2 and len(steps.arguments("keep_up")) == 2)
         await handle.terminate()
+
+
+async def test_an_order_that_always_fails_does_not_hold_up_the_next_look(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """A stale mark that cannot be taken off kept a deleted claim from ever getting its workflow."""
+    started = asyncio.Event()
+    looks = 0
+
+    def next_orders(given: object) -> Orders:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            return Orders(orders=(ONE_OF_EACH["take_off_mark"],))
+        if looks == 2:
+            return Orders(orders=(ONE_OF_EACH["start_owner"],))
+        raise not_yet(3600.0)
+
+    def start_owner(given: object) -> StepOutcome:
+        started.set()
+        return StepOutcome()
+
+    def fail(given: object) -> StepOutcome:
+        raise RuntimeError("this order cannot be carried out")
+
+    def never(given: object) -> None:
+        raise not_yet(3600.0)
+
+    steps = FakeSteps(await_orders=next_orders, keep_up=never, take_off_mark=fail, start_owner=start_owner)
+    async with serving([Caretaker], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping.client, cluster)
+        await skipping.sleep(60)
+        await asyncio.wait_for(started.wait(), 20)
+        await handle.terminate()
+
+    assert len(steps.arguments("take_off_mark")) > 1  # it was retried, then left to the next look

@@ -174,7 +174,7 @@ async def test_a_plan_for_pods_becomes_claims_and_a_launch_for_each(full_server:
 
 async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_server: Client) -> None:
     """Decision 1: leaving as soon as one loop wanted to lost 3 plans of 51."""
-    rounds = 25
+    rounds = 15
     script = Script(
         provisioning=deque([provisioning_plan() for _ in range(rounds)]),
         disruption=deque([Go(plan=disruption_plan(f"node-{n}")) for n in range(rounds)]),
@@ -182,21 +182,35 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
     steps = script.steps()
 
     async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
-        handle = await start(full_server, cluster, SchedulerState(cluster=cluster, max_history=60))
+        handle = await start(full_server, cluster, SchedulerState(cluster=cluster, max_history=40))
         current = full_server.get_workflow_handle(handle.id)
         poking = asyncio.create_task(poke_often(current))
-        await until(lambda: not script.provisioning and not script.disruption, 60)
-        await until(lambda: len(steps.arguments("await_gone")) >= len(steps.arguments("await_marked")) > 0)
+        await until(lambda: not script.provisioning and not script.disruption, 120)
         poking.cancel()
+        await until(lambda: created_by(steps) == launched_by(steps) and started_by(steps) == marked_by(steps), 30)
         generation = (await state_of(current)).generation
         await current.terminate()
 
-    created = {claim_name("pool", r.plan_id, 0) for r in steps.arguments("create_node_claims")}
-    started = {one.workflow_id for given in steps.arguments("await_marked") for one in given}
-    marked = {request.owner for request in steps.arguments("mark_nodes")}
     assert generation >= 3
-    assert created and {ref.name for ref in steps.arguments("launch_instance")} == created
-    assert started == marked
+    assert len(created_by(steps)) > 5 and len(started_by(steps)) > 5
+    assert created_by(steps) == launched_by(steps)
+    assert started_by(steps) == marked_by(steps)
+
+
+def created_by(steps: FakeSteps) -> set[str]:
+    return {claim_name("pool", r.plan_id, 0) for r in steps.arguments("create_node_claims")}
+
+
+def launched_by(steps: FakeSteps) -> set[str]:
+    return {ref.name for ref in steps.arguments("launch_instance")}
+
+
+def started_by(steps: FakeSteps) -> set[str]:
+    return {one.workflow_id for given in steps.arguments("await_marked") for one in given}
+
+
+def marked_by(steps: FakeSteps) -> set[str]:
+    return {request.owner for request in steps.arguments("mark_nodes")}
 
 
 async def poke_often(handle: WorkflowHandle[Any, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adapters.kube.parsing.errors import RAW_FAULTS, UnreadableObject, blame
+from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.requests import pod_requests
 from adapters.kube.parsing.selectors import parse_owners
 from adapters.kube.parsing.shapes import parse_shape
@@ -19,6 +20,7 @@ from core.model.resources import Resources, parse_amount
 
 Raw = Mapping[str, Any]
 
+_PodDraft: Final = draft_of(Pod)
 _BY_TEXT: Final[dict[tuple[tuple[str, object], ...], Resources]] = {}  # as written -> amounts
 _BY_AMOUNT: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
 _MOST_REQUESTS: Final = 100_000
@@ -75,7 +77,7 @@ def _build(raw: Raw) -> Pod:
     deleted = metadata.get("deletionTimestamp")
     started = status.get("startTime")
     read = {key: annotations[key] for key in _READ_ANNOTATIONS if key in annotations} if annotations else None
-    return Pod(
+    draft = _PodDraft(
         name=metadata["name"],
         uid=metadata.get("uid") or "",
         shape=parse_shape(metadata, spec),
@@ -96,6 +98,9 @@ def _build(raw: Raw) -> Pod:
         deletion_cost=annotations.get(names.POD_DELETION_COST) if annotations else None,
         annotations=read or None,
     )
+    draft.__class__ = Pod
+    pod: Pod = draft
+    return pod
 
 
 def parse_pod(raw: Raw) -> Pod:

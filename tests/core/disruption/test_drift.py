@@ -181,3 +181,28 @@ def test_what_a_budget_holds_back_is_a_refusal() -> None:
     choice = choose(world, DisruptionSettings(), never)
     assert isinstance(choice, NothingToDo)
     assert [(r.reason, r.count) for r in choice.refusals] == [("Budget", 3), ("ConsolidationDisabled", 3)]
+
+
+def test_a_second_wave_starts_when_the_first_has_left() -> None:
+    """Four nodes under budget 2: two waves, and nothing in between that counts the first wave's replacements."""
+    world = a_full_pool(4, budgets=(Budget(nodes="2"),))
+    first = plan(world)
+    assert nodes(first.commands) == [["n00"], ["n01"]]
+    claims, coming = dict(world.claims), dict(world.nodes)
+    for number, command in enumerate(first.commands):
+        old = command.targets[0].claim
+        claims[old] = replace(claims[old], annotations={names.OWNER: f"c/disrupt/p{number}"})
+        planned = ",".join(p.uid for p in command.replacements[0].pods)
+        made = a_pair(f"new{number}", claim={"annotations": {names.PLAN: f"p{number}/0", names.PLANNED_PODS: planned}})
+        claims[made.claim.name], coming[made.node.name] = made.claim, made.node
+    under_way = replace(world, claims=claims, nodes=coming)
+    assert isinstance(choose(under_way, DisruptionSettings(), never), NothingToDo)
+    moved = {u: replace(p, node_name=f"new{p.node_name[-1]}") for u, p in world.pods.items() if p.node_name < "n02"}
+    gone = {"n00", "n01"}
+    after = replace(
+        under_way,
+        pods={**world.pods, **moved},
+        nodes={n: x for n, x in coming.items() if n not in gone},
+        claims={n: c for n, c in claims.items() if c.node_name not in gone},
+    )
+    assert nodes(plan(after).commands) == [["n02"], ["n03"]]

@@ -1,0 +1,35 @@
+"""take_off_mark: whose marks come off."""
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.caretaking import Caretaking
+from activities.marking import Marking
+from core.model import names
+from core.model.nodes import Condition
+from core.model.orders import TakeOffMark
+from core.model.steps import ClaimRef
+from core.model.taints import Taint
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakePods, World
+from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+
+
+async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> None:
+    """D-12: nobody is asked whether the workflow "" runs; the server refuses the question, and the mark would stay."""
+    world = World()
+    reason = Condition(type=names.DISRUPTION_REASON, status="True", reason="Drifted", changed=900.0)
+    marked = a_joined_claim()
+    world.put(
+        a_joined_claim(conditions=(*marked.conditions, reason)),
+        a_joined_node(taints=(Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule"),)),
+    )
+    claims, nodes = FakeClaims(world), FakeNodes(world)
+    marking = Marking(claims, nodes, FakePods(world), world.now)
+    caretaking = Caretaking("c", claims, FakeCloud(world), marking, world.now)
+
+    # An environment without a client: asking one would be an error here.
+    await ActivityEnvironment().run(caretaking.take_off_mark, TakeOffMark(claim=REF, owner=""))
+
+    assert world.nodes["node-1"].taints == ()
+    assert world.claims["pool-1"].condition(names.DISRUPTION_REASON) is None

@@ -1,0 +1,99 @@
+"""await_provisioning_plan over an embedded world: what it waits for before it plans."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.provisioning import Provisioning, ProvisioningSettings
+from adapters.embedded.adapter import EmbeddedAdapter
+from adapters.embedded.world import EmbeddedWorld
+from core.lifecycle.conditions import claim_conditions_with, true
+from core.model import names
+from core.model.inputs import ProvisioningAnswer, ProvisioningRequest
+from core.model.nodes import NodeClaim
+from core.model.plans import ProvisioningPlan
+from core.model.resources import parse_resources
+from core.scheduling.settings import PlacementSettings
+from ports.objects import ClaimStatus
+from tests.adapters.embedded.manifests import a_deployment, a_new_claim, a_node_class, a_pool
+
+ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
+
+
+@dataclass
+class Stage:
+    world: EmbeddedWorld
+    adapter: EmbeddedAdapter
+
+    def planning(self) -> "asyncio.Task[ProvisioningAnswer]":
+        """The step, under way."""
+        a = self.adapter
+        settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
+        step = Provisioning(a.view, a.catalogues, a.notices, settings, time.time)
+        request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
+        return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
+
+    async def launch(self, claim: NodeClaim) -> None:
+        """What a launch writes down."""
+        bought = {names.INSTANCE_TYPE: "c-4x-amd64-linux", names.ARCH: "amd64", names.OS: "linux"}
+        self.world.patch("NodeClaim", claim.name, {"metadata": {"labels": bought}})
+        live = await self.adapter.claims.read(claim.name)
+        assert live is not None
+        status = ClaimStatus(
+            provider_id="embedded:///test-zone-a/i-1",
+            capacity=ROOM,
+            allocatable=ROOM,
+            conditions=claim_conditions_with(live, true(names.LAUNCHED, live.created)),
+        )
+        await self.adapter.claims.patch_status(live, status)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    file = tmp_path / "world.sqlite"
+    world = EmbeddedWorld.create(file)
+    world.apply(a_node_class())
+    ready: dict[str, object] = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Ready",
+        "message": "",
+        "observedGeneration": 1,
+    }
+    ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    world.apply({**a_pool(), "status": {"conditions": [ready]}})
+    world.apply(a_deployment(1, cpu="1"))
+    with world.playing():
+        adapter = EmbeddedAdapter.open(file, "dovetail/test")
+        yield Stage(world, adapter)
+        adapter.close()
+    world.close()
+
+
+async def test_nothing_is_planned_while_a_strangers_claim_is_not_launched(stage: Stage) -> None:
+    """S-3, D-15: a predecessor's claim does not say which pods it is for; it is capacity once it is launched."""
+    claim = await stage.adapter.claims.create(a_new_claim("stranger", annotations={}))
+    planning = stage.planning()
+
+    before, _ = await asyncio.wait([planning], timeout=2.0)
+    await stage.launch(claim)
+    after, _ = await asyncio.wait([planning], timeout=2.0)
+    planning.cancel()
+
+    assert before == set()
+    assert after == set()  # the pod has its room there: nothing is to be bought
+
+
+async def test_a_claim_of_our_own_plan_holds_nothing_up(stage: Stage) -> None:
+    """It says itself whose it is."""
+    await stage.adapter.claims.create(a_new_claim("ours", annotations={names.PLAN: "p/0", names.PLANNED_PODS: "other"}))
+
+    plan = await asyncio.wait_for(stage.planning(), 60)
+
+    assert isinstance(plan, ProvisioningPlan)
+    assert len(plan.proposed) == 1

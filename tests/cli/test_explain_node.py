@@ -1,0 +1,177 @@
+"""`dovetail explain node`: the verdict, what holds it and by whom, budgets, the move and its price."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.embedded.world import EmbeddedWorld
+from cli.explain_node import NodeAnswer, explain_node_now
+from cli.explain_node_text import node_text
+from cli.node_words import LIFTS
+from cli.output import CommandFailed
+from core.model import names
+from core.model.disruption_reasons import WhyNot
+from tests.adapters.embedded.manifests import a_node, a_pdb, a_pod
+from tests.cli.worlds import Json, a_ready_pool, a_world, looked
+
+OPEN = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
+
+
+def a_managed_node(name: str = "n1", pool: str = "default") -> list[Json]:
+    """A node that is up, and its claim."""
+    labels = {
+        names.NODE_POOL: pool,
+        names.INSTANCE_TYPE: "c-4x-amd64-linux",
+        names.ZONE: "test-zone-a",
+        names.CAPACITY_TYPE: "on-demand",
+        names.ARCH: "amd64",
+        names.OS: "linux",
+        names.REGISTERED: "true",
+        names.INITIALIZED: "true",
+    }
+    node = a_node(name)
+    node["metadata"]["labels"].update(labels)
+    node["spec"]["providerID"] = f"embedded://{name}"
+    moment = "2026-01-01T00:00:00Z"
+    conditions = [
+        {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": moment}
+        for kind in (names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION, names.READY)
+    ]
+    claim = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": f"claim-{name}", "labels": labels},
+        "spec": {
+            "nodeClassRef": {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "default"},
+            "requirements": [{"key": names.OS, "operator": "In", "values": ["linux"]}],
+        },
+        "status": {"providerID": f"embedded://{name}", "nodeName": name, "conditions": conditions},
+    }
+    return [claim, node]
+
+
+def a_bound_pod(name: str, node: str, app: str = "web") -> Json:
+    return {**a_pod(name, {"app": app}, nodeName=node), "status": {"phase": "Running"}}
+
+
+async def explained(world: EmbeddedWorld, name: str = "n1") -> NodeAnswer:
+    return explain_node_now(await looked(world), name)
+
+
+def test_every_reason_to_stay_has_its_words() -> None:
+    assert set(LIFTS) == set(WhyNot)
+
+
+async def test_an_empty_node_would_go_now(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node())
+
+    answer = await explained(world)
+
+    assert answer.says == "it would go now, for: emptiness"
+    assert (answer.claim, answer.pool, answer.state) == ("claim-n1", "default", "ready")
+
+
+async def test_a_node_is_found_by_its_claims_name(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node())
+
+    answer = await explained(world, "claim-n1")
+
+    assert answer.node == "n1"
+
+
+async def test_the_budget_that_binds_is_named(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption={**OPEN, "budgets": [{"nodes": "0"}]}), *a_managed_node())
+
+    answer = await explained(world)
+
+    assert answer.goes_for == ()
+    assert {(b.reason, b.left, b.binding) for b in answer.budgets} >= {("Empty", 0, "nodes: 0")}
+    assert "0 now (0 of 1 node allowed, 0 in use; binding: nodes: 0)" in node_text(answer)
+
+
+async def test_a_pod_disruption_budget_is_named_with_its_pod(tmp_path: Path) -> None:
+    world = a_world(
+        tmp_path,
+        a_ready_pool(disruption=OPEN),
+        *a_managed_node(),
+        a_pdb(maxUnavailable=0),
+        a_bound_pod("web-1", "n1"),
+    )
+
+    answer = await explained(world)
+
+    assert [c.why for c in answer.checks] == ["PdbBlocks"]
+    assert [(h.pod, h.by) for h in answer.held] == [("default/web-1", "PodDisruptionBudget default/web-pdb")]
+    assert "allows 0 disruptions now" in node_text(answer)
+
+
+async def test_pods_that_a_budget_still_counts_as_disrupted_are_named(tmp_path: Path) -> None:
+    """After a kill in mid-eviction Kubernetes counts the evicted pod for two minutes; upstream shows nothing."""
+    world = a_world(
+        tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), a_pdb(minAvailable=1), a_bound_pod("web-1", "n1")
+    )
+    status = {"status": {"disruptionsAllowed": 0, "disruptedPods": {"web-0": "2026-01-01T00:00:00Z"}}}
+    world.patch("PodDisruptionBudget", "web-pdb", status, "status")
+
+    answer = await explained(world)
+
+    assert [h.detail for h in answer.held] == ["still counts evictions of web-0 (up to 2 minutes)"]
+
+
+async def test_a_do_not_disrupt_pod_holds_its_node(tmp_path: Path) -> None:
+    pod = a_bound_pod("web-1", "n1")
+    pod["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"}
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), pod)
+
+    answer = await explained(world)
+
+    assert [c.why for c in answer.checks] == ["PodDoNotDisrupt"]
+    assert [(h.by, h.detail) for h in answer.held] == [(names.DO_NOT_DISRUPT, "until the annotation is taken off")]
+
+
+async def test_consolidation_tells_the_price_now_and_then(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), a_bound_pod("web-1", "n1"))
+
+    answer = await explained(world)
+
+    assert answer.move is not None
+    assert answer.move.price_now is not None and answer.move.price_then is not None
+    assert answer.move.price_now > answer.move.price_then > 0
+    assert answer.move.says == "its pods fit on one cheaper node"
+
+
+async def test_a_node_being_terminated_says_so_and_names_its_workflow(tmp_path: Path) -> None:
+    claim, node = a_managed_node()
+    claim["metadata"]["finalizers"] = [names.TERMINATION_FINALIZER]
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), claim, node)
+    world.delete("NodeClaim", "claim-n1")
+
+    answer = await explained(world)
+
+    assert answer.says.startswith("it is being terminated")
+    assert answer.workflow == "demo/claim/claim-n1"
+
+
+async def test_a_node_without_a_claim_is_left_alone_and_told_so(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), a_node("foreign"))
+
+    answer = await explained(world, "foreign")
+
+    assert "Unmanaged" in [c.why for c in answer.checks]
+    assert answer.state == "no NodeClaim"
+
+
+async def test_a_name_that_nothing_has_is_one_line(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+
+    with pytest.raises(CommandFailed, match="nope: there is no such Node or NodeClaim"):
+        await explained(world, "nope")
+
+
+async def test_explaining_writes_nothing(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), a_bound_pod("web-1", "n1"))
+    before = world.ledger()
+
+    await explained(world)
+
+    assert world.ledger() == before

@@ -1,0 +1,149 @@
+"""`dovetail explain pod`: the reason, what it conflicts with, and only helps that help."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from cli.explain_pod import explain_pod
+from cli.explain_pod_text import pod_text
+from cli.output import CommandFailed
+from cli.pod_words import POOL_WORDS
+from core.model.placement import PoolRefusal, Reason
+from tests.adapters.embedded.manifests import a_node, a_pod, a_pool
+from tests.cli.worlds import a_ready_pool, a_world, looked
+
+ML = [{"key": "team", "value": "ml", "effect": "NoSchedule"}]
+
+
+def test_every_reason_of_the_closed_list_has_its_words() -> None:
+    assert set(POOL_WORDS) == set(get_args(Reason))
+
+
+async def test_a_pod_that_fits_a_pool_is_told_which_new_node_it_gets(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
+
+    answer = explain_pod(await looked(world), "default/web")
+
+    assert (answer.state, answer.pool, answer.types[0]) == ("new_node", "default", "c-2x-amd64-linux")
+    assert "a new node of NodePool default" in pod_text(answer)
+
+
+async def test_a_taint_is_named_and_the_toleration_that_would_help(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool("gpu", taints=ML), a_pod("web"))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert answer.state == "refused"
+    assert answer.pools == (
+        PoolRefusal(pool="gpu", reason="taints", conflict="did not tolerate taint team=ml:NoSchedule"),
+    )
+    assert [h.change for h in answer.helps] == ["with a toleration for team=ml:NoSchedule (NodePool gpu)"]
+
+
+async def test_a_help_that_leads_to_the_next_refusal_is_not_given(tmp_path: Path) -> None:
+    """Two things stand in the way: the taint and the label; taking one away alone does not help."""
+    world = a_world(tmp_path, a_ready_pool("gpu", taints=ML), a_pod("web", nodeSelector={"disk": "ssd"}))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert answer.helps == ()
+    assert "no single change" in pod_text(answer)
+
+
+async def test_a_label_that_no_pool_has_is_named_with_the_selector_to_drop(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web", nodeSelector={"disk": "ssd"}))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert [(p.reason, p.conflict) for p in answer.pools] == [
+        ("undefined_label", 'label "disk" does not have known values')
+    ]
+    assert [h.change for h in answer.helps] == ["without the node selector disk=ssd"]
+
+
+async def test_a_pod_larger_than_every_type_is_told_the_largest(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_pod("giant", cpu="1000"))
+
+    answer = explain_pod(await looked(world), "giant")
+
+    assert [p.reason for p in answer.pools] == ["it_fits"]
+    assert [h.change for h in answer.helps] == [
+        "with smaller requests (the largest instance types hold cpu 255900m, memory 2Ti)"
+    ]
+
+
+async def test_limits_that_other_pods_use_up_do_not_hide_the_pods_own_trouble(tmp_path: Path) -> None:
+    pool = a_ready_pool(limits={"cpu": "2"})
+    world = a_world(tmp_path, pool, a_pod("first", cpu="1500m"), a_pod("web", nodeSelector={"disk": "ssd"}))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert [p.reason for p in answer.pools] == ["limits"]
+    assert [p.reason for p in answer.pools_alone] == ["undefined_label"]
+
+
+async def test_a_pod_kept_out_by_limits_is_told_to_raise_them(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), a_pod("web", cpu="3"))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert [p.reason for p in answer.pools] == ["it_fits"]  # of the types that the limits leave
+    assert "with higher limits on NodePool default (now cpu 2, in use nothing)" in [h.change for h in answer.helps]
+
+
+async def test_existing_nodes_are_counted_by_what_rules_them_out(tmp_path: Path) -> None:
+    world = a_world(
+        tmp_path,
+        a_ready_pool("gpu", taints=ML),
+        a_node("small", cpu="1"),
+        a_node("closed", taints=[{"key": "x", "effect": "NoSchedule"}]),
+        a_pod("web", cpu="2"),
+    )
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert dict(answer.existing) == {"taints": 1, "it_fits": 1}
+    assert "1  have a taint that it does not tolerate" in pod_text(answer)
+
+
+async def test_a_pool_that_is_not_ready_is_named_although_it_refuses_nothing(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_pool("fresh"), a_pod("web"))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert answer.state == "ignored"
+    assert answer.pools_left_out == (("fresh", "it is not ready: no worker has judged it yet"),)
+
+
+async def test_a_pod_that_runs_waits_for_nothing(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_node("n1"), a_pod("web"))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert (answer.state, answer.node) == ("runs", "n1")
+
+
+async def test_without_the_scheduler_the_answer_says_what_it_does_not_know(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web"))
+
+    answer = explain_pod(await looked(world), "web")
+
+    assert any("no Temporal server answers" in note for note in answer.notes)
+
+
+async def test_a_name_that_no_pod_has_is_one_line(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+
+    with pytest.raises(CommandFailed, match="default/nope: there is no such pod"):
+        explain_pod(await looked(world), "default/nope")
+
+
+async def test_an_unreadable_pod_is_told_as_such(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+    body = {**a_pod("bad"), "spec": {"containers": [{"resources": {"requests": {"cpu": "many"}}}]}}
+    body["metadata"] = {**body["metadata"], "uid": "u1"}
+    world.put_raw(body)
+
+    with pytest.raises(CommandFailed, match="default/bad: the pod cannot be read"):
+        explain_pod(await looked(world), "default/bad")

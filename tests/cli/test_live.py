@@ -1,0 +1,187 @@
+"""`dovetail history` and `dovetail doctor` against a Temporal server, a worker and an embedded world that moves."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from adapters.embedded.world import EmbeddedWorld
+from cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
+from cli.doctor import DoctorAnswer, doctor
+from cli.doctor_text import doctor_text
+from cli.history import history
+from cli.history_text import history_text
+from cli.looking import scheduler_state
+from cli.output import CommandFailed
+from core.model import names
+from core.model.workflow_ids import scheduler_id
+from tests.adapters.embedded.manifests import a_deployment, a_node_class, a_pdb, a_pool
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of
+from worker.settings import Settings, read_settings
+
+pytestmark = pytest.mark.temporal
+
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the tests of this file share; each uses its own cluster name where it changes anything."""
+
+    temporal: TemporalServer
+    folder: Path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp("temporal")
+    server = await start_temporal(folder)
+    yield Stage(server, folder)
+    server.stop()
+
+
+@pytest.fixture
+def stage(temporal: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", temporal.temporal.address)
+    return temporal
+
+
+@contextmanager
+def working(world: EmbeddedWorld) -> Iterator[None]:
+    """A worker, as a process of its own, for as long as the block lasts."""
+    command = [sys.executable, "-m", "cli.main", "worker", "--cluster", CLUSTER, "--world", str(world.file)]
+    with world.file.with_name("worker.log").open("wb") as log:
+        worker = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    try:
+        yield
+    finally:
+        stop_process(worker)
+
+
+async def until(look: Callable[[], object], words: str) -> None:
+    """Look until it is so."""
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while not look():
+        assert asyncio.get_running_loop().time() < deadline, f"not within {SECONDS} s: {words}"
+        await asyncio.sleep(0.1)
+
+
+def verdicts(answer: DoctorAnswer) -> dict[str, str]:
+    return {check.name: check.verdict for check in answer.checks}
+
+
+async def test_a_claims_whole_life_is_told_and_a_drain_that_hangs_names_its_pods(stage: Stage, tmp_path: Path) -> None:
+    world = EmbeddedWorld.create(tmp_path / "world.db")
+    settings = settings_of(world)
+    for body in (a_node_class(), a_pool(), a_pdb(maxUnavailable=0), a_deployment(2)):
+        world.apply(body)
+
+    with world.playing(), working(world):
+        await until(lambda: initialised(world), "a node is initialised")
+        await until(lambda: all(p["spec"].get("nodeName") for p in world.objects("Pod")), "the pods are bound")
+        claim = world.objects("NodeClaim")[0]["metadata"]["name"]
+        node = world.objects("NodeClaim")[0]["status"]["nodeName"]
+        healthy = await doctor(settings)
+        state, note = await scheduler_state(settings)
+        world.delete("NodeClaim", claim)
+        await until(lambda: evictions(world), "an eviction is refused")
+        await until_told(settings, node, "a PDB blocks")
+        told = await history(settings, node)
+
+    text = history_text(told)
+    assert [s.workflow for s in told.stories] == [f"demo/claim/{claim}"]
+    assert told.stories[0].phase == "draining"
+    for words in ("LaunchNode starts", "wait for the node to join -> done", "taint the node", "a PDB blocks"):
+        assert words in text
+    assert set(verdicts(healthy).values()) == {"holds", "warns"}, doctor_text(healthy)
+    assert verdicts(healthy)["retention"] == "warns"  # a development server keeps a day
+    assert state is not None and note == ""
+
+
+def initialised(world: EmbeddedWorld) -> bool:
+    claims = world.objects("NodeClaim")
+    conditions = [c for claim in claims for c in claim.get("status", {}).get("conditions", [])]
+    return any(c["type"] == names.INITIALIZED_CONDITION and c["status"] == "True" for c in conditions)
+
+
+def evictions(world: EmbeddedWorld) -> list[object]:
+    return [entry for entry in world.ledger() if "evict" in entry.operation]
+
+
+async def until_told(settings: Settings, node: str, words: str) -> None:
+    """The progress of a step reaches the server within its heartbeat's throttle."""
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    for _ in iter(lambda: asyncio.get_running_loop().time() < deadline, False):
+        if words in history_text(await history(settings, node)):
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"not within {SECONDS} s: the history says {words!r}")
+
+
+async def test_without_workers_the_doctor_names_each_queue_and_what_to_start(stage: Stage, tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+    settings = read_settings({}, cluster="idle", world=world.file)
+
+    answer = await doctor(settings)
+
+    found = verdicts(answer)
+    assert [found[f"workers on {queue}"] for queue in ("control", "waits", "cloud", "plan")] == ["fails"] * 4
+    assert (found["Scheduler"], found["Caretaker"], found["Temporal server"]) == ("fails", "fails", "holds")
+    assert "dovetail worker --roles plan" in doctor_text(answer)
+
+
+async def test_a_scheduler_that_was_terminated_is_told_as_such(stage: Stage, tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+    settings = read_settings({}, cluster="ended", world=world.file)
+    client = await stage.temporal.client()
+    handle = await client.start_workflow("Scheduler", id=scheduler_id("ended"), task_queue="nobody")
+    await handle.terminate(reason="for the test")
+
+    answer = await doctor(settings)
+    told = await history(settings, scheduler_id("ended"))
+
+    assert next(c.found for c in answer.checks if c.name == "Scheduler") == "ended/scheduler is terminated"
+    assert told.stories[0].lines[-1].text.endswith("for the test")
+
+
+async def test_a_pool_whose_node_class_is_missing_fails_with_its_name(stage: Stage, tmp_path: Path) -> None:
+    pool = a_ready_pool("lost")
+    pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = "gone"
+    world = a_world(tmp_path, pool)
+
+    answer = await doctor(read_settings({}, cluster="idle", world=world.file))
+
+    found = {c.name: (c.verdict, c.found) for c in answer.checks}
+    assert found["NodePool lost"] == ("fails", "EmbeddedNodeClass gone: missing")
+
+
+@pytest.mark.parametrize("name", ["nope", "demo/claim/nope", "it's", "demo/' OR ''='"])
+async def test_a_name_without_a_story_is_one_line(stage: Stage, tmp_path: Path, name: str) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+
+    with pytest.raises(CommandFailed):
+        await history(settings_of(world), name)
+
+
+async def test_without_a_temporal_server_the_doctor_still_checks_the_cluster(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+
+    answer = await doctor(settings_of(world))
+
+    found = verdicts(answer)
+    assert (found["Temporal server"], found["view"], found["cloud"]) == ("fails", "holds", "holds")
+
+
+async def test_without_a_cluster_the_doctor_says_what_is_missing(stage: Stage, tmp_path: Path) -> None:
+    settings = read_settings({}, cluster="idle", world=tmp_path / "absent.db")
+
+    answer = await doctor(settings)
+
+    assert verdicts(answer)["cluster"] == "fails"
+    assert verdicts(answer)["Temporal server"] == "holds"

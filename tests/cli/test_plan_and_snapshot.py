@@ -1,0 +1,150 @@
+"""`dovetail plan` and `dovetail snapshot`: the same answers from the cluster and from a file, and nothing written."""
+
+import gzip
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.explain_pod import explain_pod
+from cli.looking import look, record
+from cli.main import main
+from cli.output import CommandFailed
+from cli.plan import PlanAnswer, plan_now
+from cli.plan_text import plan_text
+from tests.adapters.embedded.manifests import a_deployment, a_node_class, a_pod, a_pool
+from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
+
+
+def without_moment(answer: PlanAnswer) -> PlanAnswer:
+    return replace(answer, source="", now=0.0, next_due=None)
+
+
+async def test_a_plan_tells_new_nodes_refused_pods_and_disruptions(tmp_path: Path) -> None:
+    world = a_world(
+        tmp_path,
+        a_ready_pool(disruption=OPEN),
+        a_deployment(3, cpu="6"),
+        a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"}),
+        *a_managed_node(),
+    )
+
+    answer = plan_now(await looked(world))
+
+    assert sum(len(node.pods) for node in answer.new_nodes) == 3
+    assert [r.examples for r in answer.refused_pods] == [("default/zonal",)]
+    assert [c.nodes for c in answer.disruptions] == [("n1",)]
+    text = plan_text(answer)
+    assert "dovetail explain pod default/zonal" in text
+    assert "Empty (emptiness): n1" in text
+
+
+async def test_a_plan_writes_nothing_at_all(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), a_deployment(3), *a_managed_node())
+    before = world.ledger(), world.objects("Event"), world.objects("NodeClaim")
+
+    plan_now(await looked(world))
+
+    assert (world.ledger(), world.objects("Event"), world.objects("NodeClaim")) == before
+
+
+async def test_a_recorded_snapshot_gives_the_same_plan_as_the_cluster(tmp_path: Path) -> None:
+    world = a_world(
+        tmp_path,
+        a_ready_pool(disruption=OPEN),
+        a_deployment(3, cpu="6"),
+        *a_managed_node(),
+        a_bound_pod("web-1", "n1"),
+    )
+    settings, file = settings_of(world), tmp_path / "one.gz"
+
+    await record(settings, file)
+    recorded = await look(settings, file)
+
+    assert without_moment(plan_now(recorded)) == without_moment(plan_now(await looked(world)))
+
+
+async def test_a_recorded_pod_is_refused_for_the_same_reasons(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), a_pod("web", cpu="3"))
+    settings, file = settings_of(world), tmp_path / "one.gz"
+
+    await record(settings, file)
+    answer = explain_pod(await look(settings, file), "web")
+
+    live = explain_pod(await looked(world), "web")
+    assert (answer.pools, answer.helps) == (live.pools, live.helps)
+
+
+async def test_a_recording_holds_no_environment_and_no_user_data(tmp_path: Path) -> None:
+    pod = a_pod("web")
+    pod["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter2"}]
+    pod["spec"]["containers"][0]["args"] = ["--token=hunter2"]
+    world = a_world(tmp_path, a_ready_pool(), pod, a_node_class(userData="hunter2"))
+    file = tmp_path / "one.gz"
+
+    await record(settings_of(world), file)
+
+    text = gzip.decompress(file.read_bytes()).decode()
+    assert "hunter2" not in text
+    assert "500m" in text
+
+
+async def test_an_object_that_cannot_be_read_is_told_from_the_recording_too(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+    broken = a_pool("broken")
+    broken["metadata"]["uid"] = "u1"
+    broken["spec"]["limits"] = {"cpu": "many"}
+    world.put_raw(broken)
+    file = tmp_path / "one.gz"
+
+    await record(settings_of(world), file)
+    answer = plan_now(await look(settings_of(world), file))
+
+    assert [line.partition(":")[0] for line in answer.unreadable] == ["NodePool broken"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file"),
+        (b"not gzip", "it is no gzip file"),
+        (gzip.compress(b"{}"), "it is not what `dovetail snapshot` writes"),
+        (gzip.compress(b'{"format":"dovetail-snapshot/9"}'), "its format is dovetail-snapshot/9"),
+    ],
+)
+async def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, content: bytes | None, words: str) -> None:
+    world, file = a_world(tmp_path), tmp_path / "one.gz"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(CommandFailed, match=words):
+        await look(settings_of(world), file)
+
+
+def test_the_commands_end_with_1_and_one_line_for_a_bad_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+    where = ["--cluster", CLUSTER, "--world", str(world.file)]
+
+    codes = [main(["explain", kind, "nope", *where]) for kind in ("node", "pod")]
+
+    assert codes == [1, 1]
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_json_holds_the_same_facts_for_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
+    file = str(tmp_path / "one.gz")
+    assert main(["snapshot", file, "--cluster", CLUSTER, "--world", str(world.file)]) == 0
+    capsys.readouterr()
+
+    code = main(["plan", "--json", "--snapshot", file])
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert [node["cheapest"] for node in found["new_nodes"]] == ["c-2x-amd64-linux"]
+    assert found["now"] <= time.time()

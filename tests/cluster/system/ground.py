@@ -1,0 +1,314 @@
+"""Real servers, workers that can be killed, and what an outsider sees: objects, the cloud's ledger, the audit log.
+
+Asked by tests/cluster/test_system.py. One set of servers serves a whole session, because they take half a minute to
+start; each test leaves it as it found it, or the next one says what was left. The trap avoided: believing what the
+workflows say of themselves; everything here is read from the API server and from the cloud.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from cli.demo.temporal_server import stop_process
+from core.model import names
+from testbed.demo import PATHS
+from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
+from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, start, stop
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.2
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+CLEARED_SECONDS = 120.0
+
+
+class Overdue(AssertionError):
+    """What was awaited did not come about in time."""
+
+
+class Ground:
+    """One set of servers."""
+
+    def __init__(self, everything: Everything, api: ApiClient, client: Client) -> None:
+        self.everything, self.api, self.client = everything, api, client
+        self.cloud = everything.cloud
+        self.audit = AuditLog(everything.plane.audit_log)
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    @staticmethod
+    async def start(folder: Path) -> "Ground":
+        """All servers, no worker."""
+        everything = await start(folder, worker=False)
+        api = await ApiClient(everything.plane.kubeconfig, user_agent="acceptance").__aenter__()
+        client = await Client.connect(everything.temporal_address, data_converter=pydantic_data_converter)
+        ground = Ground(everything, api, client)
+        await ground.apply(NODE_CLASS)
+        return ground
+
+    async def stop(self) -> None:
+        """Stop workers and servers."""
+        for worker in self.workers:
+            await asyncio.to_thread(stop_process, worker, signal.SIGKILL)
+        await self.api.__aexit__(None, None, None)
+        await stop(self.everything.folder)
+
+    # Workers
+
+    def ensure_workers(self, count: int = 1) -> None:
+        """So many run afterwards."""
+        running = [worker for worker in self.workers if worker.poll() is None]
+        for surplus in running[count:]:
+            stop_process(surplus, signal.SIGKILL)
+        for _ in range(count - len(running)):
+            self.workers.append(self.everything.start_worker())
+
+    def kill_workers(self) -> None:
+        """Kill -9, all of them."""
+        for worker in self.workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGKILL)
+                worker.wait()
+
+    async def dovetail(self, *arguments: str) -> tuple[int, str]:
+        """The command as an operator types it: exit code, all that it said."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "cli.main",
+            *arguments,
+            env={**os.environ, **self.everything.environment},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await process.communicate()
+        return process.returncode or 0, said.decode()
+
+    # Waiting
+
+    async def until(self, look: Callable[[], Awaitable[T]], seconds: float, words: str) -> T:
+        """The first answer that is true."""
+        deadline = time.monotonic() + seconds
+        while not (answer := await look()):
+            ended = [worker.returncode for worker in self.workers if worker.poll() not in {None, -signal.SIGKILL}]
+            if ended or time.monotonic() > deadline:
+                left = await self.described()
+                why = f"a worker ended with {ended}" if ended else f"within {seconds:.0f} s it did not come about"
+                raise Overdue(f"{why} (awaited: {words}); {left}; {self.everything.folder}")
+            await asyncio.sleep(LOOK_SECONDS)
+        return answer
+
+    async def described(self) -> str:
+        """What stands, in a line, for the message of a failure."""
+        claims = [(c["metadata"]["name"], c["metadata"].get("deletionTimestamp")) for c in await self.claims()]
+        nodes = [(n["metadata"]["name"], is_tainted(n)) for n in await self.nodes()]
+        return f"claims {claims}, nodes {nodes}, running pods {await self.running_pods()}, live {await self.live()}"
+
+    # What can be done
+
+    async def apply(self, body: Json) -> None:
+        """Create the object, or change it."""
+        kind, name = body["kind"], body["metadata"]["name"]
+        path = {"Deployment": DEPLOYMENTS, "PodDisruptionBudget": BUDGETS}.get(kind) or PATHS[kind]
+        answer = await self.api.patch(f"{path}/{name}", body)
+        if answer.status == 404:
+            answer = await self.api.post(path, body)
+        assert answer.status in {200, 201}, f"{kind} {name}: {answer.status} {answer.text[:300]}"
+
+    async def scale(self, replicas: int) -> None:
+        """The Deployment's size."""
+        answer = await self.api.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": replicas}})
+        assert answer.status == 200, answer.text
+
+    async def delete(self, kind: str, name: str) -> ApiResponse:
+        """What kubectl delete does."""
+        return await self.api.delete(f"{PATHS.get(kind) or BUDGETS}/{name}")
+
+    def world(self, change: Json) -> None:
+        """Tell the cloud how to behave."""
+        self.cloud.control("PATCH", "world", change)
+
+    async def clear(self) -> None:
+        """Everything away, by DELETE calls, until nothing is left."""
+        self.world({"bootSeconds": 0, "neverJoin": False, "ice": [], "fail": [], "shutdownSeconds": 1})
+        await self.api.delete(f"{BUDGETS}/web")
+        await self.api.delete(f"{DEPLOYMENTS}/web", {"propagationPolicy": "Background"})
+        for pool in await self.objects("NodePool"):
+            await self.delete("NodePool", pool["metadata"]["name"])
+        self.ensure_workers()
+
+        async def cleared() -> bool:
+            for claim in await self.claims():
+                if "deletionTimestamp" not in claim["metadata"]:
+                    await self.delete("NodeClaim", claim["metadata"]["name"])
+            return not await self.objects("Pod") and await self.nothing_left()
+
+        await self.until(cleared, CLEARED_SECONDS, "the test's objects and instances are gone")
+
+    # What can be seen
+
+    async def objects(self, kind: str) -> list[Json]:
+        """All of a kind."""
+        found: list[Json] = (await self.api.get(PATHS[kind])).body.get("items") or []
+        return found
+
+    async def claims(self) -> list[Json]:
+        return await self.objects("NodeClaim")
+
+    async def nodes(self) -> list[Json]:
+        """Those of a NodePool."""
+        return [n for n in await self.objects("Node") if names.NODE_POOL in (n["metadata"].get("labels") or {})]
+
+    async def node(self, name: str) -> Json | None:
+        return next((n for n in await self.nodes() if n["metadata"]["name"] == name), None)
+
+    async def claim(self, name: str) -> Json | None:
+        return next((c for c in await self.claims() if c["metadata"]["name"] == name), None)
+
+    async def running_pods(self) -> int:
+        pods = [p for p in await self.objects("Pod") if "deletionTimestamp" not in p["metadata"]]
+        return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running")
+
+    async def settled(self, pods: int) -> bool:
+        """Exactly so many pods, all running, and every claim's node is initialised."""
+        wanted = [p for p in await self.objects("Pod") if "deletionTimestamp" not in p["metadata"]]
+        claims = await self.claims()
+        ready = all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
+        return len(wanted) == pods and ready and await self.running_pods() == pods
+
+    async def instances(self) -> list[Json]:
+        """All that were ever launched."""
+        return await asyncio.to_thread(self.cloud.instances)
+
+    async def live(self) -> list[str]:
+        return [i["id"] for i in await self.instances() if i["state"] not in {"terminated"}]
+
+    async def nothing_left(self) -> bool:
+        """No claim, no managed node, no instance."""
+        return not await self.claims() and not await self.nodes() and not await self.live()
+
+    async def instances_of(self, uid: str) -> list[Json]:
+        """Every instance that was ever bought for a claim."""
+        return [i for i in await self.instances() if i["tags"].get(names.CLAIM_UID_TAG) == uid]
+
+    async def assert_one_instance_per_claim(self) -> None:
+        """By the instances' tags, and each of them made by exactly one call of the ledger."""
+        instances = await self.instances()
+        by_claim: dict[str, list[str]] = {}
+        for instance in instances:
+            by_claim.setdefault(instance["tags"].get(names.CLAIM_UID_TAG, ""), []).append(instance["id"])
+        doubles = {uid: ids for uid, ids in by_claim.items() if len(ids) != 1}
+        assert not doubles, f"more than one instance for a claim: {doubles}"
+        calls = await asyncio.to_thread(self.cloud.calls, "CreateFleet")
+        made = [one for call in calls if not call.get("replayed") for one in call.get("instances") or []]
+        assert sorted(made) == sorted(i["id"] for i in instances)
+
+    async def assert_nothing_tainted_or_leaked(self) -> None:
+        """Every node is schedulable, every live instance has its claim, no claim is marked or leaving."""
+        claims = await self.claims()
+        assert [n["metadata"]["name"] for n in await self.nodes() if is_tainted(n)] == []
+        assert [c["metadata"]["name"] for c in claims if owner_of(c) or "deletionTimestamp" in c["metadata"]] == []
+        uids = {c["metadata"]["uid"] for c in claims}
+        live = [i for i in await self.instances() if i["state"] != "terminated"]
+        assert {i["tags"].get(names.CLAIM_UID_TAG) for i in live} == uids
+
+    def worker_calls(self, since: int = 0) -> list[AuditEntry]:
+        """What the worker's user asked of the API server."""
+        return [e for e in self.audit.entries(since) if e.user == WORKER_USER]
+
+    # Workflows
+
+    async def run_of(self, identity: str) -> tuple[str, str, str]:
+        """The latest run under an id: run id, type, status."""
+        found = await self.client.get_workflow_handle(identity).describe()
+        return found.run_id, found.workflow_type or "", found.status.name if found.status else ""
+
+    async def runs_as(self, identity: str, kind: str) -> str:
+        """The run's id, once that id runs as that type; nothing before."""
+        run, found, status = await self.run_of(identity)
+        return run if (found, status) == (kind, "RUNNING") else ""
+
+    async def result(self, identity: str, run: str, seconds: float = 90) -> Any:
+        """What that very run came to."""
+        async with asyncio.timeout(seconds):
+            return await self.client.get_workflow_handle(identity, run_id=run).result()
+
+
+def claim_id(claim: Json) -> str:
+    """The id of the claim's workflow."""
+    return f"{CLUSTER}/claim/{claim['metadata']['name']}"
+
+
+def owner_of(claim: Json) -> str:
+    """The disruption whose mark the claim carries."""
+    return str((claim["metadata"].get("annotations") or {}).get(names.OWNER, ""))
+
+
+def is_tainted(node: Json) -> bool:
+    return any(t["key"] == names.DISRUPTED_TAINT for t in node["spec"].get("taints") or [])
+
+
+def has_condition(body: Json, kind: str) -> bool:
+    """Whether that condition is True."""
+    conditions = body.get("status", {}).get("conditions") or []
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
+
+
+def node_pool(colour: str = "blue", instance_type: str = "m5.xlarge", consolidate_after: str = "0s") -> Json:
+    """A pool of one instance type; another colour makes its nodes drift."""
+    requirements = [
+        {"key": names.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
+        {"key": names.INSTANCE_TYPE, "operator": "In", "values": [instance_type]},
+    ]
+    template = {
+        "metadata": {"labels": {"colour": colour}},
+        "spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": requirements,
+            "expireAfter": "720h",
+        },
+    }
+    disruption = {
+        "consolidationPolicy": "WhenEmpty",
+        "consolidateAfter": consolidate_after,
+        "budgets": [{"nodes": "100%"}],
+    }
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "web"},
+        "spec": {"template": template, "disruption": disruption},
+    }
+
+
+def deployment(replicas: int, cpu: str = "1") -> Json:
+    """Pods of one size."""
+    labels = {"app": "web"}
+    container = {"name": "web", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": "512Mi"}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def no_eviction() -> Json:
+    """A budget that refuses every eviction."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+    }

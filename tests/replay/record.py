@@ -1,0 +1,92 @@
+"""Record histories from a real run: python -m tests.replay.record SCENARIO.
+
+Asked by a person who has added a workflow or a step. Scenarios: `killed` (a whole life, the worker killed three times)
+and `cancelled` (drift, replacement, cancel). One history of each workflow type is kept under
+tests/replay/histories/<type>/<scenario>.json; a file that exists is never overwritten, because old histories must go on
+replaying: give the scenario a new name with --as.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from core.model import names
+from tests.faults.catalogue import LIVES
+from tests.faults.lives import live
+from tests.system.conftest import a_disruption_that_waits
+from tests.system.histories import executions
+from tests.system.running import own_stage
+from tests.system.stage import Stage
+
+HISTORIES = Path(__file__).parent / "histories"
+
+
+async def play(stage: Stage, scenario: str) -> None:
+    if scenario == "killed":
+        await live(stage, LIVES["killed"])
+        return
+    claim = await a_disruption_that_waits(stage)
+    owner = await stage.workflow(claim["metadata"]["annotations"][names.OWNER])
+    await owner.execute_update("cancel_disruption", "recorded")
+    await owner.result()
+
+
+async def keep(stage: Stage, name: str) -> None:
+    """One history of each type: the longest that ended, else the longest."""
+    client = await stage.client()
+    found = [
+        (e.close_time is not None, e.history_length, e.workflow_type, e.id, e.run_id)
+        for e in await executions(client, stage.cluster)
+    ]
+    for _, _, kind, identity, run_id in sorted(found):
+        history = await client.get_workflow_handle(identity, run_id=run_id).fetch_history()
+        file = HISTORIES / kind / f"{name}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.with_suffix(".draft").write_text(without_places(history.to_json()))
+    for draft in HISTORIES.glob(f"*/{name}.draft"):
+        target = draft.with_suffix(".json")
+        if target.exists():
+            draft.unlink()
+            print(f"kept as it was: {target}")
+        else:
+            draft.replace(target)
+            print(f"recorded: {target}")
+
+
+def without_places(text: str) -> str:
+    """A history without what tells of the machine that it was recorded on; no command hangs on it."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, dict):
+            kept = {key: walk(inner) for key, inner in value.items() if key != "stackTrace"}
+            return kept | ({"identity": "worker"} if "identity" in kept else {})
+        return [walk(inner) for inner in value] if isinstance(value, list) else value
+
+    # Sticky queues are named for process and machine.
+    return re.sub(r"\d+@[A-Za-z0-9_.]+", "worker", json.dumps(walk(json.loads(text)), indent=1)) + "\n"
+
+
+async def record(scenario: str, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stage = await own_stage(Path(folder), "recorded")
+        try:
+            await play(stage, scenario)
+            await keep(stage, name)
+        finally:
+            await stage.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.replay.record")
+    parser.add_argument("scenario", choices=("killed", "cancelled"))
+    parser.add_argument("--as", dest="name", help="the name of the files; the scenario's where it is left out")
+    given = parser.parse_args()
+    asyncio.run(record(given.scenario, given.name or given.scenario))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""The front door as an operator uses it: cancel, pause and resume, and one clear line for what is wrong (design 4).
+
+The CLI runs as a process. What it brought about is read from the objects and the record, not from what it says, except
+where what it says is the point.
+"""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.model import names
+from core.model.workflow_ids import scheduler_id
+from tests.system.conftest import Disrupted
+from tests.system.histories import replay_all
+from tests.system.stage import Json, Stage, is_tainted, node_pool
+
+pytestmark = pytest.mark.temporal
+
+
+def given_back(stage: Stage, claim: Json) -> bool:
+    """Only the old claim is left, without a mark, its node schedulable."""
+    left = stage.claims()
+    node = stage.world.get("Node", claim["status"]["nodeName"])
+    return (
+        [c["metadata"]["uid"] for c in left] == [claim["metadata"]["uid"]]
+        and names.OWNER not in (left[0]["metadata"].get("annotations") or {})
+        and node is not None
+        and not is_tainted(node)
+    )
+
+
+async def record_of(stage: Stage, claim: Json) -> dict[str, Any]:
+    handle = await stage.workflow(claim["metadata"]["annotations"][names.OWNER])
+    found: dict[str, Any] = await handle.result()
+    return found
+
+
+async def test_dovetail_cancel_before_the_delete_gives_the_node_back(disrupted: Disrupted) -> None:
+    stage, claim = disrupted
+
+    code, out, err = await stage.dovetail("cancel", claim["status"]["nodeName"], "--reason", "not on a Friday")
+    await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
+
+    # On a machine so busy that the answer takes longer than five seconds the wish is recorded instead.
+    assert (code, err) == (0, "") and ("cancelled while" in out or "recorded, acts when a worker runs" in out)
+    assert (await record_of(stage, claim))["message"] == "not on a Friday"
+    assert len(stage.world.live_instances()) == 1
+    assert await replay_all(await stage.client(), stage.cluster) > 0
+
+
+async def test_a_cancel_by_temporals_own_command_gives_the_node_back(disrupted: Disrupted) -> None:
+    stage, claim = disrupted
+    owner = claim["metadata"]["annotations"][names.OWNER]
+
+    process = await asyncio.create_subprocess_exec(
+        str(stage.temporal.binary),
+        *("workflow", "signal", "--workflow-id", owner, "--name", "cancel", "--input", json.dumps("second thoughts")),
+        *("--address", stage.temporal.address),
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    assert await process.wait() == 0
+    await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
+
+    record = await record_of(stage, claim)
+    assert (record["outcome"], record["message"]) == ("cancelled", "second thoughts")
+
+
+async def test_a_cancel_without_a_worker_is_recorded_and_acts_when_one_is_back(disrupted: Disrupted) -> None:
+    stage, claim = disrupted
+    node = claim["status"]["nodeName"]
+    stage.kill(stage.workers[-1])
+
+    code, out, err = await stage.dovetail("cancel", node, "--reason", "while nobody works")
+    still_tainted = stage.tainted()
+    stage.start_worker()
+    await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
+
+    assert (code, err) == (0, "") and "recorded, acts when a worker runs" in out
+    assert still_tainted == [node]
+    assert (await record_of(stage, claim))["message"] == "while nobody works"
+
+
+async def test_after_the_delete_a_cancel_is_refused_and_a_signal_is_answered_by_an_event(settled: Stage) -> None:
+    stage = settled
+    stage.world.set(shutdown=20.0)
+    stage.world.scale("web", 0)
+    claim = await stage.until(lambda: deleting(stage), 90, "the empty node's claim is deleted")
+    owner = claim["metadata"]["annotations"][names.OWNER]
+    node = claim["status"]["nodeName"]
+
+    await (await stage.workflow(owner)).signal("cancel", "too late")
+    code, out, err = await stage.dovetail("cancel", node, "--reason", "too late")
+    await stage.until(lambda: event(stage, "DisruptionCancelTooLate"), 20, "an Event answers the signal")
+    await stage.until(stage.nothing_left, 60, "the node goes all the same")
+
+    assert (code, out) == (1, "")
+    assert f"{node}: not cancelled: too late" in err and "\n" not in err
+    assert (await (await stage.workflow(owner)).result())["outcome"] == "done"
+
+
+def deleting(stage: Stage) -> Json | None:
+    return next((c for c in stage.claims() if c["metadata"].get("deletionTimestamp")), None)
+
+
+def event(stage: Stage, reason: str) -> Json | None:
+    return next((e for e in stage.world.objects("Event") if e["reason"] == reason), None)
+
+
+async def test_a_cancel_of_a_node_that_nobody_disrupts_says_so(settled: Stage) -> None:
+    stage = settled
+    node = stage.managed_nodes()[0]["metadata"]["name"]
+
+    unmarked = await stage.dovetail("cancel", node, "--reason", "x")
+    unknown = await stage.dovetail("cancel", "no-such-node", "--reason", "x")
+
+    assert unmarked == (1, "", f"dovetail: {node}: no disruption is under way")
+    assert unknown == (1, "", "dovetail: no-such-node: there is no such Node or NodeClaim")
+
+
+async def test_nothing_begins_while_paused_and_everything_does_after_the_resume(settled: Stage) -> None:
+    stage = settled
+
+    paused = await stage.dovetail("pause")
+    stage.deploy(2, "more")
+    mark = max(e.id for e in stage.world.ledger())
+    await asyncio.sleep(6.0)  # the batch window closes after one second: six are room for what must not happen
+    begun = [e for e in stage.world.ledger(mark) if e.operation == "cluster:create" and e.kind == "NodeClaim"]
+    shown = await stage.dovetail("status")
+    resumed = await stage.dovetail("resume")
+    await stage.until(lambda: stage.running_pods() == 3, 60, "all pods run after the resume")
+
+    assert (paused, resumed) == ((0, f"{stage.cluster}: paused", ""), (0, f"{stage.cluster}: resumed", ""))
+    assert begun == []
+    assert f"Scheduler of {stage.cluster}: paused" in shown[1]
+
+
+async def test_a_pause_counts_also_while_no_worker_runs(settled: Stage) -> None:
+    stage = settled
+    stage.kill(stage.workers[-1])
+
+    paused = await stage.dovetail("pause")
+    stage.deploy(1, "more")
+    stage.start_worker()
+    handle = await stage.workflow(scheduler_id(stage.cluster))
+    state = await handle.query("status")
+
+    assert paused[0] == 0 and state["paused"]
+
+
+# Bad input: one clear line that names it; the worker goes on with the rest, or ends.
+
+
+async def ended(stage: Stage, *arguments: str, **environment: str) -> tuple[int, str]:
+    """The exit code and standard error of a command that must end by itself."""
+    async with asyncio.timeout(40):
+        code, _, err = await stage.dovetail(*arguments, **environment)
+    return code, err
+
+
+async def test_no_temporal_server_is_one_line_that_names_the_address(stage: Stage) -> None:
+    code, err = await ended(stage, "worker", TEMPORAL_ADDRESS="127.0.0.1:1")
+    assert code == 1
+    assert err.splitlines()[-1].startswith("dovetail: no Temporal server at 127.0.0.1:1")
+    assert "Traceback" not in err
+
+
+async def test_no_world_file_is_one_line_that_names_the_file(stage: Stage, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.db"
+    code, err = await ended(stage, "worker", DOVETAIL_WORLD=str(missing))
+    assert code == 1
+    assert err.splitlines()[-1] == f"dovetail: embedded world: there is no file {missing}"
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("kubeconfig", ["missing", "unreachable", "empty"])
+async def test_no_cluster_is_one_line_that_names_it(stage: Stage, tmp_path: Path, kubeconfig: str) -> None:
+    file = tmp_path / "kubeconfig"
+    if kubeconfig == "unreachable":
+        file.write_text(json.dumps(unreachable()))
+    if kubeconfig == "empty":
+        file.write_text("")
+    code, err = await ended(stage, "worker", DOVETAIL_WORLD="", KUBECONFIG=str(file))
+    line = err.splitlines()[-1]
+    assert code == 1
+    assert line.startswith("dovetail: ") and ("127.0.0.1:1" in line or str(file) in line)
+    assert "Traceback" not in err
+
+
+def unreachable() -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "clusters": [{"name": "here", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "me", "user": {}}],
+        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BATCH_IDLE_DURATION", "soon"),
+        ("FEATURE_GATES", "NodeRepair=perhaps"),
+        ("LOG_LEVEL", "loud"),
+        ("DOVETAIL_ROLES", "control,cook"),
+        ("METRICS_PORT", "many"),
+        ("CLUSTER_NAME", ""),
+    ],
+)
+async def test_a_bad_setting_is_one_line_that_names_its_variable(stage: Stage, name: str, value: str) -> None:
+    code, err = await ended(stage, "worker", **{name: value})
+    assert code == 1
+    assert err.startswith(f"dovetail: {name}: ") and "\n" not in err
+
+
+async def test_objects_that_cannot_be_used_are_named_and_the_rest_goes_on(stage: Stage) -> None:
+    """An unparsable pool, a pool whose NodeClass is unknown, one that nothing can satisfy; and a good one."""
+    stage.world.put_raw(unreadable_pool())
+    stage.world.apply(node_pool(["c-2x-amd64-linux"], name="classless", class_name="nowhere"))
+    stage.world.apply(node_pool(["no-such-type"], name="impossible"))
+
+    stage.start_worker()
+    stage.apply_pool()
+    stage.deploy(1)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 60, "the pod runs")
+    code, shown, _ = await stage.dovetail("status")
+
+    assert code == 0 and stage.running_pods() == 1
+    assert [c["metadata"]["labels"][names.NODE_POOL] for c in stage.claims()] == ["pool"]
+    assert "left out: NodePool unreadable: " in shown
+
+
+def unreadable_pool() -> Json:
+    body = node_pool(["c-2x-amd64-linux"], name="unreadable")
+    body["metadata"] |= {"uid": "unreadable", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
+    body["spec"]["template"]["spec"]["requirements"] = "none of your business"
+    return body
+
+
+async def test_a_worker_that_is_told_to_stop_ends_by_itself_and_with_code_zero(settled: Stage) -> None:
+    stage = settled
+    worker = stage.workers[-1]
+
+    worker.send_signal(signal.SIGTERM)
+    code = await asyncio.to_thread(worker.wait, 30)
+
+    assert code == 0

@@ -1,0 +1,92 @@
+"""What an idle cluster costs: history events of Scheduler and Caretaker, measured over a shortened run (design 4).
+
+An idle loop asks once an hour, six events each time. The run is shortened by letting the four waits return after two
+seconds instead of 3,600: the events of each return are counted and the day has 24 returns of each. What happens in
+real idleness besides is counted too: the untouched wait must write nothing.
+"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+
+from activities import disrupting, ordering, provisioning, upkeep
+from core.model.workflow_ids import caretaker_id, scheduler_id
+from tests.system.stage import Stage
+
+pytestmark = pytest.mark.temporal
+
+EVENTS_A_DAY = 1200
+SHORTENED = 2.0
+RETURNS_A_DAY = 24
+
+# A worker whose idle waits return early; nothing else is changed.
+HASTY = f"""
+from activities import disrupting, ordering, provisioning, upkeep
+for module in (disrupting, ordering, provisioning, upkeep):
+    module.RETURN_SECONDS = {SHORTENED}
+from cli.main import run
+run()
+"""
+
+
+async def events_of(stage: Stage, identity: str) -> list[Any]:
+    history = await (await stage.workflow(identity)).fetch_history()
+    return list(history.events)
+
+
+def returns_in(events: list[Any]) -> int:
+    return sum(1 for e in events if e.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+
+
+async def test_an_idle_wait_writes_nothing(stage: Stage) -> None:
+    stage.start_worker()
+    await started(stage)
+    before = {i: len(await events_of(stage, i)) for i in singletons(stage)}
+
+    await asyncio.sleep(20)
+
+    assert {i: len(await events_of(stage, i)) for i in singletons(stage)} == before
+
+
+async def test_idle_scheduler_and_caretaker_stay_under_1200_events_a_day(stage: Stage) -> None:
+    command = [sys.executable, "-c", HASTY, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
+    worker = subprocess.Popen(command, env={**stage.environment(), "PYTHONPATH": str(Path.cwd())})
+    stage.workers.append(worker)
+    await started(stage)
+
+    await asyncio.sleep(15)
+    worker.send_signal(signal.SIGKILL)
+
+    a_day = 0.0
+    for identity in singletons(stage):
+        events = await events_of(stage, identity)
+        assert returns_in(events) >= 6, "the shortened waits do return"
+        # Two loops each, and the first events of a run belong to no return.
+        a_day += (len(events) - 3) / returns_in(events) * 2 * RETURNS_A_DAY
+    assert a_day < EVENTS_A_DAY
+    assert {m.RETURN_SECONDS for m in (disrupting, ordering, provisioning, upkeep)} == {86_400 / RETURNS_A_DAY}
+
+
+def singletons(stage: Stage) -> tuple[str, str]:
+    return scheduler_id(stage.cluster), caretaker_id(stage.cluster)
+
+
+async def started(stage: Stage) -> None:
+    """Until both loops of both singletons wait."""
+    client = await stage.client()
+    for _ in range(200):
+        try:
+            described = [await client.get_workflow_handle(i).describe() for i in singletons(stage)]
+            if all(len(d.raw_description.pending_activities) == 2 for d in described):
+                return
+        except Exception as error:
+            if "not found" not in str(error).lower():
+                raise
+        await asyncio.sleep(0.2)
+    raise AssertionError("the singletons do not wait")

@@ -1,0 +1,120 @@
+"""The shape of the project: import contracts hold, packages are this repository's, steps can cross into workflows.
+
+What these tests keep: a frozenset in a step's answer iterates in another order in another process and breaks a replay;
+a step that is a plain function blocks its worker's heartbeats.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import activities
+from workflows.options import planning
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("activities", "adapters", "api", "cli", "core", "ports", "worker", "workflows")
+
+# What a history may hold beside dataclasses and tuples of these.
+SCALARS = (str, int, float, bool, types.NoneType)
+
+
+def step_methods() -> Iterator[tuple[str, Any]]:
+    """Every activity of the product, by module and name."""
+    folder = Path(activities.__path__[0])
+    for file in sorted(folder.rglob("*.py")):
+        name = ".".join(("activities", *file.relative_to(folder).with_suffix("").parts))
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            if cls.__module__ != module.__name__:
+                continue
+            for method_name, method in inspect.getmembers(cls, inspect.isfunction):
+                if hasattr(method, "__temporal_activity_definition"):
+                    yield f"{cls.__name__}.{method_name}", method
+
+
+STEPS = dict(step_methods())
+
+
+def forbidden_in(kind: Any, path: str, seen: frozenset[Any] = frozenset()) -> list[str]:
+    """The places in a type that cannot cross into a history."""
+    if kind in SCALARS or kind in seen:
+        return []
+    origin = typing.get_origin(kind)
+    if origin is typing.Literal:
+        return []
+    if origin in (tuple, typing.Union, types.UnionType):
+        arguments = [a for a in typing.get_args(kind) if a is not Ellipsis]
+        return [found for a in arguments for found in forbidden_in(a, path, seen)]
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        fields = [f.name for f in dataclasses.fields(kind)]
+        return [found for f in fields for found in forbidden_in(hints[f], f"{path}.{f}", seen | {kind})]
+    return [f"{path}: {kind}"]
+
+
+def test_the_steps_are_found() -> None:
+    assert len(STEPS) > 25 and "Launching.launch_instance" in STEPS
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_a_step_is_asked_and_answers_holds_only_tuples_scalars_and_dataclasses(step: str) -> None:
+    """Design 6: pydantic refuses mapping proxies, and a set's order differs between processes."""
+    hints = typing.get_type_hints(STEPS[step])
+    assert [found for name, kind in hints.items() for found in forbidden_in(kind, f"{step}({name})")] == []
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_is_async(step: str) -> None:
+    """Design 3: beating a plain function from the event loop blocks the worker for ten seconds."""
+    assert inspect.iscoroutinefunction(STEPS[step])
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_takes_at_most_one_argument(step: str) -> None:
+    """One dataclass can grow a field; a second argument breaks every history that has only one."""
+    assert len(inspect.signature(STEPS[step]).parameters) <= 2  # self and what it is given
+
+
+def test_no_two_steps_share_a_name() -> None:
+    """Temporal knows a step by its name alone."""
+    names = [name.partition(".")[2] for name in STEPS]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_types_that_a_walk_must_refuse_are_refused() -> None:
+    """The walk itself: it would be worth nothing if it let a set through."""
+
+    @dataclasses.dataclass
+    class Bad:
+        inner: tuple[frozenset[str], ...]
+
+    refused = [dict[str, int], set[str], frozenset[str], list[str], tuple[list[int], ...], Bad, Any]
+    assert all(forbidden_in(kind, "x") for kind in refused)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_name_resolves_to_this_repository(package: str) -> None:
+    """The names are common words: another distribution could shadow them."""
+    module = importlib.import_module(package)
+    assert [Path(place).resolve() for place in module.__path__] == [(ROOT / package).resolve()]
+
+
+def test_the_import_contracts_hold() -> None:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--config", str(ROOT / "pyproject.toml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_long_steps_beat_more_often_than_they_time_out() -> None:
+    """A kill then costs 10 to 11 s at any step, not the whole start-to-close."""
+    options = planning("c")
+    assert options["heartbeat_timeout"].total_seconds() == 10
