@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.aws import names
-from adapters.aws.shelf import Item, Offer
+from adapters.aws.shelf import Item, Offer, Shelved
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.requirements import RequirementSet, conflicts, from_expressions
@@ -35,7 +35,7 @@ class Preferences:
     strict_min_values: bool = True
 
 
-def choose(claim: NodeClaim, shelf: Iterable[Item], preferences: Preferences) -> Choice | str:
+def choose(claim: NodeClaim, shelf: Iterable[Shelved], preferences: Preferences) -> Choice | str:
     """A choice, or why there is none."""
     wanted = from_expressions(claim.requirements)
     has_minimum = any(item.min_values is not None for item in wanted.values())
@@ -61,7 +61,7 @@ def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
     return replace(item, offers=tuple(offer for offer in item.offers if keep(offer)))
 
 
-def _compatible(claim: NodeClaim, wanted: RequirementSet, shelf: Iterable[Item]) -> list[Item]:
+def _compatible(claim: NodeClaim, wanted: RequirementSet, shelf: Iterable[Shelved]) -> list[Item]:
     """(1): types that suit and hold the claim, with the offers that suit and are for sale."""
     found = []
     for item in shelf:
@@ -69,7 +69,7 @@ def _compatible(claim: NodeClaim, wanted: RequirementSet, shelf: Iterable[Item])
             continue
         if not fits(claim.requests, subtract(item.form.sizes.capacity, item.form.sizes.overhead)):
             continue
-        kept = _only(item, lambda offer: offer.available and not conflicts(offer.requirements, wanted))
+        kept = _only(item.item(), lambda offer: offer.available and not conflicts(offer.requirements, wanted))
         if kept.offers:
             found.append(kept)
     return found

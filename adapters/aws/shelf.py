@@ -6,7 +6,7 @@ The trap avoided: 11,000 offerings computed again for every plan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -57,12 +57,51 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to buy, without its price: shared by all types that are sold so."""
+
+    capacity_type: str
+    zone: str
+    expressions: tuple[Expression, ...]
+    requirements: RequirementSet
+    reservation: Reservation | None = None
+    partition: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A type and its offers."""
+    """A type and its offers, as a launch chooses among them."""
 
     form: Form
     offers: tuple[Offer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelved:
+    """A type as planners see it; its offers are spelt out only where a launch looks at them."""
+
+    form: Form
     type: InstanceType
+    ways: tuple[Way, ...]
+
+    def item(self) -> Item:
+        """With its offers."""
+        return Item(
+            form=self.form,
+            offers=tuple(
+                Offer(
+                    capacity_type=way.capacity_type,
+                    zone=way.zone,
+                    price=offering.price,
+                    available=offering.available,
+                    reservation=way.reservation,
+                    partition=way.partition,
+                    offering=offering,
+                    requirements=way.requirements,
+                )
+                for way, offering in zip(self.ways, self.type.offerings, strict=True)
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,83 +166,92 @@ def _form(region: Region, facts: TypeFacts, view: tuple[NodeClass, AwsSettings, 
     )
 
 
-def items_of(forms: Iterable[Form], places: tuple[Region, NodeClass], now: Circumstances) -> tuple[Item, ...]:
+def items_of(forms: Iterable[Form], places: tuple[Region, NodeClass], now: Circumstances) -> tuple[Shelved, ...]:
     """The types with their offers, unavailable ones included (C-5)."""
     region, node_class = places
-    reserved: dict[str, list[Reservation]] = {}
+    reserved: dict[str, list[Way]] = {}
     for each in now.reservations:
-        reserved.setdefault(each.instance_type, []).append(each)
+        way = _reserved_way(each, node_class.zone_ids.get(each.zone, ""))
+        reserved.setdefault(each.instance_type, []).append(way)
     zones = tuple((zone, node_class.zone_ids.get(zone, "")) for zone in region.zones)
-    return tuple(_item(form, (zones, reserved.get(form.facts.name, [])), now) for form in forms)
+    group = now.group.id if now.group else ""
+    moment = _Moment(now=now, short=now.shortages.pools(group), partitions=now.group.partitions if now.group else 0)
+    return tuple(_shelved(form, zones, (reserved.get(form.facts.name, []), moment)) for form in forms)
 
 
-def _item(form: Form, places: tuple[tuple[tuple[str, str], ...], list[Reservation]], now: Circumstances) -> Item:
-    zones, reservations = places
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    """What the whole shelf has in common, looked up once."""
+
+    now: Circumstances
+    short: frozenset[tuple[str, str, str]]  # capacity type, instance type ("" for all), zone
+    partitions: int
+
+
+def _shelved(form: Form, zones: tuple[tuple[str, str], ...], context: tuple[list[Way], _Moment]) -> Shelved:
+    reserved, moment = context
+    now, name = moment.now, form.facts.name
     fits = form.suits and (now.group is None or now.group.strategy in form.facts.strategies)
-    offers = [
-        _offer(form, kind, zone, (fits, now))
-        for zone in zones
-        for kind in form.capacity_types
-        if kind != core.CAPACITY_RESERVED
-    ]
-    ids = dict(zones)
-    offers += [_reserved(form, each, ids, (fits, now)) for each in reservations]
-    if now.group is not None and now.group.partitions:
-        offers = [o for offer in offers for o in _by_partition(offer, now.group)]
-    kept = tuple(offers)
-    return Item(
+    ways = _ways(form.capacity_types, zones, moment.partitions)
+    on_demand, offerings = now.prices.on_demand(name), []
+    for way in ways:
+        kind, zone = way.capacity_type, way.zone
+        price = on_demand if kind == core.CAPACITY_ON_DEMAND else now.prices.spot(name, zone)
+        available = (
+            fits
+            and price is not None
+            and zone in form.zones
+            and (kind, name, zone) not in moment.short
+            and (kind, "", "") not in moment.short
+            and zone not in now.shifted
+            and (kind, zone) not in now.full_zones
+        )
+        offerings.append(Offering(requirements=way.expressions, price=price or 0.0, available=available))
+    offerings += [_reserved_offering(form, way, (fits, now)) for way in reserved]
+    return Shelved(
         form=form,
-        offers=kept,
+        ways=(*ways, *reserved),
         type=InstanceType(
-            name=form.facts.name,
+            name=name,
             requirements=form.expressions,
             capacity=form.sizes.capacity,
             overhead=form.sizes.overhead,
-            offerings=tuple(offer.offering for offer in kept),
+            offerings=tuple(offerings),
         ),
     )
 
 
-def _offer(form: Form, kind: str, place: tuple[str, str], view: tuple[bool, Circumstances]) -> Offer:
-    """W-64, W-65."""
-    (zone, zone_id), (fits, now) = place, view
-    name = form.facts.name
-    price = now.prices.on_demand(name) if kind == core.CAPACITY_ON_DEMAND else now.prices.spot(name, zone)
-    available = (
-        fits
-        and price is not None
-        and zone in form.zones
-        and zone not in now.shifted
-        and (kind, zone) not in now.full_zones
-        and not now.shortages.pool_is_short(kind, name, zone, now.group.id if now.group else "")
-    )
-    expressions, requirements = _place_requirements(kind, zone, zone_id)
-    return Offer(
-        capacity_type=kind,
-        zone=zone,
-        price=price or 0.0,
-        available=available,
-        offering=Offering(requirements=expressions, price=price or 0.0, available=available),
-        requirements=requirements,
+@lru_cache(maxsize=256)
+def _ways(kinds: tuple[str, ...], zones: tuple[tuple[str, str], ...], partitions: int) -> tuple[Way, ...]:
+    """W-64, W-70: every zone and capacity type, in each partition where there are any."""
+    return tuple(
+        _way((kind, zone, zone_id), partition)
+        for zone, zone_id in zones
+        for kind in kinds
+        if kind != core.CAPACITY_RESERVED
+        for partition in ([str(number) for number in range(1, partitions + 1)] or [""])
     )
 
 
-@lru_cache(maxsize=1024)
-def _place_requirements(kind: str, zone: str, zone_id: str) -> tuple[tuple[Expression, ...], RequirementSet]:
+def _way(place: tuple[str, str, str], partition: str) -> Way:
+    kind, zone, zone_id = place
     expressions = (
         one_of(core.CAPACITY_TYPE, (kind,)),
         one_of(core.ZONE, (zone,)),
         *((one_of(names.ZONE_ID, (zone_id,)),) if zone_id else ()),
         *(never(label) for label in names.RESERVATION_LABELS),
+        *((one_of(names.PARTITION, (partition,)),) if partition else ()),
     )
-    return expressions, from_expressions(expressions)
+    return Way(
+        capacity_type=kind,
+        zone=zone,
+        expressions=expressions,
+        requirements=from_expressions(expressions),
+        partition=partition,
+    )
 
 
-def _reserved(form: Form, each: Reservation, ids: Mapping[str, str], view: tuple[bool, Circumstances]) -> Offer:
-    """W-146."""
-    fits, now = view
-    price = (now.prices.on_demand(form.facts.name) or 0.0) / RESERVED_SHARE
-    zone_id = ids.get(each.zone, "")
+def _reserved_way(each: Reservation, zone_id: str) -> Way:
     expressions = (
         one_of(core.CAPACITY_TYPE, (core.CAPACITY_RESERVED,)),
         one_of(core.ZONE, (each.zone,)),
@@ -212,6 +260,20 @@ def _reserved(form: Form, each: Reservation, ids: Mapping[str, str], view: tuple
         one_of(names.RESERVATION_TYPE, (each.kind,)),
         one_of(names.INTERRUPTIBLE, ("true" if each.interruptible else "false",)),
     )
+    return Way(
+        capacity_type=core.CAPACITY_RESERVED,
+        zone=each.zone,
+        expressions=expressions,
+        requirements=from_expressions(expressions),
+        reservation=each,
+    )
+
+
+def _reserved_offering(form: Form, way: Way, view: tuple[bool, Circumstances]) -> Offering:
+    """W-146."""
+    fits, now = view
+    each = way.reservation
+    assert each is not None
     exhausted = now.shortages.holds(Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each.id))
     available = (
         fits
@@ -221,28 +283,9 @@ def _reserved(form: Form, each: Reservation, ids: Mapping[str, str], view: tuple
         and not each.expiring
         and each.zone not in now.shifted
     )
-    return Offer(
-        capacity_type=core.CAPACITY_RESERVED,
-        zone=each.zone,
-        price=price,
+    return Offering(
+        requirements=way.expressions,
+        price=(now.prices.on_demand(form.facts.name) or 0.0) / RESERVED_SHARE,
         available=available,
-        reservation=each,
-        offering=Offering(requirements=expressions, price=price, available=available, reservation_capacity=each.count),
-        requirements=from_expressions(expressions),
+        reservation_capacity=each.count,
     )
-
-
-def _by_partition(offer: Offer, group: PlacementGroup) -> list[Offer]:
-    """W-70."""
-    result = []
-    for number in range(1, group.partitions + 1):
-        expressions = (*offer.offering.requirements, one_of(names.PARTITION, (str(number),)))
-        result.append(
-            replace(
-                offer,
-                partition=str(number),
-                offering=replace(offer.offering, requirements=expressions),
-                requirements=from_expressions(expressions),
-            )
-        )
-    return result

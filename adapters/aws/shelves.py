@@ -13,7 +13,7 @@ from adapters.aws.placement import PlacementGroups
 from adapters.aws.prices import Prices
 from adapters.aws.reservations import Reservation, Reservations
 from adapters.aws.settings import AwsSettings
-from adapters.aws.shelf import Circumstances, Form, Item, Region, forms_of, items_of
+from adapters.aws.shelf import Circumstances, Form, Region, Shelved, forms_of, items_of
 from adapters.aws.shortages import Shortages
 from adapters.aws.stock import Stock
 from adapters.aws.subnets import Subnets
@@ -51,9 +51,9 @@ class Shelves:
         self.sources = sources
         self.shifted: frozenset[str] = frozenset()
         self._forms: dict[str, tuple[Key, tuple[Form, ...]]] = {}
-        self._items: dict[str, tuple[Key, tuple[Item, ...]]] = {}
+        self._items: dict[str, tuple[Key, tuple[Shelved, ...]]] = {}
 
-    async def items(self, node_class: NodeClass) -> tuple[Item, ...]:
+    async def items(self, node_class: NodeClass) -> tuple[Shelved, ...]:
         """The shelf as of now. Raises NoTypes."""
         region = await self._region(node_class)
         sources = self.sources

@@ -82,12 +82,13 @@ class Shortages:
             self._forget()
         return self._revision
 
-    def pool_is_short(self, capacity_type: str, instance_type: str, zone: str, group: str = "") -> bool:
-        """W-73: the pool, its whole capacity type, or the pool within the placement group."""
-        scopes = ("", group) if group else ("",)
-        return self.holds(Shortage(capacity_type=capacity_type)) or any(
-            self.holds(Shortage(capacity_type=capacity_type, instance_type=instance_type, zone=zone, scope=scope))
-            for scope in scopes
+    def pools(self, group: str = "") -> frozenset[tuple[str, str, str]]:
+        """W-73: short pools as (capacity type, instance type, zone), the type and zone empty where all of it is short;
+        those of a placement group count only for launches into it."""
+        return frozenset(
+            (short.capacity_type, short.instance_type, short.zone)
+            for short in self.known()
+            if not short.scope or short.scope == group
         )
 
     def subnet_is_short(self, capacity_type: str, subnet: str) -> bool:

@@ -5,6 +5,7 @@ values are never overwritten. The trap avoided: asking again and again for what 
 once a minute.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from ports.objects import MetadataChange, NodeClaims
 _log = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 60.0
+_AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
 
 
@@ -44,15 +46,18 @@ class Tagging:
         """Tag what is not tagged; the moment at which to look again."""
         now = self._clock()
         self._later = {uid: at for uid, at in self._later.items() if at > now}
-        for claim in claims:
-            if not wants_tags(claim) or claim.uid in self._later:
-                continue
+        wanting = [claim for claim in claims if wants_tags(claim) and claim.uid not in self._later]
+        slots = asyncio.Semaphore(_AT_ONCE)
+        await asyncio.gather(*[self._one(claim, slots) for claim in wanting])
+        return min(self._later.values(), default=now + _ROUND_SECONDS)
+
+    async def _one(self, claim: NodeClaim, slots: asyncio.Semaphore) -> None:
+        async with slots:
             try:
                 await self._tag(claim)
             except Failure as failure:
                 _log.warning("NodeClaim %s: its instance is not tagged: %s", claim.name, failure)
                 self._later[claim.uid] = self._clock() + _RETRY_SECONDS
-        return min(self._later.values(), default=now + _ROUND_SECONDS)
 
     async def _tag(self, claim: NodeClaim) -> None:
         identity = instance_id(claim.provider_id)
