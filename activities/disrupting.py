@@ -7,7 +7,7 @@ the step sleeps until the cluster changes or until the moment at which time itse
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from temporalio import activity
@@ -64,7 +64,7 @@ class Disrupting:
             snapshot = self._known(await whole_snapshot(self.view, self.catalogues), request)
             due = next((i for i, held in enumerate(request.held) if held.due <= self.now()), -1)
             if due >= 0:
-                return await self._check(snapshot, request.held[due], due)
+                return await self._check(snapshot, request, due)
             answer, next_due = await self._choose(snapshot)
             if answer is not None:
                 return answer
@@ -76,11 +76,10 @@ class Disrupting:
 
     def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
         """With what only the Scheduler knows: nominations, and the claims that held plans have taken."""
-        taken = {t.claim for held in request.held for c in held.plan.commands for t in c.targets}
         return replace(
             snapshot,
             nominations=dict(request.nominations),
-            disrupting=frozenset(taken),
+            disrupting=_targets(request.held),
             resting=resting(snapshot),
         )
 
@@ -98,10 +97,15 @@ class Disrupting:
         await self.notices.publish(*[publishable(snapshot, notice) for notice in choice.notices])
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
-    async def _check(self, snapshot: Snapshot, held: Held, index: int) -> DisruptionAnswer:
-        """Whether a held plan still stands; what no longer does is left out (D-134)."""
-        own = {t.claim for c in held.plan.commands for t in c.targets}
-        fresh = replace(snapshot, disrupting=snapshot.disrupting - own)
+    async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer:
+        """Whether a held plan still stands; what no longer does is left out (D-134).
+
+        Only what was held before it counts as taken: a later plan was made in the knowledge of this one. Were both to
+        count, an empty node whose neighbour's pods would land there, and the neighbour, would rule each other out for
+        ever.
+        """
+        held = request.held[index]
+        fresh = replace(snapshot, disrupting=_targets(request.held[:index]))
         verdict = await self.solver.solve(lambda stop: revalidate(held.plan, fresh, self.settings, stop))
         if isinstance(verdict, Valid):
             return Go(plan=verdict.plan, held=index)
@@ -119,3 +123,8 @@ class Disrupting:
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:
             await asyncio.sleep(seconds)
+
+
+def _targets(held: Sequence[Held]) -> frozenset[str]:
+    """The claims that held plans would take."""
+    return frozenset(t.claim for h in held for c in h.plan.commands for t in c.targets)

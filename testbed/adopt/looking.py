@@ -69,7 +69,7 @@ def _has_expired(claim: Json, now: float) -> bool:
 
 def unrest(look: Look) -> list[str]:
     """What is still under way, in words; empty when all is quiet."""
-    return [*_claims(look), *_nodes(look), *_instances(look), *_pods(look)]
+    return [*_claims(look), *_nodes(look), *_instances(look), *_pods(look), *_empty(look)]
 
 
 def _claims(look: Look) -> Iterator[str]:
@@ -121,6 +121,18 @@ def _pods(look: Look) -> Iterator[str]:
         wanted, ready = deployment["spec"].get("replicas", 1), deployment.get("status", {}).get("readyReplicas", 0)
         if ready != wanted:
             yield f"{ready} of {wanted} pods of {deployment['metadata']['name']} run"
+
+
+def _empty(look: Look) -> Iterator[str]:
+    """An empty node of a pool that consolidates has yet to go: without this, a plan that is dropped again and again
+    would look like quiet."""
+    if not any((p["spec"].get("disruption") or {}).get("consolidateAfter", "0s") != "Never" for p in look.pools):
+        return
+    used = {pod["spec"].get("nodeName") for pod in look.pods}
+    for claim in look.claims:
+        node = claim.get("status", {}).get("nodeName")
+        if is_true(claim, names.INITIALIZED_CONDITION) and node not in used:
+            yield f"Node {node} is empty"
 
 
 def disrupted_now(look: Look) -> int:
