@@ -16,7 +16,7 @@ from activities.beating import report
 from activities.snapshots import whole_snapshot
 from core.model.snapshot import Snapshot
 from ports.cloud import Catalogues, NodeClassUpkeep
-from ports.failures import Failure
+from ports.failures import Conflict, Failure
 from ports.view import ClusterView
 
 _log = logging.getLogger(__name__)
@@ -107,6 +107,9 @@ async def _one(slots: asyncio.Semaphore, write: Callable[[], Awaitable[object]])
     async with slots:
         try:
             await write()
+        except Conflict as conflict:
+            _log.debug("upkeep, looked at again: %s", conflict)
+            return 0
         except Failure as failure:
             _log.warning("upkeep: %s", failure)
             return 0

@@ -160,11 +160,13 @@ async def _start(folder: Path, *, worker: bool) -> Everything:
             "TEMPORAL_ADDRESS": temporal.address,
             "AWS_ENDPOINT_URL": cloud.endpoint,
             "AWS_REGION": "us-west-2",
+            "INTERRUPTION_QUEUE": CLUSTER,
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
             "AWS_EC2_METADATA_DISABLED": "true",
         },
     )
+    (folder / "worker.log").unlink(missing_ok=True)  # an earlier one's "serving" must not be taken for this one's
     if worker:
         started = everything.start_worker()
         processes["worker"] = _identity(started.pid)

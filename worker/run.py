@@ -19,8 +19,9 @@ from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVe
 
 from activities.beating import Beating
 from core.model.inputs import CaretakerInput, fresh_state
-from core.model.workflow_ids import caretaker_id, scheduler_id, task_queue
-from core.model.workflow_types import CARETAKER, SCHEDULER
+from core.model.interruptions import InterruptionsInput
+from core.model.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
+from core.model.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from worker.sandbox import runner
 from worker.settings import Settings
 from worker.steps import Step, Wiring
@@ -29,6 +30,7 @@ from worker.temporal import connect, register_search_attributes
 from worker.wiring import open_world
 from workflows.caretaker import Caretaker
 from workflows.disrupt_nodes import DisruptNodes
+from workflows.interruptions import AnswerInterruption, Interruptions
 from workflows.launch_node import LaunchNode
 from workflows.release_node import ReleaseNode
 from workflows.scheduler import Scheduler
@@ -36,7 +38,16 @@ from workflows.terminate_node import TerminateNode
 
 _log = logging.getLogger(__name__)
 
-WORKFLOWS = [Scheduler, Caretaker, LaunchNode, DisruptNodes, TerminateNode, ReleaseNode]
+WORKFLOWS = [
+    Scheduler,
+    Caretaker,
+    LaunchNode,
+    DisruptNodes,
+    TerminateNode,
+    ReleaseNode,
+    Interruptions,
+    AnswerInterruption,
+]
 
 # What a step may take to finish once the worker is told to stop. Waits have nothing to finish but an eviction that is
 # under way: they are taken up elsewhere at once.
@@ -73,10 +84,15 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
     state = fresh_state(cluster, wiring.now(), settings.max_history)
     if not wiring.world.view.snapshot().claims:
         state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
-    for name, identity, given in (
+    history = settings.max_history
+    singletons: list[tuple[str, str, object]] = [
         (SCHEDULER, scheduler_id(cluster), state),
-        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=settings.max_history)),
-    ):
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=history)),
+    ]
+    if wiring.world.interruptions is not None:
+        reading = InterruptionsInput(cluster=cluster, max_history=history)
+        singletons.append((INTERRUPTIONS, interruptions_id(cluster), reading))
+    for name, identity, given in singletons:
         await client.start_workflow(
             name,
             given,

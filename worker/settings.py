@@ -50,6 +50,7 @@ class Settings(BaseModel):
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
+    namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
     cluster_ca_bundle: str = Field("", alias="CLUSTER_CA_BUNDLE")
     region: str = Field("", alias="AWS_REGION")

@@ -19,6 +19,7 @@ from activities.disrupting import Disrupting
 from activities.draining import Draining
 from activities.evicting import Evicting
 from activities.giving_back import GivingBack
+from activities.interruptions import Answering, TellingOfInterruptions, Watching
 from activities.joining import Joining
 from activities.keeping_claims import ClaimKeeper
 from activities.keeping_consistency import ConsistencyKeeper
@@ -79,6 +80,18 @@ class Wiring:
             marking,
             Noticing(w.notices, w.view),
             Terminating(w.claims, w.cloud, now),
+            *self._of_interruptions(),
+        ]
+
+    def _of_interruptions(self) -> list[object]:
+        """Reading the cloud's warnings and answering them, where there is a queue."""
+        w, queue = self.world, self.world.interruptions
+        if queue is None:
+            return []
+        return [
+            Watching(self.settings.cluster, queue, self.now),
+            Answering(w.view, w.claims, queue, self.now),
+            TellingOfInterruptions(w.notices, w.view),
         ]
 
     def _plan(self) -> list[object]:

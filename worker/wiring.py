@@ -10,9 +10,11 @@ from pathlib import Path
 
 from adapters.aws import names as aws_names
 from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
+from adapters.aws.cluster_facts import facts_of
 from adapters.aws.keeping.keeper import ClusterNow
 from adapters.aws.keeping.objects import KubeClassObjects
 from adapters.aws.settings import AwsSettings, ClusterFacts
+from adapters.aws.shortage_store import ConfigMapStore
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.calls import Calls
 from adapters.embedded.inspection import EmbeddedInspection
@@ -25,6 +27,7 @@ from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from adapters.kube.view import CachedView
 from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from ports.inspection import Inspection, RawObjects
+from ports.interruptions import Interruptions
 from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from worker.settings import Settings, SettingsError
 from worker.telemetry import user_agent
@@ -44,6 +47,7 @@ class World:
     catalogues: Catalogues
     inspection: Inspection
     classes: NodeClassUpkeep | None  # None: this cloud's classes need none
+    interruptions: Interruptions | None  # None: no queue of warnings is named
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 
@@ -90,6 +94,7 @@ def _embedded(settings: Settings) -> World:
         catalogues=adapter.catalogues,
         inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
         classes=None,
+        interruptions=None,
         ready=ready,
         close=close,
     )
@@ -115,13 +120,20 @@ async def _real(settings: Settings) -> World:
         ),
         Surroundings(
             node_classes=lambda: kube.raw_objects("EC2NodeClass"),
-            cluster=ClusterFacts(
-                endpoint=settings.cluster_endpoint,
-                ca_bundle=settings.cluster_ca_bundle,
+            cluster=await facts_of(
+                kube.client,
+                ClusterFacts(endpoint=settings.cluster_endpoint, ca_bundle=settings.cluster_ca_bundle),
             ),
+            store=ConfigMapStore(kube.client, settings.namespace),
             agent=user_agent(),
         ),
     )
+    try:
+        await aws.check()
+    except BaseException:
+        await aws.close()
+        await kube.close()
+        raise
     aws.start()
     kept = KeptCluster(
         objects=KubeClassObjects(kube.client),
@@ -147,6 +159,7 @@ async def _real(settings: Settings) -> World:
         catalogues=aws.catalogues,
         inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
         classes=aws.keeper(kept),
+        interruptions=aws.interruptions,
         ready=kube.ready,
         close=close,
     )
