@@ -117,7 +117,7 @@ async def _real(settings: Settings) -> World:
             node_classes=lambda: kube.raw_objects("EC2NodeClass"),
             cluster=ClusterFacts(
                 endpoint=settings.cluster_endpoint,
-                ca_bundle=settings.cluster_ca_bundle,
+                ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # W-157: else our own
             ),
             agent=user_agent(),
         ),

@@ -172,5 +172,7 @@ def settings_for(server: CloudServer, **change: Any) -> AwsSettings:
     return AwsSettings(**fields)
 
 
-def open_adapter(server: CloudServer, classes: ClassStore, **change: Any) -> AwsAdapter:
-    return AwsAdapter.open(settings_for(server, **change), Surroundings(node_classes=classes.raw, cluster=CLUSTER))
+def open_adapter(
+    server: CloudServer, classes: ClassStore, cluster: ClusterFacts = CLUSTER, **change: Any
+) -> AwsAdapter:
+    return AwsAdapter.open(settings_for(server, **change), Surroundings(node_classes=classes.raw, cluster=cluster))
