@@ -122,7 +122,10 @@ async def _real(settings: Settings) -> World:
             node_classes=lambda: kube.raw_objects("EC2NodeClass"),
             cluster=await facts_of(
                 kube.client,
-                ClusterFacts(endpoint=settings.cluster_endpoint, ca_bundle=settings.cluster_ca_bundle),
+                ClusterFacts(
+                    endpoint=settings.cluster_endpoint,
+                    ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # W-157: else our own
+                ),
             ),
             store=ConfigMapStore(kube.client, settings.namespace),
             agent=user_agent(),

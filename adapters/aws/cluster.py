@@ -1,7 +1,8 @@
 """What must new nodes know of their cluster, and who tells us (W-157, W-40a)?
 
 Asked by launch templates and image selection. What was given is used; what was not is asked of EKS once and kept for
-the life of the process.
+the life of the process. The trap avoided: a class's hash that covers what is only learned at the first launch; it would
+change with it, and every node would have drifted.
 """
 
 import asyncio
@@ -18,14 +19,14 @@ class Cluster:
     """The facts, completed when first needed."""
 
     def __init__(self, calls: Calls, settings: AwsSettings, given: ClusterFacts) -> None:
-        self._calls, self._settings, self._facts = calls, settings, given
+        self._calls, self._settings, self._given, self._facts = calls, settings, given, given
         self._asking = asyncio.Lock()
         self._asked = False
 
     @property
     def known(self) -> ClusterFacts:
-        """What is known without asking."""
-        return self._facts
+        """What is known without asking: the same before and after EKS was asked, and after a restart."""
+        return self._given
 
     async def version(self) -> str:
         """Major.minor."""

@@ -114,7 +114,7 @@ class Preparing:
             )
         purchase = Purchase(
             node_class=node_class.name,
-            class_hash=node_class.hash(facts.ca_bundle),
+            class_hash=node_class.hash(self._cluster.known.ca_bundle),
             capacity_type=choice.capacity_type,
             tenancy=choice.tenancy,
             profile=node_class.status.instance_profile or "",

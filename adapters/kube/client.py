@@ -6,10 +6,12 @@ caller did not say it expects becomes a failure. The trap avoided: a request wit
 """
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -86,6 +88,12 @@ class Client:
     def host(self) -> str:
         """The server's address, for people."""
         return str(self._official.configuration.host) if self._official is not None else "(not loaded)"
+
+    @property
+    def authority(self) -> str:
+        """The certificates by which the server is known, in base64; empty where the system's own are used."""
+        file = self._official.configuration.ssl_ca_cert if self._official is not None else None
+        return base64.b64encode(Path(file).read_bytes()).decode() if file else ""
 
     async def call(self, request: Request) -> Answer:
         """One request and its answer; a failure where the status is neither success nor expected."""

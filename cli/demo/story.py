@@ -80,20 +80,20 @@ class Story:
         say("")
         self.tell("SCENE 2. The NodePool's template changes: its nodes have drifted, replacements are launched first.")
         await self.stage.set_boot_delay(8.0)
-        await self.until(lambda: self.all_initialised(), 30, "nodes are initialised")
+        await self.until(lambda: self.all_initialised(), 60, "nodes are initialised")
         await self.stage.apply(self.node_pool(labels={"colour": "green"}))
         claim = await self.marked_claim()
         workflow = claim["metadata"]["annotations"][names.OWNER]
         node = claim["status"]["nodeName"]
         self.tell(f"{workflow} has tainted {node} and waits for its replacement")
-        claims = await self.until(lambda: self.replacement(claim), 30, "the replacement is launched")
+        claims = await self.until(lambda: self.replacement(claim), 60, "the replacement is launched")
         self.tell(f"replacement {claims} is on its way; we think better of it")
         await self.stage.apply(self.node_pool())
         command = f"temporal workflow signal --workflow-id {workflow} --name cancel --input '\"changed our mind\"'"
         self.tell(command)
         target = ("--workflow-id", workflow, "--name", "cancel")
         await self.temporal("workflow", "signal", *target, "--input", '"changed our mind"')
-        await self.until(lambda: self.untainted(node), 30, "the node is schedulable again")
+        await self.until(lambda: self.untainted(node), 60, "the node is schedulable again")
         await self.until(lambda: self.claim_gone(str(claims)), 60, "the replacement is given back")
         assert self.client is not None
         record = await self.client.get_workflow_handle(workflow).result()
@@ -146,7 +146,7 @@ class Story:
             claims = await self.stage.objects("NodeClaim")
             return next((c for c in claims if names.OWNER in (c["metadata"].get("annotations") or {})), None)
 
-        found: Body = await self.until(marked, 30, "a drifted node is marked")
+        found: Body = await self.until(marked, 60, "a drifted node is marked")
         return found
 
     async def replacement(self, marked: Body) -> str | None:

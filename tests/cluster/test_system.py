@@ -126,6 +126,8 @@ async def test_a_deployment_gets_nodes_and_scaled_to_zero_they_leave_nothing_beh
         ended = [c for c in ground.cloud.calls("TerminateInstances") if instance["id"] in json.dumps(c["input"])]
         assert ended, f"{instance['id']} was not terminated by a call"
     await ground.assert_one_instance_per_claim()
+    drifted = [e.name for e in calls if e.resource == "nodeclaims" and has_condition(e.response or {}, names.DRIFTED)]
+    assert drifted == [], "nothing was changed, so no node may have drifted"
 
 
 def _finalizers(entry: AuditEntry) -> list[str] | None:

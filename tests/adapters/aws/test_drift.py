@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.aws.settings import ClusterFacts
 from core.model.nodes import NodeClaim
+from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import a_claim
+from tests.adapters.aws.worlds import ClassStore, a_claim, open_adapter
 
 
 async def launched(stage: Stage) -> NodeClaim:
@@ -39,6 +41,22 @@ async def test_a_change_of_the_spec_is_drift_of_the_class(stage: Stage) -> None:
     await stage.with_class(tags={"team": "blue"})
 
     assert await drift(stage, claim) == "NodeClassDrift"
+
+
+async def test_what_eks_tells_at_the_first_launch_is_no_drift(aws_server: CloudServer) -> None:
+    """W-116: the hash covers the CA bundle, so one that is learned late would replace every node."""
+    aws_server.control("POST", "reset")
+    classes = ClassStore()
+    adapter = open_adapter(aws_server, classes, cluster=ClusterFacts(version="1.36"))
+    stage = Stage(server=aws_server, classes=classes, adapter=adapter, since=0)
+
+    claim = await launched(stage)
+
+    assert (await adapter.cluster.for_launch(with_cidr=True)).ca_bundle, "EKS has told it"
+    assert await drift(stage, claim) == ""
+    await stage.with_class()
+    assert await drift(stage, claim) == ""
+    await adapter.close()
 
 
 async def test_a_claim_of_another_hash_version_does_not_drift(stage: Stage) -> None:

@@ -174,7 +174,11 @@ def settings_for(server: CloudServer, **change: Any) -> AwsSettings:
 
 
 def open_adapter(
-    server: CloudServer, classes: ClassStore, calls: Calls | None = None, facts: ClusterFacts = CLUSTER, **change: Any
+    server: CloudServer,
+    classes: ClassStore,
+    calls: Calls | None = None,
+    cluster: ClusterFacts = CLUSTER,
+    **change: Any,
 ) -> AwsAdapter:
-    given = Surroundings(node_classes=classes.raw, cluster=facts, calls=calls)
+    given = Surroundings(node_classes=classes.raw, cluster=cluster, calls=calls)
     return AwsAdapter.open(settings_for(server, **change), given)
