@@ -22,10 +22,10 @@ RECORDED = Path(os.environ.get("ADOPT_STATES", Path(__file__).parents[3] / "shar
 # One of each phase: bought but not written down, half-launched, marked, with a replacement under way, draining,
 # drained, instance ending, pool gone, finalizers next, nothing to do.
 DOZEN = (  # those that last longest first
-    "consolidate-12",
-    "empty-11",
     "empty-01",
     "drift-21",
+    "consolidate-20",
+    "empty-11",
     "delete-claim-13",
     "delete-claim-25",
     "drain-12",
