@@ -97,7 +97,16 @@ class Story:
         record = await self.client.get_workflow_handle(workflow).result()
         await self.hold(record["outcome"] == "cancelled", f"the record says: cancelled, {record['message']}")
         self.asserted.append("after the cancel the node is schedulable and the replacement was given back")
+        await self.end_the_rest(str(claim["metadata"]["name"]))
         await self.stage.set_boot_delay(2.0)
+
+    async def end_the_rest(self, claim: str) -> None:
+        """A node whose disruption was called off is left alone for five minutes, also when it is empty."""
+        self.tell(
+            f"the node would now rest for some minutes; we end that: kubectl annotate nodeclaim {claim} {names.REST}-"
+        )
+        metadata = {"name": claim, "annotations": {names.REST: None}}
+        await self.stage.apply({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata})
 
     async def empty_nodes_go_although_the_worker_is_killed(self) -> None:
         """Scale to zero; kill -9 in mid-drain; the same workflow goes on."""
@@ -234,7 +243,8 @@ class Story:
                 "disruption": {
                     "consolidationPolicy": "WhenEmpty",
                     "consolidateAfter": "0s",
-                    "budgets": [{"nodes": "100%"}],
+                    # One drifted node at a time: the one that scene 2 looks at.
+                    "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "1", "reasons": ["Drifted"]}],
                 },
             },
         }
