@@ -22,6 +22,7 @@ from ports.view import ClusterView
 _log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 3600.0
+AGAIN_SECONDS = 2.0  # after a write that failed, although nothing else changes
 CLASSES_SECONDS = 5.0  # until NodeClasses are looked at again after a failure
 QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
@@ -77,9 +78,17 @@ class Upkeep:
         while self.now() < until:
             revision = self.view.revision()
             snapshot = await whole_snapshot(self.view, self.catalogues)
-            wrote, again = await _once(keepers, snapshot)
+            wrote, again = await self._once(keepers, snapshot)
             report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
             await self._changed(revision, min(until, again) - self.now())
+
+    async def _once(self, keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
+        """All objects once. What cannot be written is said and tried again soon; the others go on."""
+        found = [await keeper.differences(snapshot) for keeper in keepers]
+        writes = [write for differences, _ in found for write in differences]
+        wrote = await _carry_out(writes)
+        again = min(moment for _, moment in found)
+        return wrote, again if wrote == len(writes) else min(again, self.now() + AGAIN_SECONDS)
 
     async def _changed(self, revision: int, seconds: float) -> None:
         try:
@@ -88,13 +97,6 @@ class Upkeep:
                 await asyncio.sleep(QUIET_SECONDS)
         except TimeoutError:
             return
-
-
-async def _once(keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
-    """All objects once. What cannot be written is said and tried again; the others go on."""
-    found = [await keeper.differences(snapshot) for keeper in keepers]
-    wrote = await _carry_out([write for writes, _ in found for write in writes])
-    return wrote, min(again for _, again in found)
 
 
 async def _carry_out(writes: Iterable[Callable[[], Awaitable[object]]]) -> int:

@@ -187,9 +187,7 @@ async def install(plane: PlaneState) -> None:
             await _create(api, _path(_binding(body)), _binding(body))
         for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
             name = yaml.safe_load(file.read_text())["metadata"]["name"]
-            await api.wait_for(
-                f"{DEFINITIONS}/{name}", lambda answer: '"Established","status":"True"' in answer.text.replace(" ", "")
-            )
+            await api.wait_for(f"{DEFINITIONS}/{name}", _established)
 
 
 def _established(answer: ApiResponse) -> bool:
