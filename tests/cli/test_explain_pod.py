@@ -36,7 +36,12 @@ async def test_a_taint_is_named_and_the_toleration_that_would_help(tmp_path: Pat
 
     assert answer.state == "refused"
     assert answer.pools == (
-        PoolRefusal(pool="gpu", reason="taints", conflict="did not tolerate taint team=ml:NoSchedule"),
+        PoolRefusal(
+            pool="gpu",
+            reason="taints",
+            conflict="did not tolerate taint team=ml:NoSchedule",
+            remedy="a toleration on the pod, or no such taint on the pool",
+        ),
     )
     assert [h.change for h in answer.helps] == ["with a toleration for team=ml:NoSchedule (NodePool gpu)"]
 
