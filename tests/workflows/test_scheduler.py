@@ -197,14 +197,14 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
         poking = asyncio.create_task(poke_often(current))
         await until(lambda: not script.provisioning and not script.disruption, 120)
         poking.cancel()
-        await until(lambda: created_by(steps) == launched_by(steps) and started_by(steps) == marked_by(steps), 30)
+        await until(lambda: created_by(steps) == launched_by(steps) and started_by(steps) <= marked_by(steps), 30)
         generation = (await state_of(current)).generation
         await current.terminate()
 
     assert generation >= 3
     assert len(created_by(steps)) > 4 and len(started_by(steps)) > 4  # a poke may take a plan away before it begins
     assert created_by(steps) == launched_by(steps)
-    assert started_by(steps) == marked_by(steps)
+    assert started_by(steps) <= marked_by(steps)  # the last one may have marked before it was asked about
 
 
 def created_by(steps: FakeSteps) -> set[str]:
