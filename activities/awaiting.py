@@ -5,7 +5,6 @@ might have ended without a trace on any object, it is described, which is strong
 lists. Every endless wait also asks whether its subject still exists.
 """
 
-import asyncio
 from collections.abc import Callable
 
 from temporalio import activity
@@ -13,6 +12,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.beating import report
+from activities.waking import until_changed
 from core.model import names
 from core.model.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
 from core.model.nodes import NodeClaim
@@ -99,11 +99,7 @@ class Awaiting:
 
     async def look_again(self, revision: int) -> None:
         """Sleep until something has changed, a second at most."""
-        try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                await self.view.changed(revision)
-        except TimeoutError:
-            return
+        await until_changed(self.view, revision, LOOK_SECONDS)
 
 
 async def is_running(client: Client, workflow_id: str) -> bool:

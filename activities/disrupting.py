@@ -16,6 +16,7 @@ from activities.beating import report
 from activities.decision_notices import publishable
 from activities.snapshots import whole_snapshot
 from activities.solving import ShouldStop, Solver
+from activities.waking import until_changed
 from core.disruption.choose import Choice, choose
 from core.disruption.resting import resting
 from core.disruption.revalidate import Valid, revalidate
@@ -71,7 +72,7 @@ class Disrupting:
             report("nothing to disrupt now")
             await self._pause((self.now() - started) * REST_FACTOR)
             wake = min([until, next_due, *[held.due for held in request.held]])
-            await self._changed(revision, wake - self.now())
+            await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
         return NothingPlanned()
 
     def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
@@ -110,15 +111,6 @@ class Disrupting:
         if isinstance(verdict, Valid):
             return Go(plan=verdict.plan, held=index)
         return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
-
-    async def _changed(self, revision: int, seconds: float) -> None:
-        """Until something changes and a moment of quiet, or until time itself matters."""
-        try:
-            async with asyncio.timeout(max(seconds, 0.0)):
-                await self.view.changed(revision)
-                await asyncio.sleep(QUIET_SECONDS)
-        except TimeoutError:
-            return
 
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:

@@ -6,7 +6,6 @@ nothing until then. Workflows are never listed, and the owner of a new claim or 
 because whoever created it starts it next.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from temporalio import activity
 
 from activities.awaiting import running_type
 from activities.beating import report
+from activities.waking import until_changed
 from core.lifecycle import unfinished
 from core.lifecycle.unfinished import SoldInstance
 from core.model.orders import Order, Orders, TerminateOrphan
@@ -71,7 +71,7 @@ class Ordering:
             if orders:
                 return Orders(orders=tuple(orders[:ORDERS_AT_ONCE]), more=len(orders) > ORDERS_AT_ONCE)
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
-            await self._changed(revision, min(until, self._next(snapshot)) - self.now())
+            await until_changed(self.view, revision, min(until, self._next(snapshot)) - self.now(), QUIET_SECONDS)
         return Orders()
 
     def _snapshot(self) -> Snapshot:
@@ -138,11 +138,3 @@ class Ordering:
         expiry = unfinished.next_expiry(snapshot)
         listing = self.memory.listed + MINUTE
         return min(soon, listing, expiry if expiry is not None else soon)
-
-    async def _changed(self, revision: int, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(max(seconds, 0.0)):
-                await self.view.changed(revision)
-                await asyncio.sleep(QUIET_SECONDS)
-        except TimeoutError:
-            return

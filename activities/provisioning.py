@@ -16,6 +16,7 @@ from activities.beating import report
 from activities.placing import plan_provisioning, refusal_notices
 from activities.snapshots import whole_snapshot
 from activities.solving import Solver
+from activities.waking import until_changed
 from core.lifecycle.strangers import strangers, with_strangers_sized
 from core.model import names
 from core.model.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
@@ -31,6 +32,7 @@ from ports.view import ClusterView
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
 LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
 AGAIN_SECONDS = 10.0  # S-1: pods that stay pending are tried again
+SHORTEST_SECONDS = 0.01
 LOOK_SECONDS = 0.1  # changes are looked at no more often than this
 
 
@@ -89,7 +91,7 @@ class Provisioning:
             if not any(_unlaunched(claims.get(c.name), c.uid) for c in request.launching):
                 return
             report("waiting for the last round's claims to be launched")
-            await self._changed(revision, deadline - self.now())
+            await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
 
     async def _await_strangers(self) -> None:
         """Until claims of a predecessor's or of a person's are launched or gone: which pods they are for is written
@@ -101,7 +103,7 @@ class Provisioning:
             if not strangers(replace(self.view.snapshot(), supported_node_classes=supported)):
                 return
             report("waiting for claims that no plan of ours made to be launched")
-            await self._changed(revision, deadline - self.now())
+            await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
 
     async def _gather(self, tried: "Tried", until: float) -> frozenset[str]:
         """A batch of pending pods. Those that were just tried open a window only after a pause, or where room may
@@ -120,7 +122,7 @@ class Provisioning:
                 return frozenset(window.seen)
             report(f"{len(pending)} pods pending")
             wait = min(until, closes if closes is not None else until, again if again > now else until) - now
-            await self._changed(revision, wait)
+            await until_changed(self.view, revision, max(wait, SHORTEST_SECONDS))
             await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
         return frozenset()
 
@@ -131,13 +133,6 @@ class Provisioning:
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
         await self.notices.publish(*refusal_notices(placement))
         return plan
-
-    async def _changed(self, revision: int, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(max(seconds, 0.01)):
-                await self.view.changed(revision)
-        except TimeoutError:
-            return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

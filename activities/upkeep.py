@@ -14,6 +14,7 @@ from temporalio import activity
 
 from activities.beating import report
 from activities.snapshots import whole_snapshot
+from activities.waking import until_changed
 from core.model.snapshot import Snapshot
 from ports.cloud import Catalogues, NodeClassUpkeep
 from ports.failures import Conflict, Failure
@@ -71,7 +72,7 @@ class Upkeep:
             except Failure as failure:
                 _log.warning("upkeep of NodeClasses: %s", failure)
                 again = self.now() + CLASSES_SECONDS
-            await self._changed(revision, min(until, again) - self.now())
+            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
 
     async def _keep_objects(self, until: float) -> None:
         keepers = self.keepers()
@@ -80,7 +81,7 @@ class Upkeep:
             snapshot = await whole_snapshot(self.view, self.catalogues)
             wrote, again = await self._once(keepers, snapshot)
             report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
-            await self._changed(revision, min(until, again) - self.now())
+            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
 
     async def _once(self, keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
         """All objects once. What cannot be written is said and tried again soon; the others go on."""
@@ -89,14 +90,6 @@ class Upkeep:
         wrote = await _carry_out(writes)
         again = min(moment for _, moment in found)
         return wrote, again if wrote == len(writes) else min(again, self.now() + AGAIN_SECONDS)
-
-    async def _changed(self, revision: int, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(max(seconds, 0.0)):
-                await self.view.changed(revision)
-                await asyncio.sleep(QUIET_SECONDS)
-        except TimeoutError:
-            return
 
 
 async def _carry_out(writes: Iterable[Callable[[], Awaitable[object]]]) -> int:
