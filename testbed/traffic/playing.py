@@ -7,12 +7,14 @@ what was recorded; a phase ends when this cluster is at rest, or when its time i
 
 import asyncio
 import contextlib
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from cli.demo.temporal_server import stop_process
 from testbed.traffic.cases import Case
 from testbed.traffic.lane import Lane
 from testbed.traffic.looking import Look, as_recorded, is_true, look, status_of
@@ -24,7 +26,7 @@ Json = dict[str, Any]
 
 LOOK_SECONDS: Final = 0.2
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
-START_SECONDS: Final = 3.0
+START_SECONDS: Final = 10.0  # for what is called beside the worker's start
 CLASS_SECONDS: Final = 10.0  # upstream's longest wait for a class; a busy machine gets more where it had settled
 PATIENCE: Final = 25.0
 POLLING: Final = frozenset({"ReceiveMessage", "DescribeInstanceStatus", "ListInstanceProfiles"})
@@ -46,6 +48,7 @@ class Played:
     """A case as it went."""
 
     started: bool = True
+    prepared: float = 0.0  # seconds until the servers were as new
     phases: list[PlayedPhase] = field(default_factory=list)
     rejected: list[Json] = field(default_factory=list)
     vanished: dict[str, float] = field(default_factory=dict)  # provider id → when its NodeClaim was first missed
@@ -67,22 +70,22 @@ class _Stage:
 
 async def play(case: Case, lane: Lane, folder: Path) -> Played:
     """Play one case; what it leaves is cleared by the next."""
-    await lane.emptied()
+    began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    temporal = await lane.temporal(folder)
+    temporal, _ = await asyncio.gather(lane.temporal(folder), lane.emptied())
     try:
         if case.given.get("world"):
             lane.cloud.control("PATCH", "world", case.given["world"])
         declared = case.given.get("env") or {}
         worker = PlayedWorker(environment(lane, temporal.address, declared), folder / "worker.log")
-        stage = _Stage(case=case, lane=lane, worker=worker, played=Played())
+        stage = _Stage(case=case, lane=lane, worker=worker, played=Played(prepared=time.monotonic() - began))
         stage.since = _last(lane)
         try:
             await _phases(stage)
         finally:
-            await worker.stop()
+            await worker.stop(signal.SIGKILL)
     finally:
-        await asyncio.to_thread(temporal.stop)
+        await asyncio.to_thread(stop_process, temporal.process, signal.SIGKILL)
     return stage.played
 
 
@@ -131,7 +134,7 @@ async def _look(stage: _Stage) -> Look:
 
 async def _start(stage: _Stage) -> None:
     stage.played.started = await stage.worker.start()
-    if stage.played.started:
+    if stage.played.started and "start" in stage.case.phases:
         await _until(stage, lambda _: True, START_SECONDS)
 
 

@@ -35,6 +35,7 @@ class Result:
     differences: tuple[Found, ...] = ()
     trouble: str = ""  # why it could not be played
     named: Counter[str] = field(default_factory=Counter)
+    phases: str = ""  # how long each took
 
     @property
     def passed(self) -> bool:
@@ -108,7 +109,14 @@ async def _one(case: Case, lane: Lane, plan: Plan) -> Result:
         (folder / "trouble.txt").write_text(traceback.format_exc())
         words = f"{type(error).__name__}: {error}"
         return Result(case=case, seconds=time.monotonic() - began, trouble=words[:400])
-    return Result(case=case, seconds=time.monotonic() - began, differences=tuple(rest), named=met)
+    took = " ".join(f"{each.name} {each.seconds:.1f}" for each in played.phases)
+    return Result(
+        case=case,
+        seconds=time.monotonic() - began,
+        differences=tuple(rest),
+        named=met,
+        phases=f"prepared {played.prepared:.1f} {took}",
+    )
 
 
 def report(results: Sequence[Result], file: Path) -> None:
@@ -120,5 +128,6 @@ def report(results: Sequence[Result], file: Path) -> None:
                 out.write(f"could not be played: {each.trouble}\n")
             for found in each.differences:
                 out.write(f"{found.line(20000)}\n")
+            out.write(f"seconds: {each.phases}\n")
             for name, count in sorted(each.named.items()):
                 out.write(f"named: {name} ({count})\n")

@@ -169,10 +169,10 @@ class Steps:
         """The cloud first: once the annotations are gone, a worker tags what it then finds."""
         for instance in self._lane.cloud.instances():
             if instance["state"] != "terminated":
-                change = {"tags": {"Name": "kept", "karpenter.sh/nodeclaim": None}}
-                self._lane.cloud.control("PATCH", f"instances/{instance['id']}", change)
+                tags: Json = {"Name": "kept", "karpenter.sh/nodeclaim": None}
+                self._lane.cloud.control("PATCH", f"instances/{instance['id']}", {"tags": tags})
         for each in await self._items(NODE_CLAIMS):
-            change = {"metadata": {"annotations": dict.fromkeys(_TAGGED)}}
+            change: Json = {"metadata": {"annotations": dict.fromkeys(_TAGGED)}}
             await self._must(await self._api.patch(f"{NODE_CLAIMS}/{each['metadata']['name']}", change))
 
     async def _restart(self, _asked: Any) -> None:

@@ -6,6 +6,7 @@ so it is reported, not raised.
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -83,10 +84,10 @@ class PlayedWorker:
             await asyncio.sleep(0.05)
         raise RuntimeError(f"the worker does not serve after {START_SECONDS:.0f} s: {self.last_words()}")
 
-    async def stop(self) -> None:
-        """End it as an operator would."""
+    async def stop(self, with_signal: int = signal.SIGTERM) -> None:
+        """End it: as an operator would, or, where nobody looks any more, at once."""
         if self.process is not None:
-            await asyncio.to_thread(stop_process, self.process)
+            await asyncio.to_thread(stop_process, self.process, with_signal)
         self.process = None
 
     def last_words(self) -> str:

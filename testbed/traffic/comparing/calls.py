@@ -159,7 +159,7 @@ def _list(found: list[Any], name: str) -> Any:
         case "Overrides":
             return {f"{each.get('InstanceType')}/{each.get('SubnetId')}": _value(each) for each in found}
         case "LaunchTemplateConfigs":
-            return Bag(_value(each) for each in found)
+            return Bag([_value(each) for each in found])
         case _ if name in _SORTED:
             return sorted(found)
         case _:

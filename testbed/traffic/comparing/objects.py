@@ -30,7 +30,7 @@ def unfolded(phases: list[Json]) -> dict[str, Json]:
 def comparable(objects: Json) -> Json:
     """One phase's objects, kind by kind."""
     return {
-        **{kind: Bag(_READ[kind](each) for each in objects.get(kind) or []) for kind in STATES},
+        **{kind: Bag([_READ[kind](each) for each in objects.get(kind) or []]) for kind in STATES},
         "events": Bag(_distinct([_event(each) for each in objects.get("events") or []])),
     }
 
