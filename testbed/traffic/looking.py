@@ -37,8 +37,8 @@ class Look:
         return [each for each in self.nodes if (each["spec"].get("providerID") or "").startswith("aws:///")]
 
 
-async def look(lane: Lane) -> Look:
-    """List everything."""
+async def look(lane: Lane, *, with_events: bool = False) -> Look:
+    """List everything; Events only where they are asked for, since there are many and nobody waits for them."""
 
     async def listed(path: str) -> list[Json]:
         answer = await lane.api.get(path)
@@ -52,7 +52,7 @@ async def look(lane: Lane) -> Look:
         node_claims=await listed(NODE_CLAIMS),
         nodes=await listed(NODES),
         pods=await listed(PODS),
-        events=await listed(EVENTS),
+        events=await listed(EVENTS) if with_events else [],
     )
 
 

@@ -24,7 +24,7 @@ from testbed.traffic.worker import PlayedWorker, environment
 
 Json = dict[str, Any]
 
-LOOK_SECONDS: Final = 0.2
+LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
 START_SECONDS: Final = 10.0  # for what is called beside the worker's start
 CLASS_SECONDS: Final = 10.0  # upstream's longest wait for a class; a busy machine gets more where it had settled
@@ -108,7 +108,7 @@ async def _phases(stage: _Stage) -> None:
 async def _phase(stage: _Stage, name: str, act: Callable[[], Awaitable[None]]) -> None:
     began = time.monotonic()
     await act()
-    seen = await _look(stage)
+    seen = await _look(stage, with_events=True)
     entries = stage.lane.cloud.control("GET", f"ledger?since={stage.since}")["entries"]
     stage.since += len(entries)
     objects = as_recorded(seen, stage.lane.cloud.instances(), stage.told)
@@ -116,9 +116,9 @@ async def _phase(stage: _Stage, name: str, act: Callable[[], Awaitable[None]]) -
     stage.played.phases.append(PlayedPhase(name=name, seconds=seconds, entries=entries, objects=objects))
 
 
-async def _look(stage: _Stage) -> Look:
+async def _look(stage: _Stage, *, with_events: bool = False) -> Look:
     """Look, and note which claims have gone since and which Nodes have come: orders are judged by that."""
-    seen = await look(stage.lane)
+    seen = await look(stage.lane, with_events=with_events)
     now = time.time()
     present = {(each.get("status") or {}).get("providerID") or "" for each in seen.node_claims} - {""}
     for gone in stage.claimed - present:

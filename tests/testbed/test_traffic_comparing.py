@@ -45,7 +45,10 @@ def _entries(calls: list[Json]) -> list[Json]:
 
 
 def _case(calls: list[Json], **objects: Any) -> Case:
-    recorded = {"calls": [{"phase": "launch", "seconds": 1, "calls": calls}], "objects": [{"phase": "launch", **objects}]}
+    recorded = {
+        "calls": [{"phase": "launch", "seconds": 1, "calls": calls}],
+        "objects": [{"phase": "launch", **objects}],
+    }
     return Case(id="c", words="", file="launches", given={}, expected=recorded)
 
 

@@ -86,7 +86,7 @@ def _calls(case: Case, phase: tuple[PlayedPhase, Json], renaming: Renaming) -> l
     best: tuple[list[Found], Renaming] | None = None
     for run in [recorded, *second]:
         trial = renaming.copy()
-        found = _matched(played.name, (read_calls(run.get("calls") or []), ours), trial)
+        found = _matched(played, (read_calls(run.get("calls") or []), ours), trial)
         if best is None or len(found) < len(best[0]):
             best = found, trial
     assert best is not None
@@ -100,12 +100,13 @@ def _calls(case: Case, phase: tuple[PlayedPhase, Json], renaming: Renaming) -> l
     ]
 
 
-def _matched(phase: str, sides: tuple[list[Call], list[Call]], renaming: Renaming) -> list[Found]:
+def _matched(played: PlayedPhase, sides: tuple[list[Call], list[Call]], renaming: Renaming) -> list[Found]:
     theirs, ours = sides
     found: list[Found] = []
     for op in _in_order({each.op for each in [*theirs, *ours]}):
         here = [each for each in theirs if each.op == op], [each for each in ours if each.op == op]
-        found += _of_operation(phase, here, renaming)
+        has_classes = bool(played.objects.get("nodeClasses"))
+        found += _of_operation(played.name, here, renaming, has_classes=has_classes)
     return found
 
 
@@ -115,7 +116,9 @@ def _in_order(ops: Iterable[str]) -> list[str]:
     return [op for op in (*_FIRST, *middle, *_LAST) if op in known]
 
 
-def _of_operation(phase: str, sides: tuple[list[Call], list[Call]], renaming: Renaming) -> list[Found]:
+def _of_operation(
+    phase: str, sides: tuple[list[Call], list[Call]], renaming: Renaming, *, has_classes: bool
+) -> list[Found]:
     theirs, ours = sides
     found = []
     for one, other, inside in pair([_Told(each) for each in theirs], [_Told(each) for each in ours], renaming):
@@ -123,6 +126,8 @@ def _of_operation(phase: str, sides: tuple[list[Call], list[Call]], renaming: Re
             continue  # they have it too, as a count
         if other is ABSENT and _is_transport_retry(one.call, theirs, ours):
             continue
+        if has_classes and (one if other is ABSENT else other).call.op == "DeleteLaunchTemplate":
+            continue  # of an idle template (rule 3); where the class has gone it is the class's clean-up
         told = other if one is ABSENT else one
         found += [_found(phase, told.call, each) for each in inside]
     return found

@@ -11,7 +11,7 @@ from testbed.traffic.playing import Played
 
 Json = dict[str, Any]
 
-LATENESS: Final = 0.5  # the cluster is looked at every 0.2 s
+LATENESS: Final = 0.5  # the cluster is looked at every 0.3 s
 
 
 def disorders(played: Played) -> list[tuple[str, str]]:
