@@ -6,8 +6,8 @@ names a case. The trap avoided: a rule so wide that it swallows a defect; what e
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,9 @@ FILE: Final = Path(__file__).with_name("named_differences.yaml")
 _FIELDS: Final = ("phase", "what", "path", "theirs", "ours", "context")
 
 
+Place = dict[str, re.Pattern[str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """One meant difference."""
@@ -27,11 +30,20 @@ class Named:
     name: str
     decision: str
     because: str
-    where: tuple[dict[str, re.Pattern[str]], ...]
+    where: tuple[Place, ...]
+    given: Place = field(default_factory=dict)  # the root of the difference, without which its consequences are none
 
     def covers(self, found: Found) -> bool:
         """Whether this difference is that one."""
-        return any(all(rule.fullmatch(_text(found, key)) for key, rule in place.items()) for place in self.where)
+        return any(_is_at(found, place) for place in self.where)
+
+    def applies(self, everything: Sequence[Found]) -> bool:
+        """Whether its root is among what differs."""
+        return not self.given or any(_is_at(each, self.given) for each in everything)
+
+
+def _is_at(found: Found, place: Place) -> bool:
+    return all(pattern.fullmatch(_text(found, key)) for key, pattern in place.items())
 
 
 def _text(found: Found, field: str) -> str:
@@ -49,7 +61,7 @@ def read_named(file: Path = FILE) -> list[Named]:
 
 
 def _named(raw: dict[str, Any]) -> Named:
-    for place in raw["where"]:
+    for place in [*raw["where"], *([raw["given"]] if "given" in raw else [])]:
         unknown = set(place) - set(_FIELDS)
         if unknown or not place:
             raise ValueError(f"{raw['name']}: a place is told by {', '.join(_FIELDS)}, not by {sorted(unknown)}")
@@ -57,15 +69,22 @@ def _named(raw: dict[str, Any]) -> Named:
         name=str(raw["name"]),
         decision=str(raw["decision"]),
         because=" ".join(str(raw["because"]).split()),
-        where=tuple({key: re.compile(str(text), re.DOTALL) for key, text in place.items()} for place in raw["where"]),
+        where=tuple(_place(each) for each in raw["where"]),
+        given=_place(raw.get("given") or {}),
     )
+
+
+def _place(raw: dict[str, Any]) -> Place:
+    return {key: re.compile(str(text), re.DOTALL) for key, text in raw.items()}
 
 
 def sort_out(found: Iterable[Found], named: list[Named]) -> tuple[list[Found], Counter[str]]:
     """What nobody meant, and how often each named difference was met."""
+    everything = list(found)
+    applying = [one for one in named if one.applies(everything)]
     rest, met = [], Counter[str]()
-    for each in found:
-        rule = next((one for one in named if one.covers(each)), None)
+    for each in everything:
+        rule = next((one for one in applying if one.covers(each)), None)
         if rule is None:
             rest.append(each)
         else:

@@ -1,4 +1,4 @@
-"""Does the comparison of recorded traffic see what differs, and nothing else? A comparator that cannot fail is worthless."""
+"""Does the comparison of recorded traffic see what differs, and nothing else? One that cannot fail is worthless."""
 
 import copy
 from typing import Any

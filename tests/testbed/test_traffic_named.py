@@ -42,6 +42,15 @@ def test_a_rule_over_a_field_that_no_difference_has_is_an_error(tmp_path: Path) 
         read_named(file)
 
 
+def test_consequences_are_covered_only_where_their_root_is(tmp_path: Path) -> None:
+    file = tmp_path / "named.yaml"
+    file.write_text(RULE + "  given: {what: nodeClasses, path: conditions}\n")
+    root = _found(what="nodeClasses", path="conditions")
+
+    assert sort_out([_found()], read_named(file))[0] == [_found()]
+    assert sort_out([_found(), root], read_named(file))[0] == [root]
+
+
 def test_every_named_difference_has_its_decision_record() -> None:
     records = {file.name[:4] for file in DECISIONS.glob("*.md")}
 
