@@ -29,6 +29,7 @@ def play_files(
     lanes: int = LANES,
     out: Path | None = None,
     keep: Path | None = None,
+    again: bool = False,
 ) -> tuple[int, int]:
     """Play all cases of some files; prints a line per file and the named differences; how many passed and failed."""
     cases = [case for file in files for case in read_cases(file) if not only or _wanted(case, only)]
@@ -36,7 +37,7 @@ def play_files(
     folder.mkdir(parents=True, exist_ok=True)
     named, began = read_named(), time.monotonic()
     try:
-        results = run(Plan(cases=cases, named=named, folder=folder, lanes=lanes)) if cases else []
+        results = run(Plan(cases=cases, named=named, folder=folder, lanes=lanes, again=again)) if cases else []
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -74,13 +75,16 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, default=LANES, help="how many control planes side by side")
     parser.add_argument("--out", type=Path, help="a file for everything that differed")
     parser.add_argument("--keep", type=Path, help="a folder for the servers' and workers' logs, kept")
+    parser.add_argument("--again", action="store_true", help="compare what an earlier run with --keep has played")
     asked = parser.parse_args()
     files = [asked.folder] if asked.folder.is_file() else sorted(asked.folder.glob("*.jsonl.gz"))
     files = [file for file in files if holds_traffic(file)]
     if not files:
         print(f"no recorded traffic in {asked.folder}", file=sys.stderr)
         return 2
-    passed, failed = play_files(files, only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep)
+    passed, failed = play_files(
+        files, only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep, again=asked.again
+    )
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

@@ -6,7 +6,7 @@ names a case. The trap avoided: a rule so wide that it swallows a defect; what e
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -32,13 +32,16 @@ class Named:
     because: str
     where: tuple[Place, ...]
     given: Place = field(default_factory=dict)  # the root of the difference, without which its consequences are none
+    world: re.Pattern[str] | None = None  # what must be declared in the case's world
 
     def covers(self, found: Found) -> bool:
         """Whether this difference is that one."""
         return any(_is_at(found, place) for place in self.where)
 
-    def applies(self, everything: Sequence[Found]) -> bool:
-        """Whether its root is among what differs."""
+    def applies(self, everything: Sequence[Found], world: str) -> bool:
+        """Whether its root is among what differs, and the world is such."""
+        if self.world is not None and not self.world.fullmatch(world):
+            return False
         return not self.given or any(_is_at(each, self.given) for each in everything)
 
 
@@ -71,6 +74,7 @@ def _named(raw: dict[str, Any]) -> Named:
         because=" ".join(str(raw["because"]).split()),
         where=tuple(_place(each) for each in raw["where"]),
         given=_place(raw.get("given") or {}),
+        world=re.compile(raw["world"], re.DOTALL) if "world" in raw else None,
     )
 
 
@@ -78,10 +82,13 @@ def _place(raw: dict[str, Any]) -> Place:
     return {key: re.compile(str(text), re.DOTALL) for key, text in raw.items()}
 
 
-def sort_out(found: Iterable[Found], named: list[Named]) -> tuple[list[Found], Counter[str]]:
-    """What nobody meant, and how often each named difference was met."""
+def sort_out(
+    found: Iterable[Found], named: list[Named], world: Mapping[str, Any] | None = None
+) -> tuple[list[Found], Counter[str]]:
+    """What nobody meant, and how often each named difference was met; `world` is what the case declares."""
+    declared = orjson.dumps(world or {}).decode()
     everything = list(found)
-    applying = [one for one in named if one.applies(everything)]
+    applying = [one for one in named if one.applies(everything, declared)]
     rest, met = [], Counter[str]()
     for each in everything:
         rule = next((one for one in applying if one.covers(each)), None)

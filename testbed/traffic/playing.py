@@ -10,9 +10,11 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+import orjson
 
 from cli.demo.temporal_server import stop_process
 from testbed.traffic.cases import Case
@@ -66,6 +68,17 @@ class _Stage:
     since: int = 0
     told: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)
+
+
+def keep(played: Played, file: Path) -> None:
+    """Write it down, to be compared again."""
+    file.write_bytes(orjson.dumps(asdict(played)))
+
+
+def kept(file: Path) -> Played:
+    """What was written down."""
+    found = orjson.loads(file.read_bytes())
+    return Played(**{**found, "phases": [PlayedPhase(**phase) for phase in found["phases"]]})
 
 
 async def play(case: Case, lane: Lane, folder: Path) -> Played:

@@ -20,9 +20,10 @@ from testbed.traffic.cases import Case
 from testbed.traffic.comparing.case import Found, compare
 from testbed.traffic.lane import Lane, open_lane
 from testbed.traffic.named import Named, sort_out
-from testbed.traffic.playing import play
+from testbed.traffic.playing import Played, keep, kept, play
 
 LINES_PER_CASE: Final = 8
+_PLAYED: Final = "played.json"
 _OVERHEAD: Final = 10.0  # a case's own servers and worker
 _OVERDUE: Final = 3.0  # a case that takes so many times what it should is given up
 
@@ -63,6 +64,7 @@ class Plan:
     folder: Path
     lanes: int = 2
     verbose: bool = True
+    again: bool = False  # compare what an earlier run in that folder has played
 
 
 def run(plan: Plan) -> list[Result]:
@@ -78,6 +80,8 @@ async def _stoppable(plan: Plan) -> list[Result]:
 
 
 async def _run(plan: Plan) -> list[Result]:
+    if plan.again:
+        return [await _told(case, None, plan) for case in plan.cases if (_folder(case, plan) / _PLAYED).exists()]
     waiting = sorted(plan.cases, key=_expected_seconds)
     count = max(1, min(plan.lanes, len(waiting)))
     results: list[Result] = []
@@ -97,26 +101,40 @@ def _expected_seconds(case: Case) -> float:
 async def _serve(lane: Lane, waiting: list[Case], shared: tuple[Plan, list[Result]]) -> None:
     plan, results = shared
     while waiting:
-        case = waiting.pop()
-        result = await _one(case, lane, plan)
-        results.append(result)
-        if plan.verbose or not result.passed:
-            print("\n".join(result.lines()))
-            sys.stdout.flush()
+        results.append(await _told(waiting.pop(), lane, plan))
 
 
-async def _one(case: Case, lane: Lane, plan: Plan) -> Result:
+async def _told(case: Case, lane: Lane | None, plan: Plan) -> Result:
+    result = await _one(case, lane, plan)
+    if plan.verbose or not result.passed:
+        print("\n".join(result.lines()))
+        sys.stdout.flush()
+    return result
+
+
+def _folder(case: Case, plan: Plan) -> Path:
+    return plan.folder / "cases" / f"{case.file}-{case.id}"
+
+
+async def _one(case: Case, lane: Lane | None, plan: Plan) -> Result:
     began = time.monotonic()
-    folder = plan.folder / "cases" / f"{case.file}-{case.id}"
+    folder = _folder(case, plan)
     try:
+        if lane is None:
+            return _judged(case, kept(folder / _PLAYED), plan, began)
         async with asyncio.timeout(120 + _OVERDUE * (_expected_seconds(case) + _OVERHEAD)):
             played = await play(case, lane, folder)
-        rest, met = sort_out(compare(case, played), plan.named)
+        keep(played, folder / _PLAYED)
+        return _judged(case, played, plan, began)
     except Exception as error:  # one broken case must not end the run of all others
         (folder / "trouble.txt").parent.mkdir(parents=True, exist_ok=True)
         (folder / "trouble.txt").write_text(traceback.format_exc())
         words = f"{type(error).__name__}: {error}"
         return Result(case=case, seconds=time.monotonic() - began, trouble=words[:400])
+
+
+def _judged(case: Case, played: Played, plan: Plan, began: float) -> Result:
+    rest, met = sort_out(compare(case, played), plan.named, case.given.get("world"))
     took = " ".join(f"{each.name} {each.seconds:.1f}" for each in played.phases)
     return Result(
         case=case,

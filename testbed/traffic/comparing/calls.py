@@ -228,7 +228,7 @@ def _by_ids(calls: list[Call]) -> list[Call]:
         if same is None:
             kept.append(call)
         else:
-            same.body["input"]["InstanceIds"] = sorted({*same.body["input"]["InstanceIds"], *ids})
+            same.body["input"]["InstanceIds"] = sorted({*same.body["input"]["InstanceIds"], *(ids or ())})
     return kept
 
 

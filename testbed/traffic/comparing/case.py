@@ -121,15 +121,18 @@ def _of_operation(
 ) -> list[Found]:
     theirs, ours = sides
     found = []
-    for one, other, inside in pair([_Told(each) for each in theirs], [_Told(each) for each in ours], renaming):
-        if one is ABSENT and other.call.is_background:
-            continue  # they have it too, as a count
-        if other is ABSENT and _is_transport_retry(one.call, theirs, ours):
-            continue
-        if has_classes and (one if other is ABSENT else other).call.op == "DeleteLaunchTemplate":
-            continue  # of an idle template (rule 3); where the class has gone it is the class's clean-up
-        told = other if one is ABSENT else one
-        found += [_found(phase, told.call, each) for each in inside]
+    for polling in (False, True):  # a list by tags is never a question for an id that was changed
+        left = [_Told(each) for each in theirs if each.is_background is polling]
+        right = [_Told(each) for each in ours if each.is_background is polling]
+        for one, other, inside in pair(left, right, renaming):
+            told = other if one is ABSENT else one
+            if one is ABSENT and polling:
+                continue  # they have it too, as a count
+            if other is ABSENT and _is_transport_retry(one.call, theirs, ours):
+                continue
+            if ABSENT in (one, other) and has_classes and told.call.op == "DeleteLaunchTemplate":
+                continue  # of an idle template (rule 3); where the class has gone it is the class's clean-up
+            found += [_found(phase, told.call, each) for each in inside]
     return found
 
 

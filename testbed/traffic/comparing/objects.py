@@ -35,13 +35,15 @@ def comparable(objects: Json) -> Json:
     }
 
 
-def _distinct(found: list[Json]) -> list[Json]:
+def _distinct(found: list[str]) -> list[str]:
     """How often one Event was published says nothing: both sides leave out repetitions, for times of their own."""
-    return [each for index, each in enumerate(found) if each not in found[:index]]
+    return list(dict.fromkeys(found))
 
 
-def _event(body: Json) -> Json:
-    return {key: body.get(key) or "" for key in ("kind", "name", "type", "reason")}
+def _event(body: Json) -> str:
+    """One text: two Events of different reasons have nothing in common."""
+    kind, name, type_, reason = (body.get(key) or "" for key in ("kind", "name", "type", "reason"))
+    return f"{type_} {reason} {kind}/{name}"
 
 
 def _identity(metadata: Json) -> Json:

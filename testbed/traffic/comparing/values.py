@@ -101,6 +101,8 @@ def pair(theirs: Sequence[Any], ours: Sequence[Any], renaming: Renaming) -> list
                 break
         assert best is not None
         _, i, j, found, trial = best
+        if found and not isinstance(left[i], Mapping):
+            break  # texts that are not equal are not the same thing changed
         renaming.become(trial)
         pairs.append((left.pop(i), right.pop(j), found))
     pairs += [(one, ABSENT, [Difference(path="", theirs=one, ours=ABSENT)]) for one in left]
@@ -111,16 +113,14 @@ def pair(theirs: Sequence[Any], ours: Sequence[Any], renaming: Renaming) -> list
 def _of_bags(theirs: Bag, ours: Bag, renaming: Renaming) -> list[Difference]:
     found = []
     for one, other, inside in pair(theirs, ours, renaming):
-        named = name_of(other if one is ABSENT else one)
-        found += [each.under(f"[{named}]") for each in inside]
+        member = other if one is ABSENT else one
+        found += [each.under(f"[{name_of(member)}]") for each in inside] if isinstance(member, Mapping) else inside
     return found
 
 
-def name_of(member: Any) -> str:
+def name_of(member: Mapping[str, Any]) -> str:
     """What to call a member of a bag in a path."""
-    if isinstance(member, Mapping):
-        for key in ("type", "name", "key", "id", "LaunchTemplateSpecification", "InstanceType", "DeviceName", "reason"):
-            if isinstance(member.get(key), str):
-                return str(member[key])
-        return "…"
-    return str(member)[:40]
+    for key in ("type", "name", "key", "id", "InstanceType", "DeviceName"):
+        if isinstance(member.get(key), str):
+            return str(member[key])
+    return "…"
