@@ -7,6 +7,7 @@ what was recorded; a phase ends when this cluster is at rest, or when its time i
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -29,8 +30,7 @@ Json = dict[str, Any]
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
 START_SECONDS: Final = 10.0  # for what is called beside the worker's start
-CLASS_SECONDS: Final = 10.0  # upstream's longest wait for a class; a busy machine gets more where it had settled
-PATIENCE: Final = 25.0
+PATIENCE: Final = 25.0  # for a class to settle; upstream's recorder gave it ten seconds on a machine that was not busy
 POLLING: Final = frozenset({"ReceiveMessage", "DescribeInstanceStatus", "ListInstanceProfiles"})
 _TAGGED: Final = "karpenter.k8s.aws/tagged"
 
@@ -84,7 +84,8 @@ def kept(file: Path) -> Played:
 async def play(case: Case, lane: Lane, folder: Path) -> Played:
     """Play one case; what it leaves is cleared by the next."""
     began = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # an earlier run's Temporal would remember what it had under way
+    folder.mkdir(parents=True)
     temporal, _ = await asyncio.gather(lane.temporal(folder), lane.emptied())
     try:
         if case.given.get("world"):
@@ -158,16 +159,7 @@ async def _declare(stage: _Stage) -> None:
     if not stage.played.started:
         await asyncio.sleep(1.0)
         return
-    settles = _class_settles(case)
-    await _until(stage, _class_settled, PATIENCE if settles else CLASS_SECONDS)
-
-
-def _class_settles(case: Case) -> bool:
-    """Whether upstream's classes came to a verdict; where they did not it waited ten seconds in vain."""
-    for phase in case.expected.get("objects") or []:
-        if phase["phase"] == "class":
-            return all(_settled(each) for each in phase.get("nodeClasses") or [])
-    return True
+    await _until(stage, _class_settled, PATIENCE)
 
 
 def _settled(node_class: Json) -> bool:

@@ -5,6 +5,7 @@ by meaning only, which no program does, so they are left out. NodePools and the 
 there for orientation: they have recordings of their own.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -112,6 +113,11 @@ def _node(body: Json) -> Json:
     }
 
 
+def _pod(body: Json) -> Json:
+    """Which of several equal pods went to which node is the cluster's scheduler's choice."""
+    return {**body, "name": re.sub(r"-\d+$", "-N", str(body.get("name")))}
+
+
 def _as_it_is(body: Json) -> Json:
     return dict(body)
 
@@ -120,6 +126,6 @@ _READ: Final[dict[str, Callable[[Json], Json]]] = {
     "nodeClasses": _node_class,
     "nodeClaims": _node_claim,
     "nodes": _node,
-    "pods": _as_it_is,
+    "pods": _pod,
     "instances": _as_it_is,
 }
