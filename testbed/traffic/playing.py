@@ -30,7 +30,7 @@ Json = dict[str, Any]
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
 START_SECONDS: Final = 10.0  # for what is called beside the worker's start
-PATIENCE: Final = 25.0  # for a class to settle; upstream's recorder gave it ten seconds on a machine that was not busy
+PATIENCE: Final = 60.0  # to settle, on a busy machine; upstream's recorder gave a class ten seconds on an idle one
 POLLING: Final = frozenset({"ReceiveMessage", "DescribeInstanceStatus", "ListInstanceProfiles"})
 _TAGGED: Final = "karpenter.k8s.aws/tagged"
 
