@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,23 @@ async def stop(folder: Path) -> bool:
     stopped = await stop_plane(folder / "plane")
     state.unlink(missing_ok=True)
     return stopped or bool(known)
+
+
+async def lose_database(everything: Everything) -> Everything:
+    """Temporal's server goes and its database with it; another starts with nothing. Workers are the caller's matter."""
+    await stop_process(everything.processes["temporal"], STOP_SECONDS)
+    for old in everything.folder.glob("temporal*.db*"):
+        old.unlink()
+    temporal = await start_temporal(everything.folder)
+    processes = {**everything.processes, "temporal": _identity(temporal.process.pid)}
+    _write(everything.folder, processes)
+    return replace(
+        everything,
+        temporal_address=temporal.address,
+        temporal_ui=temporal.ui,
+        processes=processes,
+        environment={**everything.environment, "TEMPORAL_ADDRESS": temporal.address},
+    )
 
 
 def _identity(pid: int) -> ProcessIdentity:

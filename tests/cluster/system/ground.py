@@ -22,7 +22,7 @@ from cli.demo.temporal_server import stop_process
 from core.model import names
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
-from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, start, stop
+from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -51,8 +51,7 @@ class Ground:
         """All servers, no worker."""
         everything = await start(folder, worker=False)
         api = await ApiClient(everything.plane.kubeconfig, user_agent="acceptance").__aenter__()
-        client = await Client.connect(everything.temporal_address, data_converter=pydantic_data_converter)
-        ground = Ground(everything, api, client)
+        ground = Ground(everything, api, await _client(everything))
         await ground.apply(NODE_CLASS)
         return ground
 
@@ -79,6 +78,11 @@ class Ground:
             if worker.poll() is None:
                 worker.send_signal(signal.SIGKILL)
                 worker.wait()
+
+    async def lose_database(self) -> None:
+        """Temporal's database and server go; workers that start afterwards find another one, empty."""
+        self.everything = await lose_database(self.everything)
+        self.client = await _client(self.everything)
 
     async def dovetail(self, *arguments: str) -> tuple[int, str]:
         """The command as an operator types it: exit code, all that it said."""
@@ -242,6 +246,10 @@ class Ground:
         """What that very run came to."""
         async with asyncio.timeout(seconds):
             return await self.client.get_workflow_handle(identity, run_id=run).result()
+
+
+async def _client(everything: Everything) -> Client:
+    return await Client.connect(everything.temporal_address, data_converter=pydantic_data_converter)
 
 
 def claim_id(claim: Json) -> str:
