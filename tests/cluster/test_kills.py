@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 AT_ONCE = 5
 ROUNDS = 4
-LAUNCH_ROUNDS = 1  # fifty launches, because here a mistake is a bill
+LAUNCH_ROUNDS = 10  # fifty launches, because here a mistake is a bill
 HEALED_SECONDS = 240.0  # with the database lost it is the sweep that finds what is half done
 
 Strike = Callable[[Ground], Awaitable[list[Json]]]
