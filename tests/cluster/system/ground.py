@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from cli.demo.temporal_server import stop_process
 from core.model import names
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
+from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
 
 Json = dict[str, Any]
@@ -64,13 +66,14 @@ class Ground:
 
     # Workers
 
-    def ensure_workers(self, count: int = 1) -> None:
-        """So many run afterwards."""
+    def ensure_workers(self, count: int = 1, identity: str = WORKER_USER) -> None:
+        """So many run afterwards; those that are started have that identity."""
         running = [worker for worker in self.workers if worker.poll() is None]
         for surplus in running[count:]:
             stop_process(surplus, signal.SIGKILL)
         for _ in range(count - len(running)):
-            self.workers.append(self.everything.start_worker())
+            environment = self.everything.environment if identity == WORKER_USER else self.environment_of(identity)
+            self.workers.append(replace(self.everything, environment=environment).start_worker())
 
     def kill_workers(self) -> None:
         """Kill -9, all of them."""
@@ -78,6 +81,12 @@ class Ground:
             if worker.poll() is None:
                 worker.send_signal(signal.SIGKILL)
                 worker.wait()
+
+    def environment_of(self, user: str) -> dict[str, str]:
+        """A worker's, under an identity that has no rights but those that somebody gave it."""
+        plane = self.everything.plane
+        kubeconfig = write_kubeconfig(plane.folder / f"{user}.kubeconfig", plane.server, plane.folder / "pki", user)
+        return {**self.everything.environment, "KUBECONFIG": str(kubeconfig)}
 
     async def lose_database(self) -> None:
         """Temporal's database and server go; workers that start afterwards find another one, empty."""
