@@ -84,6 +84,7 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         passes.append(done)
         if done.found.commands:
             plan = plan_of(round_, method, done.found.commands)
+        if plan is not None or done.found.look_again is not None:
             break
     notices = _notices(round_, passes)
     return Decision(
@@ -95,8 +96,9 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
 
 
 def _nothing(round_: Round, passes: Sequence[Pass], notices: tuple[Notice, ...]) -> NothingToDo:
+    moments = [next_due(round_.fleet), *[p.found.look_again for p in passes]]
     return NothingToDo(
-        next_due=next_due(round_.fleet),
+        next_due=min((m for m in moments if m is not None), default=None),
         refusals=_refusals(round_, passes),
         notices=notices,
         errors=tuple(f"{p.method.name}: {p.found.error}" for p in passes if p.found.error),
