@@ -115,9 +115,7 @@ class Drift:
         last = max(line.released().values()) - start
         name = f"drift, {self.nodes} nodes, budget {self.budget}, start {self.boot:g} s"
         figures = [
-            Figure(
-                what=name, ours=f"{last:.1f} s", upstream=self.upstream, aim=f"{self.aim:g} s", met=last < self.aim
-            )
+            Figure(what=name, ours=f"{last:.1f} s", upstream=self.upstream, aim=f"{self.aim:g} s", met=last < self.aim)
         ]
         parts = {
             "tainted": line.tainted(),
