@@ -61,8 +61,8 @@ up: $(STAMP) ## start everything on real servers, worker included, and print one
 down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
 	@$(BIN)/python -m testbed.up stop --name $(NAME)
 
-vectors: $(STAMP) ## compare our engines with recorded results (DIR=folder)
-	@$(BIN)/python -m tests.vectors $(DIR)
+vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS traffic: ONLY="case …" LANES=2 OUT=file)
+	@$(BIN)/python -m tests.vectors $(DIR) $(if $(ONLY),--only $(ONLY)) $(if $(LANES),--lanes $(LANES)) $(if $(OUT),--out $(OUT))
 
 bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers)
 	@$(BIN)/python -m tests.bench $(DIR) $(OUT)

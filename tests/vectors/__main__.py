@@ -1,11 +1,14 @@
 """`make vectors DIR=…`: run every *.jsonl.gz of recorded results in a folder against our engines.
 
 Prints a line per file and closes with `N passed, N failed`. A kind of file that nothing here knows counts as failed,
-case by case: an engine that does not exist yet has not passed.
+case by case: an engine that does not exist yet has not passed. Files of recorded AWS traffic are known by what they
+hold, not by name, and are played on real servers (testbed/traffic), all of a folder together.
 """
 
+import argparse
 import gzip
 import importlib
+import os
 import pkgutil
 import sys
 import traceback
@@ -16,6 +19,8 @@ from typing import Any
 import orjson
 
 import tests.vectors
+from testbed.traffic.__main__ import LANES, play_files
+from testbed.traffic.cases import holds_traffic
 
 Compare = Callable[[dict[str, Any]], str | None]
 
@@ -72,18 +77,38 @@ def run_file(file: Path, kind: Compare | None, verbose: bool) -> tuple[int, int]
 
 def main(arguments: list[str]) -> int:
     """Run a folder, or only those files in it whose name contains a further argument."""
-    verbose = "-v" in arguments
-    folder, *filters = [a for a in arguments if a != "-v"]
-    kinds = known_kinds()
-    files = sorted(f for f in Path(folder).glob("*.jsonl.gz") if not filters or any(x in f.name for x in filters))
+    asked = _parser().parse_args(arguments)
+    folder = Path(asked.folder)
+    found = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl.gz"))
+    files = [f for f in found if not asked.files or any(x in f.name for x in asked.files)]
     if not files:
-        print(f"no *.jsonl.gz in {folder}")
+        print(f"no *.jsonl.gz in {asked.folder}")
         return 2
-    results = [run_file(f, kinds.get(f.name.removesuffix(".jsonl.gz")), verbose) for f in files]
+    traffic = [file for file in files if holds_traffic(file)]
+    kinds = known_kinds()
+    results = [
+        run_file(f, kinds.get(f.name.removesuffix(".jsonl.gz")), asked.verbose) for f in files if f not in traffic
+    ]
+    if traffic:
+        results.append(play_files(traffic, only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep))
     passed, failed = sum(r[0] for r in results), sum(r[1] for r in results)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.vectors", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="a folder of *.jsonl.gz, or one such file")
+    parser.add_argument("files", nargs="*", help="parts of file names: only these")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="all differences, not a few for each file")
+    parser.add_argument("--only", nargs="*", default=[], help="recorded traffic: ids of cases, or beginnings with a *")
+    parser.add_argument("--lanes", type=int, default=LANES, help="recorded traffic: control planes side by side")
+    parser.add_argument("--out", type=Path, help="recorded traffic: a file for everything that differed")
+    parser.add_argument("--keep", type=Path, help="recorded traffic: a folder for the logs, kept")
+    return parser
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # Python 3.11 now and then aborts at interpreter exit with Temporal's SDK loaded

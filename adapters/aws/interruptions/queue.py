@@ -55,7 +55,7 @@ class AwsInterruptions:
             MaxNumberOfMessages=_MOST,
             WaitTimeSeconds=_WAIT_SECONDS,
             VisibilityTimeout=_VISIBLE_AGAIN_SECONDS,
-            MessageSystemAttributeNames=["SentTimestamp"],
+            AttributeNames=["SentTimestamp"],
             MessageAttributeNames=["All"],
         )
         if isinstance(answer, Denied):

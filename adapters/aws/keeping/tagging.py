@@ -1,8 +1,8 @@
 """Gives each instance the name of its node (W-112).
 
 Asked by the keeper for every claim whose node is known. The claim's own name is in the launch call already; existing
-values are never overwritten. The trap avoided: asking again and again for what EC2 refuses: one instance is tried
-once a minute.
+values are never overwritten. The trap avoided: asking again and again for what EC2 refuses: an instance is tried after
+a second, as upstream does, and then less and less often.
 """
 
 import asyncio
@@ -20,12 +20,13 @@ from adapters.aws.inventory import Inventory
 from adapters.aws.tags import as_tags
 from core.model.names import REGISTERED_CONDITION
 from core.model.nodes import NodeClaim
-from ports.failures import Failure
+from ports.failures import Conflict, Failure
 from ports.objects import MetadataChange, NodeClaims
 
 _log = logging.getLogger(__name__)
 
-_RETRY_SECONDS: Final = 60.0
+_FIRST_RETRY: Final = 1.0  # a claim that was written meanwhile, a refusal, an instance that EC2 does not show yet
+_LONGEST_RETRY: Final = 60.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
 SETTLED_SECONDS: Final = 5.0
@@ -44,12 +45,16 @@ class Tagging:
         self._calls, self._inventory, self._clock = calls, inventory, clock
         self._cluster, self._claims = cluster
         self._later: dict[str, float] = {}
+        self._waited: dict[str, float] = {}
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
         """Tag what is not tagged; the moment at which to look again."""
         now = self._clock()
-        self._later = {uid: at for uid, at in self._later.items() if at > now}
-        wanting = [claim for claim in claims if wants_tags(claim, now) and claim.uid not in self._later]
+        wanting = [claim for claim in claims if wants_tags(claim, now)]
+        known = {claim.uid for claim in wanting}
+        self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
+        self._waited = {uid: wait for uid, wait in self._waited.items() if uid in known}
+        wanting = [claim for claim in wanting if claim.uid not in self._later]
         slots = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(*[self._one(claim, slots) for claim in wanting])
         settling = [
@@ -61,15 +66,22 @@ class Tagging:
         async with slots:
             try:
                 await self._tag(claim)
+            except Conflict:
+                self._later[claim.uid] = self._clock() + _FIRST_RETRY  # written meanwhile: no failure of anybody's
             except Failure as failure:
                 _log.warning("NodeClaim %s: its instance is not tagged: %s", claim.name, failure)
-                self._later[claim.uid] = self._clock() + _RETRY_SECONDS
+                self._postpone(claim)
+
+    def _postpone(self, claim: NodeClaim) -> None:
+        wait = self._waited.get(claim.uid, _FIRST_RETRY)
+        self._later[claim.uid] = self._clock() + wait
+        self._waited[claim.uid] = min(wait * 2, _LONGEST_RETRY)
 
     async def _tag(self, claim: NodeClaim) -> None:
         identity = instance_id(claim.provider_id)
         facts = await self._inventory.live(identity)
         if facts is None:
-            self._later[claim.uid] = self._clock() + _RETRY_SECONDS
+            self._postpone(claim)
             return
         wished = {
             names.NAME_TAG: claim.node_name,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adapters.aws import names
 from adapters.aws.calls import Calls
 from adapters.aws.cluster import Cluster
 from adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
@@ -115,14 +116,15 @@ class Validation:
         if isinstance(form, str):
             return false("NoCompatibleInstanceTypes", form)
         try:
-            trial = await self._trial(node_class, form)
+            trial = await self._trial(node_class, (form, trial_tenancy(node_class, pools)))
         except BadUserData as error:
             return false("UserDataInvalid", str(error))
         return (
             await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
         ) or true(c.VALIDATION)
 
-    async def _trial(self, node_class: NodeClass, form: Form) -> _Trial:
+    async def _trial(self, node_class: NodeClass, chosen: tuple[Form, str]) -> _Trial:
+        form, tenancy = chosen
         tags = class_tags(node_class, self._settings.cluster, "")
         facts = await self._cluster.for_launch(with_cidr=node_class.family == "AL2023")
         maker = TemplateMaker(
@@ -136,7 +138,7 @@ class Validation:
         group = await self._shelves.sources.groups.of_class(node_class)
         terms = Terms(
             capacity_type=core.CAPACITY_ON_DEMAND,
-            tenancy="default",
+            tenancy=tenancy,
             image=_image(node_class, form),
             max_pods=form.sizes.pods,
             group_id=group.id if group else "",
@@ -250,6 +252,13 @@ def trial_type(node_class: NodeClass, forms: Mapping[str, Form], pools: tuple[No
     if wanted:
         return "no image of the class suits any instance type that its NodePools allow"
     return next((form for form in usable if form.facts.name in _FALLBACK), usable[0])
+
+
+def trial_tenancy(node_class: NodeClass, pools: tuple[NodePool, ...]) -> str:
+    """W-44: dedicated where a pool of the class says that it may be; what says nothing is shared."""
+    ours = [pool for pool in pools if pool.template.node_class.name == node_class.name]
+    told = [from_expressions(pool.template.requirements).get(names.TENANCY) for pool in ours]
+    return "dedicated" if any(each is not None and each.has("dedicated") for each in told) else "default"
 
 
 def _wants(pool: NodePool, form: Form) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from adapters.aws.keeping.tagging import Tagging
 from core.model.nodes import NodeClaim
+from ports.failures import Conflict
 from ports.objects import MetadataChange
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim
@@ -63,3 +64,28 @@ async def test_a_refusal_is_not_repeated_at_once(stage: Stage) -> None:
 
     assert len(stage.calls("CreateTags")) == 1
     assert claims.written == []
+
+
+async def test_a_claim_that_was_written_meanwhile_is_tried_a_second_later(stage: Stage) -> None:
+    class Contended(Claims):
+        async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+            if not self.written:
+                self.written.append("conflict")
+                raise Conflict("NodeClaim/default-a", "written meanwhile")
+            return await super().patch(claim, change)
+
+    claim, claims, now = await joined(stage), Contended(), [1000.0]
+    tagging = Tagging(
+        stage.adapter.calls,
+        stage.adapter.inventory,
+        ("dovetail", claims),  # type: ignore[arg-type]
+        clock=lambda: now[0],
+    )
+
+    again = await tagging.keep([claim])
+    now[0] = again
+    await tagging.keep([claim])
+
+    assert again == 1001.0
+    assert [each[0] for each in claims.written[1:]] == ["default-a"]
+    assert len(stage.calls("CreateTags")) == 1
