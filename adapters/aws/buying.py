@@ -133,6 +133,7 @@ class Buying:
                 market=group.market,
                 group_id=placement.id if placement else "",
                 partition=purchase.partition,
+                reserved=group.reserved,
             )
         )
 
