@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from adapters.aws.memory import SeenMemory
-from adapters.aws.node_class import NodeClass
+from adapters.aws.node_class import NodeClass, NodeClasses
 from adapters.aws.placement import PlacementGroups
 from adapters.aws.prices import Prices
 from adapters.aws.reservations import Reservation, Reservations
@@ -47,11 +47,19 @@ Entry = TypeVar("Entry")
 class Shelves:
     """Shelves by class."""
 
-    def __init__(self, sources: Sources) -> None:
-        self.sources = sources
-        self.shifted: frozenset[str] = frozenset()
+    def __init__(self, sources: Sources, classes: NodeClasses) -> None:
+        self.sources, self._classes = sources, classes
+        self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (W-155)
         self._forms: dict[str, tuple[Key, tuple[Form, ...]]] = {}
         self._items: dict[str, tuple[Key, tuple[Shelved, ...]]] = {}
+
+    @property
+    def shifted(self) -> frozenset[str]:
+        """By name: shifts tell ids, everything else here knows names, and the classes' subnets know both."""
+        if not self.shifted_ids:
+            return frozenset()
+        known = (c.zone_ids for c in self._classes.every() if isinstance(c, NodeClass))
+        return frozenset(zone for ids in known for zone, key in ids.items() if key in self.shifted_ids)
 
     async def items(self, node_class: NodeClass) -> tuple[Shelved, ...]:
         """The shelf as of now. Raises NoTypes."""
@@ -62,6 +70,7 @@ class Shelves:
         reservations = await self._reservations(node_class)
         group = await sources.groups.of_class(node_class)
         key, forms = self._formed(region, node_class)
+        shifted = self.shifted
         full = self._full_zones(node_class)
         now_key = (
             key,
@@ -69,7 +78,7 @@ class Shelves:
             sources.shortages.revision,
             tuple(reservations),
             group,
-            self.shifted,
+            shifted,
             full,
         )
         before = self._items.get(node_class.uid)
@@ -80,7 +89,7 @@ class Shelves:
             shortages=sources.shortages,
             reservations=reservations,
             group=group,
-            shifted=self.shifted,
+            shifted=shifted,
             full_zones=full,
         )
         items = items_of(forms, (region, node_class), now)

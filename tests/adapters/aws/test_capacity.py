@@ -1,16 +1,19 @@
 """Sizes of instance types by upstream's formulas: the numbers of W-62, and what a class changes about them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from adapters.aws.capacity import Sizes, sizes_of
-from adapters.aws.node_class import NodeClass, read_class
+from adapters.aws.memory import SeenMemory
+from adapters.aws.node_class import Image, NodeClass, read_class
 from adapters.aws.settings import AwsSettings
 from adapters.aws.type_facts import read_type
+from core.model.nodes import Condition, Node, NodeClaim
 from core.model.resources import NANO
 from testbed.cloud.catalogue import read_types
-from tests.adapters.aws.worlds import class_spec
+from tests.adapters.aws.worlds import a_claim, class_spec
 
 MIB = 2**20
 TABLE = {
@@ -132,3 +135,51 @@ def test_memory_that_nodes_have_shown_replaces_the_capacity_but_not_the_share_fo
 def test_storage_is_that_of_the_volume_that_holds_the_pods(change: dict[str, Any], storage: int) -> None:
     """W-58."""
     assert sizes("m5d.large", **change).capacity["ephemeral-storage"] == storage
+
+
+class Cluster:
+    """Claims with their nodes, and the time."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.standing: list[tuple[NodeClaim, Node]] = []
+        self.memory = SeenMemory(lambda: tuple(self.standing), lambda: self.now)
+
+    def shows(self, mib: int, image: str = "ami-1", *, registered: bool = True) -> None:
+        condition = Condition(type="Registered", status="True" if registered else "Unknown")
+        claim = replace(
+            a_claim(image_id=image, conditions=(condition,)), labels={"node.kubernetes.io/instance-type": "m5.large"}
+        )
+        self.standing = [(claim, Node(name="n", labels={}, capacity={"memory": mib * MIB}, allocatable={}))]
+        self.now += 10.0
+
+    def seen(self, *images: str) -> dict[str, int]:
+        found = a_class()
+        shown = tuple(Image(id=each, name="", requirements={}) for each in images or ("ami-1",))
+        return {name: least // MIB for name, least in self.memory.of_class(replace(found, images=shown)).items()}
+
+
+def test_the_least_memory_that_registered_nodes_have_shown_is_kept_for_sixty_days() -> None:
+    """W-55."""
+    cluster = Cluster()
+    for mib in (7600, 7590, 7610):
+        cluster.shows(mib)
+        cluster.seen()
+    cluster.standing = []
+
+    soon = cluster.seen()
+    cluster.now += 59 * 24 * 3600
+    late = cluster.seen()
+    cluster.now += 2 * 24 * 3600
+
+    assert (soon, late, cluster.seen()) == ({"m5.large": 7590}, {"m5.large": 7590}, {})
+
+
+def test_what_a_node_shows_before_it_is_registered_or_with_another_image_says_nothing() -> None:
+    """W-55."""
+    cluster = Cluster()
+    cluster.shows(7600, registered=False)
+    before = cluster.seen()
+    cluster.shows(7600, image="ami-old")
+
+    assert (before, cluster.seen(), cluster.seen("ami-1", "ami-old")) == ({}, {}, {"m5.large": 7600})
