@@ -44,7 +44,9 @@ class Settings(BaseModel):
     world: Path | None = Field(None, alias="DOVETAIL_WORLD")  # an embedded world's file, in place of cluster and cloud
     roles: tuple[Role, ...] = Field(("control", "plan"), alias="DOVETAIL_ROLES")
     metrics_port: int = Field(0, alias="METRICS_PORT")  # 0: no endpoint
-    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")
+    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")  # 0: no endpoint
+    listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: 0.0.0.0
+    unobserved: bool = Field(False, alias="DISABLE_CLUSTER_STATE_OBSERVABILITY")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="LOG_LEVEL")
     batch_idle: float = Field(1.0, alias="BATCH_IDLE_DURATION", gt=0)
     batch_max: float = Field(10.0, alias="BATCH_MAX_DURATION", gt=0)

@@ -30,6 +30,7 @@ from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from ports.inspection import Inspection, RawObjects
 from ports.interruptions import Interruptions
 from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from worker.measuring import MeasuredCloud
 from worker.settings import Settings, SettingsError
 from worker.telemetry import user_agent
 
@@ -91,7 +92,7 @@ def _embedded(settings: Settings) -> World:
         pods=adapter.pods,
         pools=adapter.pools,
         notices=adapter.notices,
-        cloud=adapter.cloud,
+        cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
         inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
         classes=None,
@@ -180,7 +181,7 @@ def _world_of(kube: KubeAdapter, aws: AwsAdapter) -> World:
         pods=kube.pods,
         pools=kube.pools,
         notices=kube.notices,
-        cloud=aws.cloud,
+        cloud=MeasuredCloud(aws.cloud, "aws"),
         catalogues=aws.catalogues,
         inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
         classes=aws.keeper(kept),
