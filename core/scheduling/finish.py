@@ -157,9 +157,7 @@ class Finisher:
         for name, amount in zip(claim.template.table.dimensions, claim.used, strict=True):
             if amount:
                 requests[name] = amount
-        for name, amount in least.items():
-            requests[name] = requests.get(name, 0) + amount
-        return requests
+        return requests | {name: requests.get(name, 0) + amount for name, amount in least.items()}
 
 
 def _reservation_key(template: Template) -> str:

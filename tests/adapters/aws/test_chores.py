@@ -134,7 +134,7 @@ class Scene:
             kept = KeptCluster(
                 objects=self.classes,
                 claims=Claims(self.objects),
-                nodes=Nodes(self.objects),  # type: ignore[arg-type]
+                nodes=Nodes(self.objects),
                 notices=self.notices,
                 now=now,
             )
