@@ -154,9 +154,8 @@ class Finisher:
             shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
             least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
         requests = {name: 0 for wanted in {id(p.requests): p.requests for p in claim.pods}.values() for name in wanted}
-        for name, amount in zip(claim.template.table.dimensions, claim.used, strict=True):
-            if amount:
-                requests[name] = amount
+        used = zip(claim.template.table.dimensions, claim.used, strict=True)
+        requests |= {name: amount for name, amount in used if amount}
         return requests | {name: requests.get(name, 0) + amount for name, amount in least.items()}
 
 
