@@ -12,16 +12,19 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from activities.awaiting import running_type
+from activities.counting import ordered
 from activities.marking import Marking
 from activities.revising import revise_claim
 from activities.translating import NotYet
 from core.model import names
 from core.model.inputs import ClaimInput, NodeInput, UnmarkRequest
+from core.model.nodes import NodeClaim
 from core.model.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from core.model.pod_rules import format_moment
+from core.model.pod_rules import format_moment, parse_moment
 from core.model.steps import StepOutcome
 from core.model.workflow_ids import claim_owner_id, node_owner_id, task_queue
 from core.model.workflow_types import RELEASE_NODE
+from core.model.writes import Write, claim_write
 from ports.cloud import Cloud
 from ports.objects import MetadataChange, NodeClaims
 
@@ -82,16 +85,32 @@ class Caretaking:
     async def delete_claim_for(self, order: DeleteClaim) -> StepOutcome:
         """Delete the claim for that reason; its TerminateNode follows from the deletion."""
         claim = await self.claims.read(order.claim.name)
-        if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
-            return StepOutcome(message="already going")
+        if claim is None or claim.uid != order.claim.uid:
+            return StepOutcome(message="already gone")
         if order.at_once:
-            deadline = format_moment(self.now())
-            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: deadline})
-            claim = await revise_claim(self.claims, claim, lambda found: change)
+            claim = await revise_claim(self.claims, claim, self._hurry)
             if claim is None:
                 return StepOutcome(message="already gone")
-        await self.claims.delete(order.claim.name, order.claim.uid)
-        return StepOutcome(message=order.message)
+        if claim.deleting_since is not None:
+            return StepOutcome(message="already going", writes=(claim_write(claim),))
+        if order.reason == "garbage_collected" and await self._lives(claim):
+            return StepOutcome(message="its instance is there after all")
+        version = await self.claims.delete(order.claim.name, order.claim.uid)
+        ordered(claim, order)
+        write = Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=version)
+        return StepOutcome(message=order.message, writes=(write,))
+
+    def _hurry(self, claim: NodeClaim) -> MetadataChange | None:
+        """G-15: the deadline is now; one that has passed stays, one that lies ahead does not."""
+        written = parse_moment(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
+        if written is not None and written <= self.now():
+            return None
+        return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_moment(self.now())})
+
+    async def _lives(self, claim: NodeClaim) -> bool:
+        """Whether the cloud, asked for that instance alone, knows it: a list may lag (G-1)."""
+        found = await self.cloud.find(provider_id=claim.provider_id)
+        return found is not None and found.state != "terminating"
 
     @activity.defn
     async def terminate_orphan(self, order: TerminateOrphan) -> StepOutcome:

@@ -1,39 +1,58 @@
 """What the steps of a node's life count, under Karpenter's names (M-1).
 
-Asked by those steps. Everything goes through the meter of the running activity, which the worker exports; outside of
-one (in tests of a single step, in what-if runs) nothing is counted. Counted on the write that persists the transition,
-at most once each: a worker that dies in between loses a count and never doubles one (D-5, D-13).
+Asked by those steps. Counted on the write that persists the transition, at most once each: a worker that dies in
+between loses a count and never doubles one (D-5, D-13).
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from temporalio import activity
-
+from activities.meters import counter, histogram
 from core.model import names
 from core.model.nodes import Node, NodeClaim
+from core.model.orders import DeleteClaim
 
-PREFIX: Final = "karpenter_"
+# The orders that upstream counts as disruptions; a claim whose node was deleted, or that is surplus, is none.
+_DISRUPTING: Final = frozenset({"expired", "garbage_collected", "unhealthy"})
 
 
-def count(name: str, labels: Mapping[str, str]) -> None:
-    """One more."""
-    if activity.in_activity():
-        activity.metric_meter().create_counter(PREFIX + name).add(1, dict(labels))
+def count(name: str, labels: Mapping[str, str], number: int = 1) -> None:
+    """So many more."""
+    counter(name).add(number, dict(labels))
 
 
 def observe(name: str, seconds: float, labels: Mapping[str, str]) -> None:
     """One duration."""
-    if activity.in_activity():
-        meter = activity.metric_meter()
-        meter.create_histogram_float(PREFIX + name, unit="s").record(max(0.0, seconds), dict(labels))
+    histogram(name).record(max(0.0, seconds), dict(labels))
+
+
+def claim_created(claim: NodeClaim, reason: str) -> None:
+    """nodeclaims_created_total."""
+    relaxed = claim.annotations.get(names.MIN_VALUES_RELAXED, "false")
+    count("nodeclaims_created_total", {"reason": reason, **_pool(claim.labels), "min_values_relaxed": relaxed})
+
+
+def ordered(claim: NodeClaim, order: DeleteClaim) -> None:
+    """A claim deleted by the Caretaker, and the pods that this disturbs (G-5, G-16, L-63)."""
+    if order.reason not in _DISRUPTING:
+        return
+    disrupted(claim, order.reason)
+    if order.pods:
+        count("pods_disruption_initiated_total", _disruption(claim, order.reason), order.pods)
+    if order.condition:
+        place = {"capacity_type": claim.labels.get(names.CAPACITY_TYPE, ""), "image_id": claim.image_id}
+        condition = "".join(f"_{c.lower()}" if c.isupper() else c for c in order.condition).lstrip("_")
+        count("nodeclaims_unhealthy_disrupted_total", {"condition": condition, **_pool(claim.labels), **place})
 
 
 def disrupted(claim: NodeClaim, reason: str) -> None:
     """nodeclaims_disrupted_total."""
+    count("nodeclaims_disrupted_total", _disruption(claim, reason))
+
+
+def _disruption(claim: NodeClaim, reason: str) -> dict[str, str]:
     labels = {**_pool(claim.labels), "capacity_type": claim.labels.get(names.CAPACITY_TYPE, "")}
-    mode = {"termination_mode": _mode(claim), "consolidation_policy": ""}
-    count("nodeclaims_disrupted_total", {"reason": reason, **labels, **mode})
+    return {"reason": reason, **labels, "termination_mode": _mode(claim), "consolidation_policy": ""}
 
 
 def node_created(claim: NodeClaim) -> None:
@@ -62,11 +81,9 @@ def claim_terminated(claim: NodeClaim, now: float) -> None:
     observe("nodeclaims_termination_duration_seconds", now - (claim.deleting_since or now), pool)
 
 
-def instance_terminated(claim: NodeClaim, now: float) -> None:
+def instance_terminated(pool: str, seconds: float) -> None:
     """From the first call to its end (L-53)."""
-    began = claim.condition(names.INSTANCE_TERMINATING)
-    if began is not None:
-        observe("nodeclaims_instance_termination_duration_seconds", now - began.changed, _pool(claim.labels))
+    observe("nodeclaims_instance_termination_duration_seconds", seconds, {"nodepool": pool})
 
 
 def eviction_answered(code: int) -> None:

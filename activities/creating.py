@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from temporalio import activity
 
+from activities.counting import claim_created
 from core.model import names
 from core.model.inputs import CreateOutcome, CreateRequest
 from core.model.nodes import NodeClaim
@@ -52,7 +53,7 @@ class Creating:
 
     async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
         proposed = request.proposed[index]
-        name = claim_name(proposed.pool, request.plan_id, index)
+        name = claim_name(proposed.pool, request.plan_id, request.index(index))
         why_not = _pool_refuses(proposed, pool)
         if why_not:
             return name, why_not
@@ -61,6 +62,8 @@ class Creating:
                 claim = await self.claims.create(new_claim(request, index))
             except (Refused, Taken) as refusal:
                 return name, str(refusal)
+        if _is_new(claim):
+            claim_created(claim, request.reason)
         await self._nominate(proposed, claim)
         return claim
 
@@ -79,6 +82,11 @@ class Creating:
                 for pod in proposed.pods
             ]
         )
+
+
+def _is_new(claim: NodeClaim) -> bool:
+    """Whether this try made it: a second try finds it, and counts nothing rather than twice."""
+    return not claim.conditions and (not activity.in_activity() or activity.info().attempt == 1)
 
 
 def _pool_refuses(proposed: ProposedNode, pool: NodePool | None) -> str:
@@ -105,11 +113,11 @@ def new_claim(request: CreateRequest, index: int) -> NewClaim:
     )
     annotations = {
         **dict(proposed.annotations),
-        names.PLAN: plan_label(request.plan_id, index),
+        names.PLAN: plan_label(request.plan_id, request.index(index)),
         names.PLANNED_PODS: ",".join(sorted(pod.uid for pod in proposed.pods)),
     }
     return NewClaim(
-        name=claim_name(proposed.pool, request.plan_id, index),
+        name=claim_name(proposed.pool, request.plan_id, request.index(index)),
         labels=dict(proposed.labels),
         annotations=annotations,
         finalizers=(names.TERMINATION_FINALIZER,),

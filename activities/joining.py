@@ -18,8 +18,15 @@ from activities.versions import is_same
 from core.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from core.lifecycle.initialization import Why, blocker
 from core.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
-from core.lifecycle.registration import MULTIPLE_NODES, NODE_NOT_FOUND, NodeChange, came_unmarked, registered
-from core.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION
+from core.lifecycle.registration import (
+    HOOK_PENDING,
+    MULTIPLE_NODES,
+    NODE_NOT_FOUND,
+    NodeChange,
+    came_unmarked,
+    registered,
+)
+from core.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from core.model.nodes import Condition, Node, NodeClaim
 from core.model.steps import ClaimRef, JoinOutcome
 from core.model.writes import claim_write, node_write
@@ -59,7 +66,11 @@ class Joining:
                 return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
             nodes = self.lookups.nodes_of(claim.provider_id)
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
-            if len(nodes) == 1 and not _failed(claim):
+            hook = claim.annotations.get(REGISTRATION_HOOK, "")
+            if len(nodes) == 1 and hook and not _failed(claim):
+                # W-95: the cloud still has to say something of the instance that pods may ask for.
+                await self._say_registering(claim, (HOOK_PENDING, hook))
+            elif len(nodes) == 1 and not _failed(claim):
                 outcome = await self._register(claim, nodes[0])
                 if outcome is not None:
                     return outcome
@@ -69,7 +80,7 @@ class Joining:
             elif not claim.provider_id:
                 continue
             else:
-                await self._say_not_found(claim)
+                await self._say_registering(claim, NODE_NOT_FOUND)
         raise AssertionError("looks never end")
 
     @activity.defn
@@ -151,10 +162,10 @@ class Joining:
 
         return await revise_status(self.claims, claim, wish)
 
-    async def _say_not_found(self, claim: NodeClaim) -> None:
+    async def _say_registering(self, claim: NodeClaim, why: Why) -> None:
         found = conditions_of_claim(claim).find(REGISTERED_CONDITION)
-        if found is not None and (found.reason, found.message) != NODE_NOT_FOUND and not _failed(claim):
-            await set_conditions(self.claims, claim, unknown(REGISTERED_CONDITION, self.now(), NODE_NOT_FOUND))
+        if found is not None and (found.reason, found.message) != why and not _failed(claim):
+            await set_conditions(self.claims, claim, unknown(REGISTERED_CONDITION, self.now(), why))
 
 
 class _Standing:

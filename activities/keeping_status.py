@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from core.disruption.migration import hash_stamps
 from core.lifecycle.conditions import ConditionSet
 from core.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
 from core.lifecycle.pool_health import Health, judge_health, record_text
@@ -24,6 +25,7 @@ Difference = Callable[[], Awaitable[object]]
 
 CLASS_GOOD_FOR = 10.0  # seconds for which a NodeClass that is ready is believed to be
 CLASS_LOOK_AGAIN = 2.0  # and one that is not
+FIGURES_EVERY = 1.0  # figures alone: twenty nodes that start at once would be forty writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +44,29 @@ class PoolStatusKeeper:
     def __init__(self, pools: NodePools, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.pools, self.catalogues, self.now = pools, catalogues, now
         self.classes: dict[NodeClassRef, tuple[float, NodeClassState]] = {}
+        self.told: dict[str, float] = {}  # pool -> when its status was last written
 
     async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
         """The writes that are due, and when to look again although nothing has changed."""
         usage = pool_usage(snapshot)
         writes: list[Difference] = []
+        moments: list[float] = []
         for name in sorted(snapshot.pools):
             pool = snapshot.pools[name]
             reference = pool.template.node_class
             if (reference.group, reference.kind) not in snapshot.supported_node_classes:
                 continue  # N-15: of another provider
             wanted = self._wanted(pool, snapshot, usage[name], await self._class(reference))
-            if wanted is not None:
-                writes.append(partial(self._write, pool, wanted))
-        again = min((asked + _good_for(state) for asked, state in self.classes.values()), default=self.now() + 3600.0)
-        return writes, again
+            if wanted is None or hash_stamps(pool, snapshot.claims.values()).pool:
+                continue  # a pool that is being stamped is looked at again when it is: two writes at once would meet
+            due = self.told.get(name, 0.0) + FIGURES_EVERY
+            if wanted.conditions is None and self.now() < due:
+                moments.append(due)
+                continue
+            self.told[name] = self.now()
+            writes.append(partial(self._write, pool, wanted))
+        moments += [asked + _good_for(state) for asked, state in self.classes.values()]
+        return writes, min(moments, default=self.now() + 3600.0)
 
     async def _class(self, reference: NodeClassRef) -> NodeClassState:
         known = self.classes.get(reference)

@@ -3,38 +3,38 @@
 Asked by the Caretaker. Looks when an object changes and over everything once a minute. Whether a workflow runs is asked
 by describing its id, which is strongly consistent, and remembered for a minute: an owner that was seen running costs
 nothing until then. Workflows are never listed, and the owner of a new claim or of a mark is given a second to appear,
-because whoever created it starts it next.
+because whoever created it starts it next. Orders take turns: what was handed out last comes last, so any number of
+orders that cannot be carried out holds up no other.
 """
 
-import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from temporalio import activity
 
 from activities.awaiting import running_type
 from activities.beating import report
+from activities.lookers import MINUTE, Looker
 from activities.waking import until_changed
 from core.lifecycle import unfinished
-from core.lifecycle.unfinished import SoldInstance
-from core.model.orders import Order, Orders, TerminateOrphan
+from core.model.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
+from core.model.pod_rules import is_reschedulable
 from core.model.snapshot import Snapshot
 from core.model.workflow_ids import claim_owner_id, node_owner_id
 from core.model.workflow_types import RELEASE_NODE, TERMINATE_NODE
-from ports.cloud import Catalogues, Cloud
-from ports.failures import Failure
+from ports.cloud import Catalogues
 from ports.view import ClusterView
 
-_log = logging.getLogger(__name__)
-
 RETURN_SECONDS = 3600.0
-MINUTE = 60.0
 APPEAR_SECONDS = 1.0  # a missing owner is given this long
 QUIET_SECONDS = 0.2
 ORDERS_AT_ONCE = 50  # 6 events each: a look returns at most this many
+REPEAT_SECONDS = 20.0  # until an order that is still needed is handed out once more
 
 
 Wish = tuple[str, str]  # a workflow id, and the type that should run under it ("": any)
+Subject = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -43,43 +43,71 @@ class _Memory:
 
     running: dict[Wish, float] = field(default_factory=dict)  # when it was seen running
     missing: dict[Wish, float] = field(default_factory=dict)  # since when it is missing
-    listed: float = 0.0  # when the cloud was listed
-    unclaimed: frozenset[str] = frozenset()  # at the last look, whatever their age
+    handed: dict[Subject, float] = field(default_factory=dict)  # when it was ordered
 
 
 class Ordering:
     """The look over everything."""
 
     def __init__(
-        self, cluster: str, view: ClusterView, cloud: Cloud, catalogues: Catalogues, now: Callable[[], float]
+        self,
+        cluster: str,
+        view: ClusterView,
+        catalogues: Catalogues,
+        lookers: Sequence[Looker],
+        now: Callable[[], float],
     ) -> None:
         self.cluster = cluster
         self.view = view
-        self.cloud = cloud
         self.catalogues = catalogues
+        self.lookers = lookers
         self.now = now
         self.memory = _Memory()
 
     @activity.defn
-    async def await_orders(self) -> Orders:
+    async def await_orders(self, request: OrdersRequest | None = None) -> Orders:
         """What must be done now; empty after an hour."""
+        if request is not None:
+            await self.view.catch_up(request.must_see)
         until = self.now() + RETURN_SECONDS
         while self.now() < until:
             revision = self.view.revision()
             snapshot = self._snapshot()
-            orders = [*await self._owned(snapshot), *self._due(snapshot), *await self._collected(snapshot)]
-            if orders:
-                return Orders(orders=tuple(orders[:ORDERS_AT_ONCE]), more=len(orders) > ORDERS_AT_ONCE)
+            found, again = await self._found(snapshot)
+            due = self._due(found)
+            if due:
+                taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
+                return Orders(orders=taken, more=len(due) > ORDERS_AT_ONCE)
+            again = min([again, *[self.memory.handed[subject_of(order)] + REPEAT_SECONDS for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
-            await until_changed(self.view, revision, min(until, self._next(snapshot)) - self.now(), QUIET_SECONDS)
+            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
         return Orders()
 
     def _snapshot(self) -> Snapshot:
         return replace(self.view.snapshot(), supported_node_classes=self.catalogues.supported_classes())
 
-    def _due(self, snapshot: Snapshot) -> list[Order]:
-        """What the objects alone tell."""
-        return [*unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
+    async def _found(self, snapshot: Snapshot) -> tuple[list[Order], float]:
+        """Everything that is undone, and when to look again although nothing changes."""
+        orders = [*await self._owned(snapshot), *unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
+        moments = [self.now() + (APPEAR_SECONDS if self.memory.missing else MINUTE)]
+        expiry = unfinished.next_expiry(snapshot)
+        if expiry is not None:
+            moments.append(expiry)
+        for looker in self.lookers:
+            more, again = await looker.look(snapshot)
+            orders += more
+            moments.append(again)
+        return orders, min(moments)
+
+    def _due(self, found: list[Order]) -> list[Order]:
+        """Those that were not handed out just now, the longest unordered first."""
+        now, handed = self.now(), self.memory.handed
+        self.memory.handed = handed = {s: at for s, at in handed.items() if now - at < MINUTE}
+        by_subject = {subject_of(order): order for order in found}
+        due = [s for s in by_subject if s not in handed or now - handed[s] >= REPEAT_SECONDS]
+        due.sort(key=lambda subject: handed.get(subject, 0.0))
+        handed.update(dict.fromkeys(due[:ORDERS_AT_ONCE], now))
+        return [by_subject[subject] for subject in due]
 
     async def _owned(self, snapshot: Snapshot) -> list[Order]:
         """Owners and releases that do not run, marks whose owner does not."""
@@ -108,33 +136,17 @@ class Ordering:
         patience = 0.0 if wanted == TERMINATE_NODE else APPEAR_SECONDS
         return now - since >= patience and not running
 
-    async def _collected(self, snapshot: Snapshot) -> list[Order]:
-        """Once a minute, what the cloud's list tells: instances that vanished, instances that nobody owns."""
-        if self.now() - self.memory.listed < MINUTE:
-            return []
-        try:
-            sold = [
-                SoldInstance(provider_id=i.provider_id, claim_uid=i.claim_uid, launched=i.launched)
-                for i in await self.cloud.list_instances()
-                if i.state != "terminating"
-            ]
-        except Failure as failure:
-            _log.warning("cannot list instances now: %s", failure)
-            self.memory.listed = self.now()
-            return []
-        self.memory.listed = self.now()
-        found = unfinished.orphans(snapshot, sold)
-        stopped = unfinished.too_many(len(found), len(sold))
-        if stopped:
-            words = "%d of %d instances have no NodeClaim; none is collected until a person has looked"
-            _log.error(words, len(found), len(sold))
-        orders: tuple[TerminateOrphan, ...] = () if stopped else unfinished.collect(found, self.memory.unclaimed)
-        self.memory.unclaimed = frozenset(o.provider_id for o in unfinished.unclaimed(snapshot, sold))
-        return [*unfinished.vanished(snapshot, sold), *orders]
 
-    def _next(self, snapshot: Snapshot) -> float:
-        """When to look although nothing changes."""
-        soon = self.now() + APPEAR_SECONDS if self.memory.missing else self.now() + MINUTE
-        expiry = unfinished.next_expiry(snapshot)
-        listing = self.memory.listed + MINUTE
-        return min(soon, listing, expiry if expiry is not None else soon)
+def _with_pods(orders: list[Order], snapshot: Snapshot) -> tuple[Order, ...]:
+    """Each deletion with the number of pods that it disturbs (L-63)."""
+    deleted = {order.claim.name: order for order in orders if isinstance(order, DeleteClaim)}
+    nodes = {claim.node_name for name in deleted if (claim := snapshot.claims.get(name)) is not None}
+    counts = Counter(
+        pod.node_name for pod in snapshot.pods.values() if pod.node_name in nodes and is_reschedulable(pod)
+    )
+    return tuple(
+        replace(order, pods=counts[snapshot.claims[order.claim.name].node_name])
+        if isinstance(order, DeleteClaim) and order.claim.name in snapshot.claims
+        else order
+        for order in orders
+    )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from core.model.pools import Catalogue, NodePool
 from core.model.resources import Resources
 
@@ -111,6 +111,9 @@ class Catalogues(Protocol):
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         """(group, kind) of the NodeClasses that this cloud understands."""
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        """Which node conditions, standing for how long, make a node unhealthy; none where it knows of none (C-7)."""
 
 
 class NodeClassUpkeep(Protocol):

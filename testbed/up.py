@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ Json = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = "up.json"
+RIGHTS = ROOT / "deploy" / "kubernetes" / "rbac.yaml"  # a worker's
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLUSTER = "dovetail"  # the name that the cloud's subnets and security groups are tagged with
 WORKER_USER = "dovetail"
@@ -182,9 +183,7 @@ async def install(plane: PlaneState) -> None:
             await _create(
                 api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(file.read_text())
             )
-        for body in yaml.safe_load_all((ROOT / "deploy" / "kubernetes" / "rbac.yaml").read_text()):
-            await _create(api, _path(body), body)
-            await _create(api, _path(_binding(body)), _binding(body))
+        await give_rights(api, WORKER_USER, list(yaml.safe_load_all(RIGHTS.read_text())))
         for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
             name = yaml.safe_load(file.read_text())["metadata"]["name"]
             await api.wait_for(f"{DEFINITIONS}/{name}", _established)
@@ -195,14 +194,22 @@ def _established(answer: ApiResponse) -> bool:
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
-def _binding(role: Json) -> Json:
-    """Gives a role to the worker's user."""
+async def give_rights(api: ApiClient, user: str, roles: list[Json]) -> None:
+    """Create the roles where they do not exist, and give them to that user."""
+    for role in roles:
+        await _create(api, _path(role), role)
+        binding = _binding(role, user)
+        await _create(api, _path(binding), binding)
+
+
+def _binding(role: Json, user: str) -> Json:
+    """Gives a role to a user."""
     return {
         "apiVersion": role["apiVersion"],
         "kind": f"{role['kind']}Binding",
-        "metadata": role["metadata"],
+        "metadata": {**role["metadata"], "name": f"{role['metadata']['name']}-{user}"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": WORKER_USER}],
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
     }
 
 
@@ -244,6 +251,23 @@ async def stop(folder: Path) -> bool:
     stopped = await stop_plane(folder / "plane")
     state.unlink(missing_ok=True)
     return stopped or bool(known)
+
+
+async def lose_database(everything: Everything) -> Everything:
+    """Temporal's server goes and its database with it; another starts with nothing. Workers are the caller's matter."""
+    await stop_process(everything.processes["temporal"], STOP_SECONDS)
+    for old in everything.folder.glob("temporal*.db*"):
+        old.unlink()
+    temporal = await start_temporal(everything.folder)
+    processes = {**everything.processes, "temporal": _identity(temporal.process.pid)}
+    _write(everything.folder, processes)
+    return replace(
+        everything,
+        temporal_address=temporal.address,
+        temporal_ui=temporal.ui,
+        processes=processes,
+        environment={**everything.environment, "TEMPORAL_ADDRESS": temporal.address},
+    )
 
 
 def _identity(pid: int) -> ProcessIdentity:

@@ -14,6 +14,7 @@ import yaml
 from adapters.kube.parsing.nodes import parse_node, parse_node_claim
 from adapters.kube.parsing.pods import parse_pod
 from adapters.kube.parsing.pools import parse_node_pool
+from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.selectors import parse_expressions
 from adapters.kube.parsing.shapes import parse_spread
 from adapters.kube.parsing.workloads import (
@@ -29,12 +30,14 @@ from adapters.kube.parsing.workloads import (
 from core.model.names import WELL_KNOWN_LABELS
 from core.model.pods import Expression
 from core.model.pools import Catalogue, InstanceType, Offering
-from core.model.resources import Resources, parse_resources, total
+from core.model.resources import Resources, parse_resources, shared_resources, total
 from core.model.snapshot import Snapshot
 from core.scheduling.settings import Fixes, PlacementSettings
 
 Raw = Mapping[str, Any]
 Item = TypeVar("Item")
+
+_OfferingDraft = draft_of(Offering)
 
 # Recorded inputs know four more labels that a provider would add.
 PROVIDER_LABELS = frozenset({"size", "special", "integer", "karpenter.test.sh/reservation-id"})
@@ -61,28 +64,31 @@ class TypeReader:
 
     def read(self, raw: Raw) -> InstanceType:
         """One instance type."""
-        overheads = [
-            parse_resources(raw.get(field)) for field in ("kubeReserved", "systemReserved", "evictionThreshold")
-        ]
+        reserved = (raw.get(field) for field in ("kubeReserved", "systemReserved", "evictionThreshold"))
+        overheads = [shared_resources(amounts) for amounts in reserved if amounts]
         return InstanceType(
             name=raw["name"],
             requirements=self._requirements(raw["requirements"]),
             capacity=parse_resources(raw["capacity"]),
-            overhead=overheads[0] if not overheads[1] and not overheads[2] else total(overheads),
+            overhead=overheads[0] if len(overheads) == 1 else total(overheads),
             offerings=tuple([self._read_offering(offering) for offering in raw["offerings"]]),
         )
 
     def _read_offering(self, raw: Raw) -> Offering:
         override = raw.get("capacityOverride")
         overhead = raw.get("overheadOverride")
-        return Offering(
+        draft = _OfferingDraft(
             requirements=self._offered(raw["requirements"]),
             price=raw["price"],
             available=raw.get("available", True),
             reservation_capacity=raw.get("reservationCapacity") or 0,
             capacity_override=None if override is None else parse_resources(override),
             overhead_override=None if overhead is None else parse_resources(overhead),
+            price_overlay=False,
         )
+        draft.__class__ = Offering
+        made: Offering = draft
+        return made
 
 
 def _named(raw: Iterable[Raw] | None, parse: Callable[[Raw], Item]) -> dict[str, Item]:

@@ -22,6 +22,7 @@ from core.model.inputs import CaretakerInput, fresh_state
 from core.model.interruptions import InterruptionsInput
 from core.model.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from core.model.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
+from worker.endpoints import endpoints_of
 from worker.sandbox import runner
 from worker.settings import Settings
 from worker.steps import Step, Wiring
@@ -120,7 +121,10 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     await register_search_attributes(client)
     world = await open_world(settings)
     wiring = Wiring(settings=settings, world=world)
+    endpoints = endpoints_of(settings, world)
     try:
+        for endpoint in endpoints:
+            await endpoint.start()
         await world.ready()
         queues = wiring.activities(settings.roles)
         workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
@@ -132,6 +136,8 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
         await asyncio.gather(*[worker.shutdown() for worker in workers])
         await asyncio.gather(*running)
     finally:
+        for endpoint in endpoints:
+            await endpoint.stop()
         await world.close()
 
 

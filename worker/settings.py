@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -24,6 +24,8 @@ GATES: Final = {
     "StaticCapacity": False,
     "CapacityBuffer": False,
 }
+
+AWS_GATES: Final = {"NodeClassCEL": False}
 
 Role = Literal["control", "plan"]
 
@@ -42,7 +44,9 @@ class Settings(BaseModel):
     world: Path | None = Field(None, alias="DOVETAIL_WORLD")  # an embedded world's file, in place of cluster and cloud
     roles: tuple[Role, ...] = Field(("control", "plan"), alias="DOVETAIL_ROLES")
     metrics_port: int = Field(0, alias="METRICS_PORT")  # 0: no endpoint
-    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")
+    health_port: int = Field(0, alias="HEALTH_PROBE_PORT")  # 0: no endpoint
+    listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: 0.0.0.0
+    unobserved: bool = Field(False, alias="DISABLE_CLUSTER_STATE_OBSERVABILITY")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="LOG_LEVEL")
     batch_idle: float = Field(1.0, alias="BATCH_IDLE_DURATION", gt=0)
     batch_max: float = Field(10.0, alias="BATCH_MAX_DURATION", gt=0)
@@ -61,10 +65,14 @@ class Settings(BaseModel):
     reserved_enis: int = Field(0, alias="RESERVED_ENIS", ge=0)
     disable_dry_run: bool = Field(False, alias="DISABLE_DRY_RUN")
     enable_zonal_shift: bool = Field(False, alias="ENABLE_ZONAL_SHIFT")
+    eks_control_plane: bool = Field(False, alias="EKS_CONTROL_PLANE")
+    image_refresh: float = Field(60.0, alias="AMI_REFRESH_INTERVAL", ge=60)
+    subnet_refresh: float = Field(60.0, alias="SUBNET_REFRESH_INTERVAL", ge=60)
+    aws_gates: Mapping[str, bool] = Field(default_factory=lambda: dict(AWS_GATES), alias="AWS_FEATURE_GATES")
     build: str = Field("", alias="TEMPORAL_WORKER_BUILD_ID")
     deployment: str = Field("", alias="TEMPORAL_DEPLOYMENT_NAME")
 
-    @field_validator("batch_idle", "batch_max", mode="before")
+    @field_validator("batch_idle", "batch_max", "image_refresh", "subnet_refresh", mode="before")
     @classmethod
     def _duration(cls, value: Any) -> Any:
         if not isinstance(value, str):
@@ -84,13 +92,20 @@ class Settings(BaseModel):
     def _path(cls, value: Any) -> Any:
         return value or None
 
-    @field_validator("gates", mode="before")
+    @field_validator("cluster_endpoint")
     @classmethod
-    def _gates(cls, value: Any) -> Any:
+    def _absolute(cls, value: str) -> str:
+        if value and not re.match(r"https?://[^/]", value):
+            raise ValueError(f"not an absolute URL: {value!r}")
+        return value
+
+    @field_validator("gates", "aws_gates", mode="before")
+    @classmethod
+    def _gates(cls, value: Any, info: ValidationInfo) -> Any:
         """Unnamed gates keep their defaults, unknown ones are ignored (O-1)."""
         if not isinstance(value, str):
             return value
-        gates = dict(GATES)
+        gates = dict(GATES if info.field_name == "gates" else AWS_GATES)
         for part in filter(None, value.split(",")):
             name, mark, state = part.partition("=")
             if not mark or state.lower() not in {"true", "false"}:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from activities.awaiting import Awaiting
 from activities.caretaking import Caretaking
+from activities.collecting import Collecting
 from activities.creating import Creating
 from activities.deleting import Deleting
 from activities.departing import Departing
@@ -27,10 +28,13 @@ from activities.keeping_labels import LabelKeeper
 from activities.keeping_pools import PoolKeeper
 from activities.keeping_status import PoolStatusKeeper
 from activities.launching import Launching
+from activities.lookers import Looker
 from activities.marking import Marking
 from activities.noticing import Noticing
 from activities.ordering import Ordering
 from activities.provisioning import Provisioning, ProvisioningSettings
+from activities.repairing import Repairing
+from activities.replicas import Replicas
 from activities.terminating import Terminating
 from activities.turns import Turns
 from activities.upkeep import Keeper, Upkeep
@@ -103,8 +107,18 @@ class Wiring:
             Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
             Disrupting(w.view, w.catalogues, w.notices, disruption, now),
             Upkeep(w.view, w.catalogues, self._keepers, w.classes, now),
-            Ordering(settings.cluster, w.view, w.cloud, w.catalogues, now),
+            Ordering(settings.cluster, w.view, w.catalogues, self._lookers(), now),
         ]
+
+    def _lookers(self) -> list[Looker]:
+        """What the look for orders consists of, beside owners, marks and expiry."""
+        w, now, gates = self.world, self.now, self.settings.gates
+        lookers: list[Looker] = [Collecting(w.cloud, w.notices, now)]
+        if gates["NodeRepair"]:
+            lookers.append(Repairing(w.catalogues, w.notices, now))
+        if gates["StaticCapacity"]:
+            lookers.append(Replicas(now))
+        return lookers
 
     def _keepers(self) -> list[Keeper]:
         """Everything that upkeep looks after."""

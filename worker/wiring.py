@@ -25,10 +25,12 @@ from adapters.kube.connection import ClusterAddress
 from adapters.kube.inspection import KubeInspection
 from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from adapters.kube.view import CachedView
+from core.model.nodes import Node, NodeClaim
 from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from ports.inspection import Inspection, RawObjects
 from ports.interruptions import Interruptions
 from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from worker.measuring import MeasuredCloud
 from worker.settings import Settings, SettingsError
 from worker.telemetry import user_agent
 
@@ -90,7 +92,7 @@ def _embedded(settings: Settings) -> World:
         pods=adapter.pods,
         pools=adapter.pools,
         notices=adapter.notices,
-        cloud=adapter.cloud,
+        cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
         inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
         classes=None,
@@ -104,48 +106,69 @@ async def _real(settings: Settings) -> World:
     """The cluster of the kubeconfig, or of the pod that we run in, and AWS."""
     address = ClusterAddress(kubeconfig=settings.kubeconfig, agent=user_agent())
     kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,))
-    aws = AwsAdapter.open(
-        AwsSettings(
-            cluster=settings.cluster,
-            region=settings.region,
-            endpoint_url=settings.endpoint_url,
-            isolated_vpc=settings.isolated_vpc,
-            memory_overhead=settings.memory_overhead,
-            interruption_queue=settings.interruption_queue,
-            reserved_enis=settings.reserved_enis,
-            disable_dry_run=settings.disable_dry_run,
-            enable_zonal_shift=settings.enable_zonal_shift,
-            reserved_capacity=settings.gates["ReservedCapacity"],
-            best_effort_min_values=settings.min_values == "BestEffort",
-        ),
-        Surroundings(
-            node_classes=lambda: kube.raw_objects("EC2NodeClass"),
-            cluster=await facts_of(
-                kube.client,
-                ClusterFacts(
-                    endpoint=settings.cluster_endpoint,
-                    ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # W-157: else our own
-                ),
-            ),
-            store=ConfigMapStore(kube.client, settings.namespace),
-            agent=user_agent(),
-        ),
+    try:
+        aws = await _open_aws(settings, kube)
+    except BaseException:
+        await kube.close()
+        raise
+    return _world_of(kube, aws)
+
+
+async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
+    """Checked and refreshing in the background."""
+    given = ClusterFacts(
+        endpoint=settings.cluster_endpoint,
+        ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # W-157: else our own
     )
+    surroundings = Surroundings(
+        node_classes=lambda: kube.raw_objects("EC2NodeClass"),
+        cluster=await facts_of(kube.client, given, eks_control_plane=settings.eks_control_plane),
+        store=ConfigMapStore(kube.client, settings.namespace),
+        standing=lambda: _standing(kube),
+        agent=user_agent(),
+    )
+    aws = AwsAdapter.open(_aws_settings(settings), surroundings)
     try:
         await aws.check()
     except BaseException:
         await aws.close()
-        await kube.close()
         raise
     aws.start()
-    kept = KeptCluster(
-        objects=KubeClassObjects(kube.client),
-        claims=kube.claims,
-        notices=kube.notices,
-        now=ClusterNow(
-            claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
-        ),
+    return aws
+
+
+def _aws_settings(settings: Settings) -> AwsSettings:
+    return AwsSettings(
+        cluster=settings.cluster,
+        region=settings.region,
+        endpoint_url=settings.endpoint_url,
+        isolated_vpc=settings.isolated_vpc,
+        memory_overhead=settings.memory_overhead,
+        interruption_queue=settings.interruption_queue,
+        reserved_enis=settings.reserved_enis,
+        disable_dry_run=settings.disable_dry_run,
+        enable_zonal_shift=settings.enable_zonal_shift,
+        image_refresh=settings.image_refresh,
+        subnet_refresh=settings.subnet_refresh,
+        reserved_capacity=settings.gates["ReservedCapacity"],
+        best_effort_min_values=settings.min_values == "BestEffort",
+        expressions=settings.aws_gates["NodeClassCEL"],
     )
+
+
+def _standing(kube: KubeAdapter) -> list[tuple[NodeClaim, Node]]:
+    """Claims with their nodes, as the cache has them."""
+    snapshot = kube.view.snapshot()
+    nodes = snapshot.nodes
+    return [(claim, nodes[claim.node_name]) for claim in snapshot.claims.values() if claim.node_name in nodes]
+
+
+def _world_of(kube: KubeAdapter, aws: AwsAdapter) -> World:
+    now = ClusterNow(
+        claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
+    )
+    objects = KubeClassObjects(kube.client)
+    kept = KeptCluster(objects=objects, claims=kube.claims, notices=kube.notices, nodes=kube.nodes, now=now)
 
     async def close() -> None:
         await aws.close()
@@ -158,7 +181,7 @@ async def _real(settings: Settings) -> World:
         pods=kube.pods,
         pools=kube.pools,
         notices=kube.notices,
-        cloud=aws.cloud,
+        cloud=MeasuredCloud(aws.cloud, "aws"),
         catalogues=aws.catalogues,
         inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
         classes=aws.keeper(kept),

@@ -14,15 +14,15 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from activities.caretaking import Caretaking
+    from activities.creating import Creating
     from activities.ordering import Ordering
     from activities.upkeep import Upkeep
-    from core.model.inputs import CaretakerInput
-    from core.model.orders import (
-        Order,
-        Orders,
-        TerminateOrphan,
-    )
+    from core.model.inputs import CaretakerInput, CreateOutcome, CreateRequest, remembered
+    from core.model.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
+    from core.model.steps import StepOutcome
     from core.model.workflow_types import CARETAKER
+    from core.model.writes import Write
+    from workflows.claim_owners import start_launches
     from workflows.options import looking, planning, quick
     from workflows.renewing import due_for_renewal, renew
 
@@ -38,7 +38,11 @@ CARRIED_OUT_BY = {
     "take_off_mark": Caretaking.take_off_mark.__name__,
     "delete_claim": Caretaking.delete_claim_for.__name__,
     "terminate_orphan": Caretaking.terminate_orphan.__name__,
+    "fill_pool": Creating.create_node_claims.__name__,
 }
+
+# For so long the next looks must have seen what an order has written.
+REMEMBERED_SECONDS = 60.0
 
 
 @workflow.defn(name=CARETAKER)
@@ -49,6 +53,7 @@ class Caretaker:
     def __init__(self, given: CaretakerInput) -> None:
         self.given = given
         self.leaving = False
+        self.must_see = given.must_see
         self.waits: dict[str, workflow.ActivityHandle[object]] = {}
 
     @workflow.run
@@ -58,7 +63,7 @@ class Caretaker:
         loops = [asyncio.create_task(self.upkeep()), asyncio.create_task(self.orders())]
         await asyncio.gather(*loops)
         await workflow.wait_condition(workflow.all_handlers_finished)
-        renew(replace(given, generation=given.generation + 1))
+        renew(replace(given, generation=given.generation + 1, must_see=self.must_see))
 
     @workflow.signal
     def poke(self) -> None:
@@ -101,25 +106,60 @@ class Caretaker:
         """One look after another; each order is a step of its own."""
         while not self.leaving:
             step = workflow.start_activity_method(
-                Ordering.await_orders, summary="look for what is unfinished", **planning(self.given.cluster)
+                Ordering.await_orders,
+                self.known(),
+                summary="look for what is unfinished",
+                **planning(self.given.cluster),
             )
             found = await self.wait("orders", step)
             if isinstance(found, Orders):
                 await asyncio.gather(*[self.carry_out(order) for order in found.orders])
             self.leave_if_long()
 
+    def known(self) -> OrdersRequest:
+        """What the next look must have seen."""
+        now = workflow.time()
+        self.must_see = tuple(one for one in self.must_see if one.until > now)
+        return OrdersRequest(must_see=tuple(one.write for one in self.must_see))
+
     async def carry_out(self, order: Order) -> None:
-        """The step for that kind of order."""
-        name = CARRIED_OUT_BY[order.kind]
-        options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
+        """The step for that kind of order; new claims get their owner at once."""
         try:
-            await workflow.execute_activity(
-                name,
-                order,
-                summary=order.kind.replace("_", " "),
-                schedule_to_close_timeout=ORDER_SECONDS,
-                **options,
-            )
+            if isinstance(order, FillPool):
+                await self.fill(order.request)
+            else:
+                await self.step(order)
         except ActivityError as error:
             # Not fatal: the next look finds it again, and says so again.
             workflow.logger.warning("order %s failed: %s", order.kind, error.cause)
+
+    async def step(self, order: Order) -> None:
+        """Any order but those that create."""
+        options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
+        outcome = await workflow.execute_activity(
+            CARRIED_OUT_BY[order.kind],
+            order,
+            result_type=StepOutcome,
+            summary=order.kind.replace("_", " "),
+            schedule_to_close_timeout=ORDER_SECONDS,
+            **options,
+        )
+        self.remember(outcome.writes)
+
+    async def fill(self, request: CreateRequest) -> None:
+        """The claims that a pool with a fixed number of nodes lacks."""
+        outcome: CreateOutcome = await workflow.execute_activity_method(
+            Creating.create_node_claims,
+            request,
+            summary=f"{len(request.proposed)} claims for NodePool {request.proposed[0].pool}",
+            schedule_to_close_timeout=ORDER_SECONDS,
+            **quick(self.given.cluster),
+        )
+        self.remember(outcome.writes)
+        for name, why in outcome.refused:
+            workflow.logger.warning("claim %s was not created: %s", name, why)
+        await start_launches(self.given.cluster, outcome.claims)
+
+    def remember(self, writes: tuple[Write, ...]) -> None:
+        """For the next looks."""
+        self.must_see = remembered(self.must_see, writes, workflow.time() + REMEMBERED_SECONDS)

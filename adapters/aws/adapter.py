@@ -21,15 +21,19 @@ from adapters.aws.groups import SecurityGroups
 from adapters.aws.images import Images
 from adapters.aws.interruptions.queue import AwsInterruptions
 from adapters.aws.inventory import Inventory
+from adapters.aws.keeping.chores import Chore
 from adapters.aws.keeping.cleaning import Cleaning
 from adapters.aws.keeping.keeper import ClusterNow, KeeperParts, NodeClassKeeper
 from adapters.aws.keeping.objects import ClassObjects
+from adapters.aws.keeping.partitions import Partitions
 from adapters.aws.keeping.profiles import Profiles
+from adapters.aws.keeping.reserved import ReservedInstances
 from adapters.aws.keeping.resolving import Resolvers, Resolving
+from adapters.aws.keeping.shift_notices import ShiftNotices
 from adapters.aws.keeping.tagging import Tagging
 from adapters.aws.keeping.validation import Validation
-from adapters.aws.memory import SeenMemory
-from adapters.aws.node_class import NodeClass, NodeClasses, RawClasses
+from adapters.aws.memory import SeenMemory, Standing
+from adapters.aws.node_class import NodeClasses, RawClasses
 from adapters.aws.placement import PlacementGroups
 from adapters.aws.preparing import Preparing
 from adapters.aws.prices import PriceKeeper, Prices
@@ -42,7 +46,7 @@ from adapters.aws.subnets import Subnets
 from adapters.aws.templates import Templates
 from adapters.aws.zonal_shift import ZonalShift
 from ports.failures import Misconfigured
-from ports.objects import NodeClaims, Notices
+from ports.objects import NodeClaims, Nodes, Notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ class Surroundings:
     node_classes: RawClasses
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
+    standing: Standing = tuple  # claims with their nodes
     observe: Observer = unobserved
     agent: str = "dovetail"
     calls: Calls | None = None  # shared clients; closed by who made them
@@ -65,6 +70,7 @@ class KeptCluster:
     objects: ClassObjects
     claims: NodeClaims | None
     notices: Notices
+    nodes: Nodes | None = None
     now: ClusterNow = field(default_factory=ClusterNow)
 
 
@@ -103,11 +109,13 @@ class AwsAdapter:
                 subnets=Subnets(calls, settings.subnet_refresh, clock),
                 reservations=Reservations(calls, clock),
                 groups=PlacementGroups(calls, clock),
-                memory=SeenMemory(clock),
-            )
+                memory=SeenMemory(given.standing, clock),
+            ),
+            classes,
         )
         cluster = Cluster(calls, settings, given.cluster)
         inventory, templates = Inventory(calls, settings, clock), Templates(calls, clock)
+        inventory.shifted = lambda: shelves.shifted
         parts = Parts(
             calls=calls,
             classes=classes,
@@ -140,11 +148,7 @@ class AwsAdapter:
             self._shift(await ZonalShift(self.calls, self.settings.cluster, self.clock).zones())
 
     def _shift(self, zone_ids: frozenset[str]) -> None:
-        """Zones are shifted by id; everything else here knows them by name."""
-        known = {
-            zone: key for c in self.classes.every() if isinstance(c, NodeClass) for zone, key in c.zone_ids.items()
-        }
-        self.shelves.shifted = frozenset(zone for zone, key in known.items() if key in zone_ids)
+        self.shelves.shifted_ids = zone_ids
 
     @property
     def interruptions(self) -> AwsInterruptions | None:
@@ -175,10 +179,23 @@ class AwsAdapter:
             resolving=Resolving(resolvers, reserved_capacity=settings.reserved_capacity),
             validation=Validation(calls, settings, self.shelves, (self.templates, self.cluster), clock),
             cleaning=Cleaning(calls, settings, (profiles, self.templates), clock),
-            tagging=Tagging(calls, self.inventory, (settings.cluster, cluster.claims), clock),
+            chores=self._chores(cluster),
             cluster=self.cluster,
         )
         return NodeClassKeeper(parts, cluster.now, clock)
+
+    def _chores(self, cluster: KeptCluster) -> tuple[Chore, ...]:
+        """What is kept beside the classes. Without claims to write there is only what AWS itself is told."""
+        clock, inventory, claims, settings = self.clock, self.inventory, cluster.claims, self.settings
+        chores: list[Chore] = [Tagging(self.calls, inventory, (settings.cluster, claims), clock)]
+        if claims is not None:
+            chores.append(Partitions(inventory, claims, clock))
+            if cluster.nodes is not None and settings.reserved_capacity:
+                chores.append(ReservedInstances(inventory, self.classes, (claims, cluster.nodes), clock))
+        if settings.enable_zonal_shift:
+            shelves, now = self.shelves, cluster.now
+            chores.append(ShiftNotices(lambda: shelves.shifted, self.classes, now.pools, cluster.notices, clock))
+        return tuple(chores)
 
     @property
     def prices_since(self) -> str:

@@ -133,6 +133,7 @@ class Buying:
                 market=group.market,
                 group_id=placement.id if placement else "",
                 partition=purchase.partition,
+                reserved=group.reserved,
             )
         )
 
@@ -176,6 +177,8 @@ class Buying:
             reservation_type="capacity-block" if purchase.block else "default",
             interruptible=purchase.interruptible,
             group_id=placement.id if placement else "",
+            partition=purchase.partition,
+            partitioned=bool(placement and placement.partitions),
             launched=self._clock(),
             efa=bool(group.efa or order.node_class.spec.network_interfaces),
             tags=instance_tags(order),
@@ -184,7 +187,8 @@ class Buying:
             form = (await self._shelves.forms(order.node_class)).get(name)
         except NoTypes:
             form = None  # bought all the same; what its type is, the next look will say
-        return instance_of(facts, form, annotations_of(purchase))
+        waiting = {core.REGISTRATION_HOOK: names.PARTITION_HOOK} if facts.partitioned and not facts.partition else {}
+        return instance_of(facts, form, {**annotations_of(purchase), **waiting})
 
     def _take_addresses(self, order: Order) -> dict[str, int]:
         """W-71: as many as the smallest type on offer in a subnet may use."""

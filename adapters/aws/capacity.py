@@ -6,15 +6,18 @@ families where it does.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from adapters.aws import names
 from adapters.aws.families import FAMILIES, Family
+from adapters.aws.formulas.kubelet import Machine, formulas_in, resolved, without_formulas
+from adapters.aws.formulas.values import FormulaError
 from adapters.aws.node_class import NodeClass
 from adapters.aws.settings import AwsSettings
 from adapters.aws.type_facts import TypeFacts
-from core.model.resources import NANO, QuantityError, Resources, parse_amount, parse_quantity
+from core.model.resources import NANO, Resources, parse_amount, parse_quantity
 
 Json = dict[str, Any]
 
@@ -34,6 +37,7 @@ class Sizes:
 
     capacity: Resources
     overhead: Resources
+    kubelet: Mapping[str, Any] | None = None  # spec.kubelet with numbers for its formulas, where it has any (W-24)
 
     @property
     def pods(self) -> int:
@@ -44,9 +48,10 @@ class Sizes:
 def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, seen_memory: int = 0) -> Sizes:
     """Capacity and overhead. `seen_memory` is what nodes of this type and image have shown (W-55), if any."""
     family = FAMILIES[node_class.family]
+    kubelet = kubelet_for(facts, node_class, settings)
     computed = memory_bytes(facts, settings.memory_overhead)
     storage = storage_bytes(facts, node_class, family)
-    pods = max_pods(facts, node_class, settings)
+    pods = max_pods(facts, (node_class, kubelet), settings)
     amounts = {
         "cpu": facts.cpus * NANO,
         "memory": seen_memory or computed,
@@ -55,9 +60,38 @@ def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, see
         **_devices(facts, node_class, family),
     }
     capacity = {name: amount for name, amount in amounts.items() if amount or name == "pods"}
-    kept = _overhead(facts, node_class, (computed, storage, pods))
-    # What is kept of something that a node does not count (process ids) takes nothing from anyone.
-    return Sizes(capacity=capacity, overhead={name: amount for name, amount in kept.items() if name in capacity})
+    kept = _overhead(facts, (family, kubelet), (computed, storage, pods))
+    return Sizes(
+        capacity=capacity,
+        # What is kept of something that a node does not count (process ids) takes nothing from anyone.
+        overhead={name: amount for name, amount in kept.items() if name in capacity},
+        kubelet=kubelet if any(formulas_in(node_class.kubelet)) else None,
+    )
+
+
+def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> Json:
+    """spec.kubelet without formulas: those that have no result here count for nothing, as with the gate off."""
+    kubelet = node_class.kubelet
+    if not any(formulas_in(kubelet)):
+        return kubelet
+    if settings.expressions:
+        try:
+            return resolved(kubelet, machine_of(facts, node_class, settings))
+        except FormulaError:
+            return without_formulas(kubelet)  # validation tells of it, and nothing is launched for such a class
+    return without_formulas(kubelet)
+
+
+def machine_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> Machine:
+    """What formulas may ask of a type."""
+    return Machine(
+        instance_type=facts.name,
+        vcpus=facts.cpus,
+        memory_mib=facts.memory_mib,
+        default_enis=facts.interfaces,
+        ips_per_eni=facts.addresses,
+        pods=_default_pods(facts, node_class, settings),
+    )
 
 
 def memory_bytes(facts: TypeFacts, overhead: float) -> int:
@@ -67,19 +101,23 @@ def memory_bytes(facts: TypeFacts, overhead: float) -> int:
     return mib * _MIB - _ceil_div(int(kept) + (kept > int(kept)), _MIB) * _MIB
 
 
-def max_pods(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> int:
+def max_pods(facts: TypeFacts, view: tuple[NodeClass, Json], settings: AwsSettings) -> int:
     """W-56."""
-    kubelet, family = node_class.kubelet, FAMILIES[node_class.family]
+    node_class, kubelet = view
     if isinstance(kubelet.get("maxPods"), int):
         pods = int(kubelet["maxPods"])
-    elif family.eni_density:
-        pods = eni_pods(facts, settings.reserved_enis + _efa_only(node_class, card=0))
     else:
-        pods = _PODS_WITHOUT_DENSITY
+        pods = _default_pods(facts, node_class, settings)
     per_core = kubelet.get("podsPerCore")
-    if isinstance(per_core, int) and per_core > 0 and family.pods_per_core:
+    if isinstance(per_core, int) and per_core > 0 and FAMILIES[node_class.family].pods_per_core:
         pods = min(pods, per_core * facts.cpus)
     return pods
+
+
+def _default_pods(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> int:
+    if not FAMILIES[node_class.family].eni_density:
+        return _PODS_WITHOUT_DENSITY
+    return eni_pods(facts, settings.reserved_enis + _efa_only(node_class, card=0))
 
 
 def eni_pods(facts: TypeFacts, taken: int) -> int:
@@ -132,9 +170,9 @@ def _devices(facts: TypeFacts, node_class: NodeClass, family: Family) -> dict[st
     }
 
 
-def _overhead(facts: TypeFacts, node_class: NodeClass, computed: tuple[int, int, int]) -> dict[str, int]:
+def _overhead(facts: TypeFacts, view: tuple[Family, Json], computed: tuple[int, int, int]) -> dict[str, int]:
     memory, storage, pods = computed
-    family, kubelet = FAMILIES[node_class.family], node_class.kubelet
+    family, kubelet = view
     counted = eni_pods(facts, 0) if family.reserved_by_interfaces else pods
     kube = {
         "cpu": reserved_cpu(facts.cpus),
@@ -180,14 +218,7 @@ def threshold(text: str, total: int) -> int:
 
 
 def _quantities(raw: Json | None) -> dict[str, int]:
-    """What is a quantity; expressions are resolved elsewhere or, with their gate off, ignored (W-24)."""
-    found: dict[str, int] = {}
-    for name, text in (raw or {}).items():
-        try:
-            found[name] = parse_amount(name, str(text))
-        except QuantityError:
-            continue
-    return found
+    return {name: parse_amount(name, str(text)) for name, text in (raw or {}).items()}
 
 
 def _ceil_div(value: int, by: int) -> int:

@@ -3,13 +3,30 @@
 Asked by planners and upkeep.
 """
 
+from typing import Final
+
 from adapters.aws import names
 from adapters.aws.drift import Drift
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
 from adapters.aws.shelves import NoTypes, Shelves
-from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from core.model.pools import Catalogue, NodePool
 from ports.cloud import NodeClassState
+
+# W-140: what the node monitoring agent reports, and for how long it may stand.
+_HALF_AN_HOUR: Final = 1800.0
+_TOLERATIONS: Final = (
+    ("Ready", "False", _HALF_AN_HOUR),
+    ("Ready", "Unknown", _HALF_AN_HOUR),
+    ("AcceleratedHardwareReady", "False", 600.0),
+    ("StorageReady", "False", _HALF_AN_HOUR),
+    ("NetworkingReady", "False", _HALF_AN_HOUR),
+    ("KernelReady", "False", _HALF_AN_HOUR),
+    ("ContainerRuntimeReady", "False", _HALF_AN_HOUR),
+)
+REPAIR_POLICIES: Final = tuple(
+    RepairPolicy(condition=condition, status=status, toleration=seconds) for condition, status, seconds in _TOLERATIONS
+)
 
 
 class AwsCatalogues:
@@ -46,3 +63,6 @@ class AwsCatalogues:
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         return names.SUPPORTED
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return REPAIR_POLICIES

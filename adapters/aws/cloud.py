@@ -5,14 +5,14 @@ was bought a second ago; it may not know it yet, and only the launch token keeps
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from adapters.aws import names
 from adapters.aws.buying import Buying, Order
 from adapters.aws.calls import Calls
 from adapters.aws.failures import Denied, refusal
-from adapters.aws.instances import Facts, instance_id, instance_of
+from adapters.aws.instances import Facts, instance_id, instance_of, zone_of
 from adapters.aws.inventory import Inventory
 from adapters.aws.node_class import NodeClass, NodeClasses
 from adapters.aws.preparing import Preparing
@@ -68,18 +68,20 @@ class AwsCloud:
             identity = instance_id(provider_id)
             if not identity:
                 return None
-            facts = await self._parts.inventory.live(identity)
+            known = self._parts.inventory.last_seen(identity) if self._is_shifted(provider_id) else None
+            facts = known or await self._parts.inventory.live(identity)
         return None if facts is None else await self._told(facts)
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
         identity = instance_id(provider_id)
         if not identity:
             raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
+        if self._is_shifted(provider_id):
+            # No call at all: EC2's answers about such a zone are not to be relied on (W-106).
+            raise Unreachable("ec2:TerminateInstances", f"traffic is shifted away from the zone of {provider_id}")
         facts = await self._parts.inventory.live(identity)
         if facts is None:
             return "gone"
-        if facts.zone in self._parts.shelves.shifted:
-            raise Unreachable("ec2:TerminateInstances", f"traffic is shifted away from zone {facts.zone}")
         if facts.state != "shutting-down":
             await self._terminate(identity)
             if facts.reservation_id:
@@ -98,6 +100,9 @@ class AwsCloud:
                 raise Unreachable("ec2:TerminateInstances", f"{answer.code}: {answer.message}")
             raise failure
 
+    def _is_shifted(self, provider_id: str) -> bool:
+        return zone_of(provider_id) in self._parts.shelves.shifted
+
     async def _told(self, facts: Facts) -> Instance:
         node_class = self._parts.classes.get(facts.tags.get(names.NODE_CLASS, ""))
         forms: Mapping[str, Form] = {}
@@ -109,4 +114,8 @@ class AwsCloud:
                 forms = {}
             if facts.tags.get(core.CLAIM_UID_TAG) and facts.profile:
                 annotations = {names.PROFILE_NAME: facts.profile}
+            group = self._parts.shelves.sources.groups.known(node_class)
+            if group is not None and group.partitions and group.id == facts.group_id and not facts.partition:
+                facts = replace(facts, partitioned=True)
+                annotations[core.REGISTRATION_HOOK] = names.PARTITION_HOOK
         return instance_of(facts, forms.get(facts.instance_type), annotations)

@@ -45,6 +45,7 @@ class Facts:
     interruptible: bool = False
     group_id: str = ""
     partition: str = ""
+    partitioned: bool = False  # whether its group has partitions, where that is known
     state: str = "pending"
     launched: float = 0.0
     profile: str = ""
@@ -62,6 +63,11 @@ def instance_id(provider_id: str) -> str:
     head, mark, rest = provider_id.partition(":///")
     zone, slash, found = rest.rpartition("/")
     return found if head and mark and slash and zone else ""
+
+
+def zone_of(provider_id: str) -> str:
+    """The zone that a providerID names; empty where it is none of AWS's."""
+    return provider_id.partition(":///")[2].rpartition("/")[0]
 
 
 def read_instance(raw: Json, *, reserved_capacity: bool = True) -> Facts:
@@ -155,4 +161,6 @@ def labels_of(facts: Facts, form: Form | None) -> dict[str, str]:
         labels[names.INTERRUPTIBLE] = "true" if facts.interruptible else "false"
     if facts.group_id:
         labels[names.PLACEMENT_GROUP] = facts.group_id
+    if facts.partitioned or facts.partition:
+        labels[names.PARTITION] = facts.partition  # empty until EC2 tells it (W-94)
     return labels

@@ -34,6 +34,7 @@ class Inventory:
         self._listing = asyncio.Lock()
         self._waiting: dict[str, list[asyncio.Future[Facts | None]]] = {}
         self._sending: set[asyncio.Task[None]] = set()
+        self.shifted: Callable[[], frozenset[str]] = frozenset  # zones whose instances may be missing from answers
 
     async def every(self) -> tuple[Facts, ...]:
         """All instances that carry this cluster's tags and are not yet gone."""
@@ -46,9 +47,11 @@ class Inventory:
             ],
             MaxResults=1000,
         )
-        self._known = {facts.id: facts for facts in rows}
+        zones = self.shifted()
+        kept = {key: facts for key, facts in self._known.items() if facts.zone in zones} if zones else {}
+        self._known = {**kept, **{facts.id: facts for facts in rows}}
         self._listed_at = self._clock()
-        return tuple(rows)
+        return tuple(self._known.values())
 
     async def of_claim(self, claim_uid: str) -> Facts | None:
         """The oldest live instance that carries the claim's UID."""
@@ -63,6 +66,10 @@ class Inventory:
                     await self.every()
         known = self._known.get(identity)
         return known if known is not None else await self.live(identity)
+
+    def last_seen(self, identity: str) -> Facts | None:
+        """As last listed, whenever that was; for zones whose answers are not to be relied on (W-102)."""
+        return self._known.get(identity)
 
     async def live(self, identity: str) -> Facts | None:
         """As it is now; None where EC2 does not show it in a live state."""

@@ -1,38 +1,52 @@
 """How much memory do nodes of a type really show (W-55)?
 
-Asked by the shelves; told by the keeper when a node has registered with the class's current image. The estimate from
-the API is a little off for every type; the smallest amount seen is exact. The trap avoided: an amount seen with one
-image says nothing of another.
+Asked by the shelves. The estimate from the API is a little off for every type; the smallest amount that a registered
+node has shown is exact. Whoever asks has a watch-fed cache of its own, so every process finds it out for itself, after
+a restart too. The trap avoided: an amount seen with one image says nothing of another.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from adapters.aws.node_class import NodeClass
+from core.model import names as core
+from core.model.nodes import Node, NodeClaim
+
+Standing = Callable[[], Iterable[tuple[NodeClaim, Node]]]  # claims with their nodes, as the cache has them
 
 _KEEP_SECONDS: Final = 60 * 24 * 3600.0
+_LOOK_SECONDS: Final = 10.0  # between two looks over all nodes
 
 
 class SeenMemory:
-    """The least memory by type and set of images."""
+    """The least memory by type and image."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self._seen: dict[tuple[str, frozenset[str]], tuple[float, int]] = {}
-
-    def learn(self, node_class: NodeClass, instance_type: str, memory: int) -> None:
-        """A node of this type, with an image that the class now has, shows this much."""
-        key = (instance_type, _images(node_class))
-        before = self._seen.get(key)
-        least = memory if before is None or before[0] < self._clock() else min(memory, before[1])
-        self._seen[key] = (self._clock() + _KEEP_SECONDS, least)
+    def __init__(self, standing: Standing = tuple, clock: Callable[[], float] = time.time) -> None:
+        self._standing, self._clock = standing, clock
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+        self._looked = float("-inf")
 
     def of_class(self, node_class: NodeClass) -> Mapping[str, int]:
         """By type, for the class's current images."""
-        images, now = _images(node_class), self._clock()
-        return {name: least for (name, of), (until, least) in self._seen.items() if of == images and until > now}
+        now = self._clock()
+        if now - self._looked >= _LOOK_SECONDS:
+            self._look(now)
+        images = {image.id for image in node_class.images}
+        found: dict[str, int] = {}
+        for (name, image), (until, least) in self._seen.items():
+            if image in images and until > now:
+                found[name] = min(least, found.get(name, least))
+        return found
 
+    def _look(self, now: float) -> None:
+        self._looked = now
+        for claim, node in self._standing():
+            memory, name = node.capacity.get("memory", 0), claim.labels.get(core.INSTANCE_TYPE, "")
+            if memory and name and claim.image_id and claim.is_true(core.REGISTERED_CONDITION):
+                self._learn((name, claim.image_id), memory)
 
-def _images(node_class: NodeClass) -> frozenset[str]:
-    return frozenset(image.id for image in node_class.images)
+    def _learn(self, key: tuple[str, str], memory: int) -> None:
+        until, least = self._seen.get(key, (0.0, memory))
+        now = self._clock()
+        self._seen[key] = (now + _KEEP_SECONDS, memory if until < now else min(memory, least))

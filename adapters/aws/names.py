@@ -25,6 +25,7 @@ INTERRUPTIBLE: Final = _AWS + "capacity-reservation-interruptible"
 RESERVATION_LABELS: Final = (RESERVATION_ID, RESERVATION_TYPE, INTERRUPTIBLE)
 PLACEMENT_GROUP: Final = _AWS + "placement-group-id"
 PARTITION: Final = _AWS + "placement-group-partition"
+PARTITION_HOOK: Final = PARTITION  # what a registration waits for until the partition is known (W-95)
 TENANCY: Final = _AWS + "instance-tenancy"
 ZONE_ID: Final = "topology.k8s.aws/zone-id"
 

@@ -18,7 +18,7 @@ from adapters.aws.shelf import Item
 from adapters.aws.shelves import NoTypes, Shelves
 from adapters.aws.tags import ForbiddenTag, class_tags
 from adapters.aws.user_data.bootstrap import BadUserData
-from adapters.aws.wishes import TemplateMaker, Terms
+from adapters.aws.wishes import ReservedAmounts, TemplateMaker, Terms, reserved_amounts
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.requirements import conflicts
@@ -38,6 +38,7 @@ class _Part:
     efa: int
     reservation_id: str
     market: str
+    reserved: ReservedAmounts | None
 
 
 class Preparing:
@@ -169,6 +170,7 @@ def grouped(
                 efa=efa,
                 reservation_id=reservation.id if reservation else "",
                 market=_market(reservation.kind, interruptible=reservation.interruptible) if reservation else "",
+                reserved=reserved_amounts(item.form.sizes),
             )
             parts.setdefault(part, []).append((item, offer.zone, offer.price))
     return parts if any_image else None
@@ -205,6 +207,7 @@ def _group(
             market=terms.market,
             group_id=group.id if group else "",
             partition=partition,
+            reserved=terms.reserved,
         )
     )
     numbers = {zone: number for number, (_, zone) in enumerate(order)}
@@ -216,6 +219,7 @@ def _group(
         efa=terms.efa,
         reservation_id=terms.reservation_id,
         market=terms.market,
+        reserved=terms.reserved,
         offers=tuple((name, number, price) for (name, number), price in sorted(rows.items())),
     )
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adapters.aws.wishes import ReservedAmounts
+
 Json = dict[str, Any]
 
 
@@ -22,6 +24,7 @@ class Group:
     efa: int = 0
     reservation_id: str = ""
     market: str = ""
+    reserved: ReservedAmounts | None = None
     offers: tuple[tuple[str, int, float], ...]
 
 
@@ -86,6 +89,7 @@ def _group(group: Group) -> Json:
         "efa": group.efa,
         "reservation": group.reservation_id,
         "market": group.market,
+        **({} if group.reserved is None else {"reserved": [dict(group.reserved.kube), dict(group.reserved.system)]}),
         "offers": [list(offer) for offer in group.offers],
     }
 
@@ -121,5 +125,13 @@ def _read_group(body: Json) -> Group:
         efa=body["efa"],
         reservation_id=body["reservation"],
         market=body["market"],
+        reserved=_read_reserved(body.get("reserved")),
         offers=tuple((offer[0], offer[1], offer[2]) for offer in body["offers"]),
     )
+
+
+def _read_reserved(body: list[dict[str, str]] | None) -> ReservedAmounts | None:
+    if body is None:
+        return None
+    kube, system = (tuple(sorted(each.items())) for each in body)
+    return ReservedAmounts(kube=kube, system=system)

@@ -6,7 +6,7 @@ The trap avoided: 11,000 offerings computed again for every plan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -129,6 +129,7 @@ class Circumstances:
     group: PlacementGroup | None = None
     shifted: frozenset[str] = frozenset()  # zones that traffic is shifted away from (W-155)
     full_zones: frozenset[tuple[str, str]] = frozenset()  # (capacity type, zone) without a subnet that has room
+    before: Sequence[Shelved] = ()  # the last shelf of this class: what has not changed stays the same object
 
 
 def forms_of(
@@ -136,12 +137,13 @@ def forms_of(
 ) -> tuple[Form, ...]:
     """Every type of the region in the eyes of a class, by name."""
     return tuple(
-        _form(region, region.types[name], (node_class, settings, seen_memory.get(name, 0)))
+        form_of(region, region.types[name], (node_class, settings, seen_memory.get(name, 0)))
         for name in sorted(region.types)
     )
 
 
-def _form(region: Region, facts: TypeFacts, view: tuple[NodeClass, AwsSettings, int]) -> Form:
+def form_of(region: Region, facts: TypeFacts, view: tuple[NodeClass, AwsSettings, int]) -> Form:
+    """One type in the eyes of a class; the last of `view` is the memory that nodes of the type have shown."""
     node_class, settings, seen = view
     subnets = {s.zone: s.zone_id or "" for s in node_class.status.subnets or ()}
     zones = {zone: subnets[zone] for zone in region.offered.get(facts.name, ()) if zone in subnets}
@@ -175,7 +177,9 @@ def items_of(forms: Iterable[Form], places: tuple[Region, NodeClass], now: Circu
         reserved.setdefault(each.instance_type, []).append(way)
     zones = tuple((zone, node_class.zone_ids.get(zone, "")) for zone in region.zones)
     group = now.group.id if now.group else ""
-    moment = _Moment(now=now, short=now.shortages.pools(group), partitions=now.group.partitions if now.group else 0)
+    partitions = now.group.partitions if now.group else 0
+    before = {each.form.facts.name: each for each in now.before}
+    moment = _Moment(now=now, short=now.shortages.pools(group), partitions=partitions, before=before)
     return tuple(_shelved(form, zones, (reserved.get(form.facts.name, []), moment)) for form in forms)
 
 
@@ -186,39 +190,64 @@ class _Moment:
     now: Circumstances
     short: frozenset[tuple[str, str, str]]  # capacity type, instance type ("" for all), zone
     partitions: int
+    before: Mapping[str, Shelved]
+    open_ways: dict[tuple[str, ...], tuple[tuple[Way, bool], ...]] = field(default_factory=dict)
+
+    def told(self, kinds: tuple[str, ...], ways: tuple[Way, ...]) -> tuple[tuple[Way, bool], ...]:
+        """Each way, and whether anything beside the type itself closes it; the same for all types sold so."""
+        found = self.open_ways.get(kinds)
+        if found is None:
+            found = self.open_ways[kinds] = tuple((way, self._is_open(way)) for way in ways)
+        return found
+
+    def _is_open(self, way: Way) -> bool:
+        now, kind, zone = self.now, way.capacity_type, way.zone
+        return (kind, "", "") not in self.short and zone not in now.shifted and (kind, zone) not in now.full_zones
 
 
 def _shelved(form: Form, zones: tuple[tuple[str, str], ...], context: tuple[list[Way], _Moment]) -> Shelved:
     reserved, moment = context
-    now, name = moment.now, form.facts.name
-    fits = form.suits and (now.group is None or now.group.strategy in form.facts.strategies)
-    ways = _ways(form.capacity_types, zones, moment.partitions)
-    on_demand, offerings = now.prices.on_demand(name), []
-    for way in ways:
-        kind, zone = way.capacity_type, way.zone
-        price = on_demand if kind == core.CAPACITY_ON_DEMAND else now.prices.spot(name, zone)
-        available = (
-            fits
-            and price is not None
-            and zone in form.zones
-            and (kind, name, zone) not in moment.short
-            and (kind, "", "") not in moment.short
-            and zone not in now.shifted
-            and (kind, zone) not in now.full_zones
-        )
-        offerings.append(Offering(requirements=way.expressions, price=price or 0.0, available=available))
-    offerings += [_reserved_offering(form, way, (fits, now)) for way in reserved]
+    plain = _ways(form.capacity_types, zones, moment.partitions)
+    fits = form.suits and (moment.now.group is None or moment.now.group.strategy in form.facts.strategies)
+    before = moment.before.get(form.facts.name)
+    if before is not None and (before.form is not form or before.ways is not plain):
+        before = None  # another form, or other ways to buy: nothing of it can stay
+    offerings = _offerings(form, plain, (moment, before.type.offerings if before is not None else (), fits))
+    if before is not None and not reserved and offerings is before.type.offerings:
+        return before
     return Shelved(
         form=form,
-        ways=(*ways, *reserved),
+        ways=(*plain, *reserved) if reserved else plain,
         type=InstanceType(
-            name=name,
+            name=form.facts.name,
             requirements=form.expressions,
             capacity=form.sizes.capacity,
             overhead=form.sizes.overhead,
-            offerings=tuple(offerings),
+            offerings=(*offerings, *(_reserved_offering(form, way, (fits, moment.now)) for way in reserved)),
         ),
     )
+
+
+def _offerings(
+    form: Form, ways: tuple[Way, ...], context: tuple[_Moment, tuple[Offering, ...], bool]
+) -> tuple[Offering, ...]:
+    """Eleven thousand turns: what types share was looked up before, and an offering that says the same stays."""
+    moment, before, fits = context
+    name, at, short, prices = form.facts.name, form.zones, moment.short, moment.now.prices
+    on_demand, spot, differs = prices.on_demand(name), prices.spot, not before
+    found: list[Offering] = []
+    for number, (way, is_open) in enumerate(moment.told(form.capacity_types, ways)):
+        kind, zone = way.capacity_type, way.zone
+        price = on_demand if kind == core.CAPACITY_ON_DEMAND else spot(name, zone)
+        available = is_open and fits and price is not None and zone in at and (kind, name, zone) not in short
+        if before:
+            same = before[number]
+            if same.price == (price or 0.0) and same.available == available:
+                found.append(same)
+                continue
+            differs = True
+        found.append(Offering(requirements=way.expressions, price=price or 0.0, available=available))
+    return tuple(found) if differs else before
 
 
 @lru_cache(maxsize=256)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from adapters.aws.memory import SeenMemory
-from adapters.aws.node_class import NodeClass
+from adapters.aws.node_class import NodeClass, NodeClasses
 from adapters.aws.placement import PlacementGroups
 from adapters.aws.prices import Prices
 from adapters.aws.reservations import Reservation, Reservations
 from adapters.aws.settings import AwsSettings
-from adapters.aws.shelf import Circumstances, Form, Region, Shelved, forms_of, items_of
+from adapters.aws.shelf import Circumstances, Form, Region, Shelved, form_of, forms_of, items_of
 from adapters.aws.shortages import Shortages
 from adapters.aws.stock import Stock
 from adapters.aws.subnets import Subnets
@@ -44,14 +44,31 @@ Key = tuple[object, ...]
 Entry = TypeVar("Entry")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Formed:
+    """The types in the eyes of a class, and what that was worked out from."""
+
+    key: Key
+    seen: Mapping[str, int]  # memory that nodes have shown
+    forms: Mapping[str, Form]
+
+
 class Shelves:
     """Shelves by class."""
 
-    def __init__(self, sources: Sources) -> None:
-        self.sources = sources
-        self.shifted: frozenset[str] = frozenset()
-        self._forms: dict[str, tuple[Key, tuple[Form, ...]]] = {}
+    def __init__(self, sources: Sources, classes: NodeClasses) -> None:
+        self.sources, self._classes = sources, classes
+        self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (W-155)
+        self._forms: dict[str, _Formed] = {}
         self._items: dict[str, tuple[Key, tuple[Shelved, ...]]] = {}
+
+    @property
+    def shifted(self) -> frozenset[str]:
+        """By name: shifts tell ids, everything else here knows names, and the classes' subnets know both."""
+        if not self.shifted_ids:
+            return frozenset()
+        known = (c.zone_ids for c in self._classes.every() if isinstance(c, NodeClass))
+        return frozenset(zone for ids in known for zone, key in ids.items() if key in self.shifted_ids)
 
     async def items(self, node_class: NodeClass) -> tuple[Shelved, ...]:
         """The shelf as of now. Raises NoTypes."""
@@ -61,15 +78,17 @@ class Shelves:
         await sources.subnets.of_class(node_class)
         reservations = await self._reservations(node_class)
         group = await sources.groups.of_class(node_class)
-        key, forms = self._formed(region, node_class)
+        formed = self._formed(region, node_class)
+        shifted = self.shifted
         full = self._full_zones(node_class)
         now_key = (
-            key,
+            formed.key,
+            formed.seen,
             sources.prices.revision,
             sources.shortages.revision,
             tuple(reservations),
             group,
-            self.shifted,
+            shifted,
             full,
         )
         before = self._items.get(node_class.uid)
@@ -80,17 +99,18 @@ class Shelves:
             shortages=sources.shortages,
             reservations=reservations,
             group=group,
-            shifted=self.shifted,
+            shifted=shifted,
             full_zones=full,
+            before=() if before is None else before[1],
         )
-        items = items_of(forms, (region, node_class), now)
+        items = items_of(formed.forms.values(), (region, node_class), now)
         _remember(self._items, node_class.uid, (now_key, items))
         return items
 
     async def forms(self, node_class: NodeClass) -> Mapping[str, Form]:
         """The types in the eyes of a class, by name; no prices."""
         region = await self._region(node_class)
-        return {form.facts.name: form for form in self._formed(region, node_class)[1]}
+        return self._formed(region, node_class).forms
 
     async def _region(self, node_class: NodeClass) -> Region:
         region = await self.sources.stock.region()
@@ -100,7 +120,7 @@ class Shelves:
             raise NoTypes(f"EC2NodeClass {node_class.name} has no subnets in its status")
         return region
 
-    def _formed(self, region: Region, node_class: NodeClass) -> tuple[Key, tuple[Form, ...]]:
+    def _formed(self, region: Region, node_class: NodeClass) -> _Formed:
         seen = self.sources.memory.of_class(node_class)
         status = node_class.status
         key: Key = (
@@ -109,14 +129,25 @@ class Shelves:
             node_class.generation,
             tuple(status.subnets or ()),
             tuple(r.instance_type for r in status.capacity_reservations or ()),
-            tuple(sorted(seen.items())),
         )
         before = self._forms.get(node_class.uid)
-        if before is not None and before[0] == key:
+        if before is not None and before.key == key and before.seen == seen:
             return before
-        forms = forms_of(region, node_class, self.sources.settings, seen)
-        _remember(self._forms, node_class.uid, (key, forms))
-        return key, forms
+        settings = self.sources.settings
+        if before is not None and before.key == key:
+            # Only the memory of some types is known better than before.
+            changed = {name for name in seen.keys() | before.seen.keys() if seen.get(name) != before.seen.get(name)}
+            forms = {
+                name: form_of(region, form.facts, (node_class, settings, seen.get(name, 0)))
+                if name in changed
+                else form
+                for name, form in before.forms.items()
+            }
+        else:
+            forms = {form.facts.name: form for form in forms_of(region, node_class, settings, seen)}
+        formed = _Formed(key=key, seen=seen, forms=forms)
+        _remember(self._forms, node_class.uid, formed)
+        return formed
 
     async def _reservations(self, node_class: NodeClass) -> list[Reservation]:
         if not self.sources.settings.reserved_capacity or not node_class.status.capacity_reservations:

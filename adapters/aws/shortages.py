@@ -17,7 +17,7 @@ from ports.failures import Failure
 _log = logging.getLogger(__name__)
 
 SHORTAGE_SECONDS: Final = 180.0
-_REREAD_SECONDS: Final = 0.5  # one small read serves all pools of one plan
+_REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
 
 

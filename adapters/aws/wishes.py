@@ -7,12 +7,40 @@ the same, so both come here.
 from dataclasses import dataclass
 
 from adapters.aws import names
+from adapters.aws.capacity import Sizes
+from adapters.aws.formulas.kubelet import RESERVED
 from adapters.aws.node_class import NodeClass
 from adapters.aws.settings import AwsSettings, ClusterFacts
 from adapters.aws.template_data import Template, TemplateWish, template_of
 from adapters.aws.user_data.bootstrap import Bootstrap, labels_for, taints_for
 from adapters.aws.user_data.rendering import user_data
 from core.model.nodes import NodeClaim
+
+Amounts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedAmounts:
+    """kubeReserved and systemReserved where formulas gave them (W-24): what then tells templates apart (W-83)."""
+
+    kube: Amounts = ()
+    system: Amounts = ()
+
+    @property
+    def fields(self) -> dict[str, dict[str, str]]:
+        """As spec.kubelet has them."""
+        return {name: dict(each) for name, each in zip(RESERVED, (self.kube, self.system), strict=True) if each}
+
+
+def reserved_amounts(sizes: Sizes) -> ReservedAmounts | None:
+    """Of a type; None where the class has no formulas."""
+    if sizes.kubelet is None:
+        return None
+    kube, system = (
+        tuple(sorted((key, str(value)) for key, value in (sizes.kubelet.get(field) or {}).items()))
+        for field in RESERVED
+    )
+    return ReservedAmounts(kube=kube, system=system)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +56,7 @@ class Terms:
     market: str = ""
     group_id: str = ""
     partition: str = ""
+    reserved: ReservedAmounts | None = None  # None: as the class writes them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +96,8 @@ class TemplateMaker:
     def bootstrap(self, terms: Terms) -> Bootstrap:
         """What the machines of this group are told."""
         kubelet = self.node_class.kubelet
+        if terms.reserved is not None:
+            kubelet = {**{key: value for key, value in kubelet.items() if key not in RESERVED}, **terms.reserved.fields}
         own_dns = kubelet.get("clusterDNS")
         default_dns = (self.facts.dns_address,) if self.facts.dns_address else ()
         return Bootstrap(

@@ -12,9 +12,10 @@ from adapters.embedded.calls import Calls
 from adapters.embedded.catalogue import CAPACITY_TYPES, MachineType
 from adapters.embedded.node_classes import NodeClass, read_class
 from adapters.embedded.purchases import Pool
+from adapters.embedded.settings import read_settings
 from adapters.embedded.shelf import Shelf, read_shelf
 from core.model import names
-from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from core.model.pods import Expression
 from core.model.pools import Catalogue, InstanceType, NodePool, Offering
 from ports.cloud import NodeClassState
@@ -45,6 +46,11 @@ class EmbeddedCatalogues:
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         return self._supported
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        """K-9, with the world's own toleration."""
+        seconds = (await self._calls.read(read_settings)).delay("repair")
+        return tuple(RepairPolicy(condition="Ready", status=s, toleration=seconds) for s in ("False", "Unknown"))
 
 
 @lru_cache(maxsize=32)

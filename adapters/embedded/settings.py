@@ -24,6 +24,7 @@ class WorldSettings:
     pod_stop: float = (
         1.0  # from the deletion to the containers' exit, unless the pod says otherwise or its grace is less
     )
+    repair: float = 600.0  # how long a node may be unhealthy before it is repaired
     shortage: float = 180.0  # how long an offering that was refused is not tried again (W-72)
     never_join: int = 0
     foreign_kubelets: bool = True  # whether Nodes that no instance stands behind have a kubelet

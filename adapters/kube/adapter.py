@@ -5,6 +5,7 @@ Asked by worker/wiring.py and by tests. Says in one failure what is missing: no 
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -25,6 +26,7 @@ from adapters.kube.watch_thread import WatchThread
 from ports.failures import NotSeenYet
 
 READY_SECONDS: Final = 60.0  # the first lists of 100,000 pods take about 10 s
+REFUSED_SECONDS: Final = 15.0  # rights and definitions may be applied in the same moment as the worker
 
 
 class _Running(Protocol):
@@ -94,15 +96,15 @@ class KubeAdapter:
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until the view can be used; NotSeenYet with what is missing."""
-        try:
-            async with asyncio.timeout(timeout):
-                while self.watch.problem():
-                    with self.cache.bell.listen() as heard:
-                        if self.watch.problem():
-                            await heard
-        except TimeoutError:
-            raise NotSeenYet("cluster view", "; ".join(self.watch.troubles())) from None
+        """Wait until the view can be used; NotSeenYet with what is missing; refusals get less patience."""
+        began = time.monotonic()
+        while self.watch.problem():
+            patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout
+            if (left := began + patience - time.monotonic()) <= 0:
+                raise NotSeenYet("cluster view", self.watch.summary())
+            with self.cache.bell.listen() as heard:
+                if self.watch.problem():
+                    await asyncio.wait([heard], timeout=min(left, 1.0))
 
     def raw_objects(self, kind: str) -> Mapping[str, Any]:
         """The raw objects of a NodeClass kind by name; NotSeenYet while the view cannot be used."""

@@ -23,6 +23,7 @@ class StreamHealth:
     listed: bool = False
     connected: bool = False
     absent: bool = False  # an optional kind that is not installed: nothing to list, nothing to wait for
+    refused: bool = False  # the server answers, and says that it does not serve the kind or that we may not read it
     heard_at: float = 0.0
     ended_at: float = 0.0  # when the server last ended it in good order
     trouble: str = ""  # what went wrong last, until it works again
@@ -34,6 +35,7 @@ class StreamHealth:
     def opened(self) -> None:
         """The stream stands."""
         self.connected = True
+        self.refused = False
         self.trouble = ""
         self.heard()
 

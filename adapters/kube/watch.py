@@ -128,6 +128,7 @@ class Stream:
     def _refused(self, failure: Failure) -> None:
         """The kind is not served, or we may not read it. What was known of it is no longer known."""
         self._version = 0
+        self.health.refused = True
         if isinstance(failure, Forbidden):
             self._broke(str(failure))
             return
@@ -181,3 +182,15 @@ class Watch:
         """What does not work now, a line for each kind, optional ones included."""
         lines = (stream.health.trouble or stream.health.problem() for stream in self._streams)
         return tuple(line for line in lines if line)
+
+    def only_refused(self) -> bool:
+        """Whether nothing is missing but what the server refuses or does not serve."""
+        return all(s.health.refused for s in self._streams if s.health.problem())
+
+    def summary(self) -> str:
+        """The first problem in full and the names of the other kinds that have one: twenty refusals are one cause."""
+        problems = [(s.health.kind, s.health.problem()) for s in self._streams if s.health.problem()]
+        if not problems:
+            return self._stopped
+        others = ", ".join(sorted(kind for kind, _ in problems[1:]))
+        return problems[0][1] + (f" (and likewise: {others})" if others else "")

@@ -17,6 +17,7 @@ from core.disruption.drift import DRIFT
 from core.disruption.due import next_due
 from core.disruption.emptiness import EMPTINESS
 from core.disruption.expiration import EXPIRATION
+from core.disruption.fleet import Member
 from core.disruption.multi import MULTI
 from core.disruption.notices import Notice
 from core.disruption.planning import plan_of
@@ -43,6 +44,10 @@ BESIDE_THE_POINT: Final = frozenset(
     }
 )
 EXAMPLES: Final = 3  # named per reason; `explain` names all
+
+# A node that starts is no news: upstream says so of every replacement of every command, twice on each.
+STARTING: Final = frozenset({WhyNot.NO_NODE, WhyNot.NOT_INITIALIZED})
+STARTING_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,7 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         passes.append(done)
         if done.found.commands:
             plan = plan_of(round_, method, done.found.commands)
+        if plan is not None or done.found.look_again is not None:
             break
     notices = _notices(round_, passes)
     return Decision(
@@ -95,8 +101,9 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
 
 
 def _nothing(round_: Round, passes: Sequence[Pass], notices: tuple[Notice, ...]) -> NothingToDo:
+    moments = [next_due(round_.fleet), *[p.found.look_again for p in passes]]
     return NothingToDo(
-        next_due=next_due(round_.fleet),
+        next_due=min((m for m in moments if m is not None), default=None),
         refusals=_refusals(round_, passes),
         notices=notices,
         errors=tuple(f"{p.method.name}: {p.found.error}" for p in passes if p.found.error),
@@ -137,10 +144,16 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
     """What judging all nodes of a class tells people, on whichever of Node and NodeClaim exists."""
     yield from round_.screening.notices
     for member, block in round_.screening.blocks(eventual):
+        if round_.settings.patient and block.why in STARTING and _is_young(round_, member):
+            continue
         if block.event and member.node is not None:
             yield Notice(kind="Node", name=member.node.name, reason=block.event, message=block.message)
         if block.event and member.claim is not None:
             yield Notice(kind="NodeClaim", name=member.claim.name, reason=block.event, message=block.message)
+
+
+def _is_young(round_: Round, member: Member) -> bool:
+    return member.claim is not None and round_.fleet.now - member.claim.created < STARTING_SECONDS
 
 
 def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:

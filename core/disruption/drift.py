@@ -6,12 +6,17 @@ so that no room is counted twice and no replacement is another's destination. Th
 take twenty start-up times.
 """
 
+from typing import Final
+
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Found
+from core.disruption.conditions import is_hash_drifted
 from core.disruption.rounds import Method, Round
 from core.disruption.waves import replace_in_waves
 from core.model import names
 from core.model.disruption_reasons import DisruptionReason, WhyNot
+
+WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a pool's are written in about one
 
 
 def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
@@ -36,7 +41,33 @@ def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """D-71: the first that can be replaced, or all of them that may go now."""
+    if round_.settings.waves:
+        complete = completed_at(round_, candidates)
+        if complete is not None:
+            return Found(look_again=complete)
     return replace_in_waves(round_, by_age(candidates), DisruptionReason.DRIFTED)
+
+
+def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | None:
+    """Until when a wave waits for its last nodes; None where it is complete.
+
+    A changed template drifts all nodes of a pool, but their conditions are written one by one, and a wave of the first
+    few would leave the rest to a second one. No longer than a moment after the latest: one that cannot be written
+    holds nobody up.
+    """
+    known = {c.claim.name for c in candidates}
+    pools = {c.pool.name for c in candidates}
+    missing = any(
+        m.pool_name in pools
+        and m.claim is not None
+        and m.claim.name not in known
+        and not m.claim.is_true(names.DRIFTED)
+        and is_hash_drifted(m.claim, round_.fleet.pools[m.pool_name])
+        and not round_.fleet.is_leaving(m)
+        for m in round_.fleet.members
+    )
+    moment = max(drifted_since(c) for c in candidates) + WRITTEN_WITHIN
+    return moment if missing and moment > round_.fleet.now else None
 
 
 DRIFT = Method(

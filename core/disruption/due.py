@@ -33,7 +33,7 @@ def _moments(fleet: Fleet) -> Iterator[float]:
         if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
             yield quiet_since(claim) + after
         expiry = expires_at(claim)
-        if expiry is not None and replaces_first(pool, fleet.settings):
+        if expiry is not None and replaces_first(pool, claim, fleet.settings):
             yield expiry
         for pod in member.pods:
             if pod.do_not_disrupt is not None and is_active(pod):

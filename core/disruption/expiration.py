@@ -12,18 +12,21 @@ from core.disruption.settings import DisruptionSettings
 from core.disruption.timers import expires_at, is_expired
 from core.disruption.waves import replace_in_waves
 from core.model.disruption_reasons import DisruptionReason, WhyNot
+from core.model.nodes import NodeClaim
 from core.model.pools import NodePool
 
 
-def replaces_first(pool: NodePool, settings: DisruptionSettings) -> bool:
-    """Whether claims of this pool are replaced before they expire; static pools are refilled anyway."""
-    return pool.replaces_first or (settings.graceful_expiry and pool.replicas is None)
+def replaces_first(pool: NodePool, claim: NodeClaim, settings: DisruptionSettings) -> bool:
+    """Whether this claim of the pool is replaced before it expires; static pools are refilled anyway."""
+    return pool.replaces_first(claim) or (settings.graceful_expiry and pool.replicas is None)
 
 
 def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
     """Expired, and asked for."""
-    if not replaces_first(candidate.pool, round_.settings):
-        return Block(why=WhyNot.NOT_ASKED_FOR, message="NodePool does not ask for a replacement first", event="")
+    if not replaces_first(candidate.pool, candidate.claim, round_.settings):
+        return Block(
+            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=""
+        )
     if not is_expired(candidate.claim, round_.fleet.now):
         return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event="")
     return None

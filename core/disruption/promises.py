@@ -2,7 +2,9 @@
 
 Asked by emptiness, which must not take such a node, by the simulation, which must not count its room for others, and by
 nobody of upstream: there a replacement was given to other pods once in eighty. A promise ends when its pods run
-elsewhere for good, and five minutes after the node is initialised for pods that are merely pending.
+elsewhere for good, and five minutes after the node is initialised for pods that are merely pending. The trap avoided:
+the kube-scheduler binds a pending pod wherever it likes; one that it has put on another node is owed nothing by the
+claim that was made for it, also when that other node leaves one day.
 """
 
 from collections.abc import Mapping
@@ -78,7 +80,12 @@ def _is_owed(pod: Pod | None, claim: NodeClaim, leaving: frozenset[str], now: fl
     if pod is None or not (is_active(pod) or is_reschedulable(pod)):
         return False
     if pod.node_name:
-        return pod.node_name in leaving and pod.node_name != claim.node_name
+        return pod.node_name in leaving and pod.node_name != claim.node_name and not _came_later(pod, claim)
     initialized = claim.condition(names.INITIALIZED_CONDITION)
     ready_for = now - initialized.changed if initialized and initialized.status == "True" else 0.0
     return ready_for < PENDING_CLAIMS_LAST
+
+
+def _came_later(pod: Pod, claim: NodeClaim) -> bool:
+    """Whether the pod was pending when the claim was made, and the scheduler has found another node for it since."""
+    return pod.started is not None and pod.started > claim.created

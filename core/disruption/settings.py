@@ -29,6 +29,7 @@ class DisruptionSettings:
     tracked_cost: bool = True  # Balanced: a pool costs what its claims cost, not what its candidates cost
     multi_search: Literal["prefix", "wide"] = "wide"
     graceful_expiry: bool = False  # replace before expiry in every pool; a pool may ask for it alone
+    patient: bool = True  # a node that is still starting is not told that it cannot be disrupted
     tell_all: bool = True  # every rejected consolidation is told, multi-node ones too
     mend: bool = True  # batches of at most 100, no launch that is certain to fail
     shortcuts: bool = True  # a node that prices alone rule out is not simulated; its Event then says only that
@@ -46,6 +47,7 @@ def upstream(spot_to_spot: bool = False) -> DisruptionSettings:
         facts=False,
         taken_leave=False,
         tracked_cost=False,
+        patient=False,
         tell_all=False,
         mend=False,
         shortcuts=False,

@@ -16,6 +16,7 @@ from core.model.names import (
     PLAN,
     PLANNED_PODS,
     REGISTERED,
+    REGISTRATION_HOOK,
     TERMINATION_FINALIZER,
     UNREGISTERED_TAINT,
 )
@@ -25,10 +26,11 @@ from core.model.taints import Taint
 
 CLAIM_API_VERSION: Final = "karpenter.sh/v1"
 NODE_NOT_FOUND: Final = ("NodeNotFound", "Node not registered with cluster")
+HOOK_PENDING: Final = "RegistrationHookPending"
 MULTIPLE_NODES: Final = ("MultipleNodesFound", "Invariant violated, matched multiple nodes")
 
 # Book-keeping of ours between the claim and its workflows; on the Node it would only be wrong sooner or later.
-_STAYS_ON_THE_CLAIM: Final = frozenset({LAUNCH_REQUEST, OWNER, PLAN, PLANNED_PODS})
+_STAYS_ON_THE_CLAIM: Final = frozenset({LAUNCH_REQUEST, OWNER, PLAN, PLANNED_PODS, REGISTRATION_HOOK})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,21 +11,13 @@ from typing import Final
 
 from core.lifecycle.unfinished import is_ours, reference
 from core.model import names
-from core.model.nodes import Condition, Node, NodeClaim
+from core.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from core.model.orders import DeleteClaim
+from core.model.pod_rules import parse_moment
 from core.model.snapshot import Snapshot
 
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (G-14)
 BLOCKED_SECONDS: Final = 300.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairPolicy:
-    """A node condition that, standing at that status for that long, makes a node unhealthy."""
-
-    condition: str
-    status: str
-    toleration: float  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +55,24 @@ def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repair
         if where:
             blocked.append(Blocked(node=node.name, where=where))
             moments.append(snapshot.now + BLOCKED_SECONDS)
-        elif claim.deleting_since is None:
+        elif claim.deleting_since is None or not _is_over(claim, snapshot.now):
             message = f"Node {node.name}: {condition.type} is {condition.status}"
-            orders.append(DeleteClaim(claim=reference(claim), reason="unhealthy", message=message, at_once=True))
+            orders.append(
+                DeleteClaim(
+                    claim=reference(claim),
+                    reason="unhealthy",
+                    message=message,
+                    at_once=True,
+                    condition=condition.type,
+                )
+            )
     return Repairs(orders=tuple(orders), blocked=tuple(blocked), next_due=min(moments, default=None))
+
+
+def _is_over(claim: NodeClaim, now: float) -> bool:
+    """G-15: its deadline has passed; one that is deleting gracefully is told to hurry as well."""
+    written = parse_moment(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
+    return written is not None and written <= now
 
 
 def _claims_by_instance(snapshot: Snapshot) -> Mapping[str, NodeClaim]:

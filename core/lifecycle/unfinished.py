@@ -133,8 +133,7 @@ def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> b
     then; and where that is too short for a node to start, not at all.
     """
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
-    asked = pool is not None and pool.replicas is None and pool.annotations.get(names.REPLACE_FIRST) == "true"
-    if not asked or not claim.is_true(names.INITIALIZED_CONDITION):
+    if pool is None or not pool.replaces_first(claim) or not claim.is_true(names.INITIALIZED_CONDITION):
         return False
     grace = claim.termination_grace
     return grace is None or (grace >= NODE_START_SECONDS and snapshot.now < expiry + grace)

@@ -47,6 +47,7 @@ class CaretakerInput:
     cluster: str
     generation: int = 0
     max_history: int = 0  # tests make it small, so that many generations pass
+    must_see: "tuple[Remembered, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,13 @@ class Remembered:
 
     write: Write
     until: float
+
+
+def remembered(known: tuple[Remembered, ...], writes: tuple[Write, ...], until: float) -> tuple[Remembered, ...]:
+    """With these writes added; a newer one of the same object replaces an older."""
+    latest = {(r.write.kind, r.write.name): r for r in known}
+    latest.update({(w.kind, w.name): Remembered(write=w, until=until) for w in writes})
+    return tuple(latest[key] for key in sorted(latest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +107,8 @@ class SchedulerState:
     max_history: int = 0  # tests make it small, so that many generations pass
 
     def remember(self, writes: tuple[Write, ...], until: float) -> "SchedulerState":
-        """With these writes added to must_see; a newer one of the same object replaces an older."""
-        latest = {(r.write.kind, r.write.name): r for r in self.must_see}
-        latest.update({(w.kind, w.name): Remembered(write=w, until=until) for w in writes})
-        return replace(self, must_see=tuple(latest[key] for key in sorted(latest)))
+        """With these writes added to must_see."""
+        return replace(self, must_see=remembered(self.must_see, writes, until))
 
     def nominate(self, nodes: tuple[str, ...], until: float) -> "SchedulerState":
         """With these nodes nominated until then, or longer where they already are."""
@@ -186,6 +192,11 @@ class CreateRequest:
     type_lists: tuple[tuple[str, ...], ...]
     reason: str = "provisioned"
     owner: str = ""  # the disruption that these claims replace nodes for
+    indexes: tuple[int, ...] = ()  # of each proposed node in the plan, where they are not 0, 1, 2, …
+
+    def index(self, position: int) -> int:
+        """The index under which the proposed node at that position is named."""
+        return self.indexes[position] if self.indexes else position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,7 @@ LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
+REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # whom the registration waits for
 
 # S-35: labels whose absence on a claim means "any value", because the cloud provider will fill them in.
 WELL_KNOWN_LABELS: Final[frozenset[str]] = frozenset(

@@ -25,6 +25,15 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepairPolicy:
+    """A node condition that, standing at that status for that long, makes a node unhealthy (C-7)."""
+
+    condition: str
+    status: str
+    toleration: float  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClassRef:
     """Which NodeClass a pool or claim uses."""
 

@@ -5,9 +5,11 @@ was seen; the step that carries it out looks again, live, before it acts.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
+from core.model.inputs import CreateRequest
 from core.model.steps import ClaimRef
+from core.model.writes import Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class DeleteClaim:
     reason: str  # expired, garbage_collected, unhealthy, static_scale_down
     message: str = ""
     at_once: bool = False  # write a deadline that has passed first (G-15)
+    condition: str = ""  # the node condition for which it is repaired
+    pods: int = 0  # reschedulable pods on its node when it was seen, for the metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,41 @@ class TerminateOrphan:
     claim_uid: str = ""
 
 
-Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | TerminateOrphan
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillPool:
+    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free slots (N-43)."""
+
+    kind: Literal["fill_pool"] = "fill_pool"
+    request: CreateRequest
+
+
+Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | TerminateOrphan | FillPool
+
+
+def subject_of(order: Order) -> tuple[str, str, str]:
+    """What an order is about: the same while the same thing stands undone, whatever else it says."""
+    match order:
+        case StartOwner():
+            return order.kind, order.claim.uid, order.workflow_type
+        case StartRelease():
+            return order.kind, order.uid, ""
+        case TakeOffMark():
+            return order.kind, order.claim.uid, order.owner
+        case DeleteClaim():
+            return order.kind, order.claim.uid, order.reason
+        case TerminateOrphan():
+            return order.kind, order.provider_id, ""
+        case FillPool():
+            return order.kind, order.request.plan_id, ",".join(str(index) for index in order.request.indexes)
+        case _:
+            assert_never(order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrdersRequest:
+    """Asks for the next orders, in the knowledge of what the last ones have written."""
+
+    must_see: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

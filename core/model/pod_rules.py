@@ -152,3 +152,12 @@ def awaits_eviction(pod: Pod, now: float) -> bool:
 def format_moment(moment: float) -> str:
     """A moment as RFC 3339 in UTC, in whole seconds, as upstream prints it."""
     return datetime.fromtimestamp(int(moment // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_moment(text: str) -> float | None:
+    """Seconds since the epoch, or None where the text is no RFC 3339 time (which names its offset)."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None or "T" not in text.upper() else moment.timestamp()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.model import names
-from core.model.nodes import Condition, NodeClassRef
+from core.model.nodes import Condition, NodeClaim, NodeClassRef
 from core.model.pods import Expression
 from core.model.resources import Resources
 from core.model.taints import Taint
@@ -69,10 +69,11 @@ class NodePool:
     usage: Resources | None = None  # status.resources
     hash: str = ""
 
-    @property
-    def replaces_first(self) -> bool:
-        """Whether its nodes are replaced before they expire, instead of deleted when they do. Static pools refill."""
-        return self.replicas is None and self.annotations.get(names.REPLACE_FIRST) == "true"
+    def replaces_first(self, claim: NodeClaim) -> bool:
+        """Whether this node is replaced before it expires, instead of deleted when it does: the pool asks for it, or
+        the claim alone. Static pools refill."""
+        asked = "true" in (self.annotations.get(names.REPLACE_FIRST), claim.annotations.get(names.REPLACE_FIRST))
+        return self.replicas is None and asked
 
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""

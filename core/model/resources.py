@@ -67,6 +67,16 @@ def parse_resources(amounts: Mapping[str, str | int | float] | None) -> dict[str
     return {name: parse_amount(name, text) for name, text in (amounts or {}).items()}
 
 
+@lru_cache(maxsize=65536)
+def _as_written(amounts: tuple[tuple[str, str | int | float], ...]) -> Resources:
+    return {name: parse_amount(name, text) for name, text in amounts}
+
+
+def shared_resources(amounts: Mapping[str, str | int | float] | None) -> Resources:
+    """The same, one object for all lists that are written alike: nodes of one type are many. Nobody writes to it."""
+    return _as_written(tuple(amounts.items())) if amounts else {}
+
+
 def format_amount(resource: str, amount: int) -> str:
     """The amount as a Kubernetes quantity that parses back to the same amount."""
     if resource != CPU:

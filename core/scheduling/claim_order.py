@@ -112,6 +112,23 @@ class ClaimOrder:
             self._rank[claim] = rank
         self._heights = sorted(self._levels)
 
+    def first(self, candidates: int) -> int:
+        """The first of the candidates (at least one) in order."""
+        masks = self._masks
+        for height in self._heights:
+            here = candidates & masks[height]
+            if not here:
+                continue
+            if not here & (here - 1):
+                return here.bit_length() - 1
+            level = self._levels[height]
+            if here.bit_count() * 8 < len(level):
+                return min(_numbers(here), key=self._rank.__getitem__)
+            for claim in level:
+                if here >> claim & 1:
+                    return claim
+        raise ValueError("no such claim")
+
     def among(self, candidates: int) -> Iterator[int]:
         """The candidates in order. The order must not be changed while this runs."""
         for height in list(self._heights):

@@ -73,11 +73,14 @@ def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[
 
 
 def forget_old_picks(kin: Kin) -> None:
-    """Called before a try: what was picked before one of the groups counted another pod is out of date."""
-    version = sum([group.version for group, _ in kin.domains])
+    """Called before a try: what was picked before one of the groups changed its answers is out of date."""
+    version = 0
+    for group, _ in kin.domains:
+        version += group.version
     if version != kin.picked_at:
         kin.picks.clear()
         kin.options.clear()
+        kin.values = None
         kin.picked_at = version
 
 
@@ -85,6 +88,7 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
     if not kin.domains:
         return (narrowed,)
+    forget_old_picks(kin)
     choices: list[tuple[str, list[Domains]]] = []
     for key in kin.by_key:
         found = _choices(kin, key, narrowed.requirements.get(key), agree)
@@ -105,8 +109,15 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     return tuple(result)
 
 
-def node_values(kin: Kin, agree: bool) -> list[tuple[str, set[str]]]:
-    """For existing nodes, whose domains are fixed: per key the values with which a node may take the pod."""
+def node_values(kin: Kin) -> list[tuple[str, set[str]]]:
+    """For nodes whose domains are fixed: per key the values with which a node may take the pod; kept like picks."""
+    forget_old_picks(kin)
+    if kin.values is None:
+        kin.values = _node_values(kin)
+    return kin.values
+
+
+def _node_values(kin: Kin) -> list[tuple[str, set[str]]]:
     strict = kin.facts.strict.requirements
     result: list[tuple[str, set[str]]] = []
     for key, groups in kin.by_key.items():

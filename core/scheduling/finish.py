@@ -12,7 +12,7 @@ from core.model import names
 from core.model.placement import NewNode
 from core.model.pools import InstanceType, NodePool
 from core.model.requirements import Requirement, RequirementSet, merge, requirement
-from core.model.resources import Resources, total
+from core.model.resources import Resources
 from core.scheduling.min_values import minima_of, shortest_prefix
 from core.scheduling.on_claims import Claim
 from core.scheduling.prices import price_order
@@ -121,7 +121,9 @@ class Finisher:
             order = price_order([prices[number] for number in numbers])[: self._settings.max_types]
             compiled = tuple([template.table.types[numbers[index]] for index in order])
             known = self._lists[key] = _TypeList(
-                compiled=compiled, types=tuple([item.source for item in compiled]), annotations=_overlays(compiled)
+                compiled=compiled,
+                types=tuple([item.source for item in compiled]),
+                annotations=_overlays(compiled) if template.table.overlaid else {},
             )
         return known
 
@@ -151,7 +153,10 @@ class Finisher:
             amounts = [overhead.requests for overhead, there in zip(fit.overheads, present, strict=True) if there]
             shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
             least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
-        return total([*[pod.requests for pod in claim.pods], least])
+        requests = {name: 0 for wanted in {id(p.requests): p.requests for p in claim.pods}.values() for name in wanted}
+        used = zip(claim.template.table.dimensions, claim.used, strict=True)
+        requests |= {name: amount for name, amount in used if amount}
+        return requests | {name: requests.get(name, 0) + amount for name, amount in least.items()}
 
 
 def _reservation_key(template: Template) -> str:

@@ -43,12 +43,15 @@ class _Sorter:
         order[i], order[j] = order[j], order[i]
 
     def insertion_sort(self, start: int, end: int) -> None:
-        keys = self.keys
+        keys, order = self.keys, self.order
         for i in range(start + 1, end):
-            j = i
-            while j > start and keys[j] < keys[j - 1]:
-                self.swap(j, j - 1)
-                j -= 1
+            key = keys[i]
+            if key < keys[i - 1]:
+                moved, j = order[i], i
+                while j > start and key < keys[j - 1]:
+                    keys[j], order[j] = keys[j - 1], order[j - 1]
+                    j -= 1
+                keys[j], order[j] = key, moved
 
     def sift_down(self, low: int, high: int, first: int) -> None:
         root, keys = low, self.keys
@@ -101,42 +104,42 @@ class _Sorter:
         self.insertion_sort(start, end)
 
     def partition(self, start: int, end: int, pivot: int) -> tuple[int, bool]:
-        self.swap(start, pivot)
-        keys = self.keys
+        """The pivot's final place, and whether nothing had to move. Written out on locals: most of a sort is here."""
+        keys, order = self.keys, self.order
+        key, moved = keys[pivot], order[pivot]
+        keys[pivot], order[pivot] = keys[start], order[start]
         i, j = start + 1, end - 1
-        while i <= j and keys[i] < keys[start]:
-            i += 1
-        while i <= j and not keys[j] < keys[start]:
-            j -= 1
-        if i > j:
-            self.swap(j, start)
-            return j, True
-        self.swap(i, j)
-        i, j = i + 1, j - 1
+        in_place = True
         while True:
-            while i <= j and keys[i] < keys[start]:
+            while i <= j and keys[i] < key:
                 i += 1
-            while i <= j and not keys[j] < keys[start]:
+            while i <= j and keys[j] >= key:
                 j -= 1
             if i > j:
                 break
-            self.swap(i, j)
+            in_place = False
+            keys[i], keys[j] = keys[j], keys[i]
+            order[i], order[j] = order[j], order[i]
             i, j = i + 1, j - 1
-        self.swap(j, start)
-        return j, False
+        keys[start], order[start] = keys[j], order[j]
+        keys[j], order[j] = key, moved
+        return j, in_place
 
     def partition_equal(self, start: int, end: int, pivot: int) -> int:
+        """Where the elements that are larger than the pivot begin, when none is smaller."""
         self.swap(start, pivot)
-        keys = self.keys
+        keys, order = self.keys, self.order
+        key = keys[start]
         i, j = start + 1, end - 1
         while True:
-            while i <= j and not keys[start] < keys[i]:
+            while i <= j and keys[i] <= key:
                 i += 1
-            while i <= j and keys[start] < keys[j]:
+            while i <= j and key < keys[j]:
                 j -= 1
             if i > j:
                 return i
-            self.swap(i, j)
+            keys[i], keys[j] = keys[j], keys[i]
+            order[i], order[j] = order[j], order[i]
             i, j = i + 1, j - 1
 
     def repair(self, start: int, end: int) -> bool:

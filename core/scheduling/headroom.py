@@ -29,13 +29,9 @@ class Headroom:
     """An upper bound of what is left on each claim; brought up to date when it is asked for."""
 
     def __init__(self) -> None:
-        self._changed: set[int] = set()
+        self.changed: set[int] = set()  # claims that hold more or may be less than before
         self._most: dict[State, list[int]] = {}
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
-
-    def changed(self, claim: int) -> None:
-        """The claim holds more or may be less than before."""
-        self._changed.add(claim)
 
     def _left(self, claim: Claim) -> list[int]:
         most = self._most.get(claim.state)
@@ -52,10 +48,10 @@ class Headroom:
             grown = np.full((2 * len(claims), len(wanted)), -1, dtype=np.int64)
             grown[: len(self._room)] = self._room if len(self._room) else grown[:0]
             self._room = grown
-        if self._changed:
-            numbers = list(self._changed)
+        if self.changed:
+            numbers = list(self.changed)
             self._room[numbers] = [self._left(claims[number]) for number in numbers]
-            self._changed.clear()
+            self.changed.clear()
         row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
         fits = (self._room[: len(claims)] >= row).all(axis=1)
         return int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")

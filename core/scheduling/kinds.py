@@ -8,6 +8,7 @@ from. Kin and kind belong to one pass; what is true for the whole snapshot is ke
 from collections.abc import Sequence
 
 from core.model.pods import PodShape
+from core.scheduling.fit import Fit
 from core.scheduling.pod_needs import pod_requirements
 from core.scheduling.preferences import relaxed
 from core.scheduling.states import Needs, NeedsPool, State
@@ -62,8 +63,10 @@ class Kin:
         "_counting_born",
         "_topology",
         "by_key",
+        "crowded",
         "domains",
         "facts",
+        "full",
         "held",
         "hosts",
         "node_mask",
@@ -74,6 +77,7 @@ class Kin:
         "seen_states",
         "settled",
         "settled_options",
+        "values",
     )
 
     def __init__(self, facts: ShapeFacts, topology: Topology) -> None:
@@ -89,7 +93,12 @@ class Kin:
         for group, own in self.domains:
             self.by_key.setdefault(group.term.key, []).append((group, own))
         self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
+        self.values: list[tuple[str, set[str]]] | None = None  # kept like them, for nodes whose domains are fixed
         self.picked_at = -1
+        # Claims that reject by a count of their own: the masks per count, and the count from which they do. The groups
+        # in which that is no matter of one count are asked each time.
+        self.full = [(g.claims.masks, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
+        self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
         self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
         self._counting: list[DomainGroup | HostGroup] = []
         self._counting_born = -1
@@ -139,7 +148,7 @@ class Kin:
 class Kind:
     """Pods of one kin that ask for the same amounts."""
 
-    __slots__ = ("dead", "failed_at", "kin", "last", "next", "node_dead", "relaxed", "settled", "wanted")
+    __slots__ = ("_holding", "dead", "failed_at", "kin", "last", "next", "node_dead", "relaxed", "settled", "wanted")
 
     def __init__(self, kin: Kin, wanted: tuple[int, ...], settled: bool) -> None:
         self.kin = kin
@@ -151,6 +160,14 @@ class Kind:
         self.relaxed = False  # whether `next` is known
         self.next: Kind | None = None
         self.last: Kind = self  # the most relaxed kind that was tried when it failed
+        self._holding: tuple[Fit, int, int] | None = None
+
+    def holding(self, fit: Fit, rows: int) -> int:
+        """Of the given rows those that hold such a pod alone; asked again for the same, the same is given."""
+        known = self._holding
+        if known is None or known[0] is not fit or known[1] != rows:
+            known = self._holding = (fit, rows, fit.holding(self.wanted, rows))
+        return known[2]
 
 
 class KindBook:

@@ -12,7 +12,7 @@ from operator import add, contains
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
 from core.scheduling.claim_order import ClaimOrder
-from core.scheduling.domain_picks import forget_old_picks, node_values, targets
+from core.scheduling.domain_picks import node_values, targets
 from core.scheduling.headroom import Headroom
 from core.scheduling.kinds import Kin, Kind
 from core.scheduling.limits import Limits
@@ -76,18 +76,24 @@ class ClaimPlacer:
     def _candidates(self, kind: Kind) -> int:
         """The claims that may take the pod by everything but room."""
         kin = kind.kin
-        allowed = (1 << len(self.claims)) - 1
-        allowed ^= kind.dead
-        for group, own in kin.hosts:
+        allowed = ((1 << len(self.claims)) - 1) ^ kind.dead
+        for masks, count in kin.full:
+            if count <= len(masks):
+                allowed ^= allowed & masks[count - 1]
+        for group, own in kin.crowded:
             allowed ^= allowed & group.rejects(group.claims, own, allowed)
         if not allowed:
             return 0
         if kin.seen_states < len(self._states):
             self._admit_states(kin)
         candidates, in_state = 0, self._in_state
-        sets = [values for _, values in node_values(kin, self._agree)]
+        if not kin.domains:
+            for state in kin.settled_options:
+                candidates |= in_state[state]
+            return candidates & allowed
+        sets = [values for _, values in node_values(kin)]
         for values, states in kin.settled.items():
-            if not sets or all(map(contains, sets, values)):
+            if all(map(contains, sets, values)):
                 for state in states:
                     candidates |= in_state[state]
         if kin.open:
@@ -96,7 +102,6 @@ class ClaimPlacer:
 
     def _open_candidates(self, kin: Kin, allowed: int) -> int:
         """The claims whose state leaves a choice of domains; `kin.options` remembers the choices."""
-        forget_old_picks(kin)
         candidates, options = 0, kin.options
         for state, narrowed in kin.open:
             claims = self._in_state[state] & allowed
@@ -116,8 +121,11 @@ class ClaimPlacer:
         if not candidates:
             return False
         options, settled = kind.kin.options, kind.kin.settled_options
-        tries = 0
-        for number in self.order.among(candidates):
+        claim = self.claims[self.order.first(candidates)]  # nearly always it is this one
+        if self._join(kind, pod, claim, settled.get(claim.state) or options[claim.state]):
+            return True
+        tries = 1
+        for number in self.order.among(candidates ^ 1 << claim.number):
             if tries >= _PATIENCE:
                 if tries == _PATIENCE:
                     candidates &= self._headroom.with_room(kind.wanted, self.claims)
@@ -140,8 +148,10 @@ class ClaimPlacer:
             return False
         for state in options:
             left = rows & state.rows
-            if left and self._diverse(claim.template, state, left):
-                held = self.reservations.available(claim.template, state, left, claim.held)
+            if left and (not state.minima or not self.short(claim.template, state, left)):
+                held: Held | None = NONE
+                if claim.template.has_reserved:
+                    held = self.reservations.available(claim.template, state, left, claim.held)
                 if held is not None:
                     self._commit(kind, pod, claim, state, left, total, held)
                     return True
@@ -168,16 +178,14 @@ class ClaimPlacer:
         table = template.table
         return shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)[1]
 
-    def _diverse(self, template: Template, state: State, rows: int) -> bool:
-        return not state.minima or not self.short(template, state, rows)
-
     # --- new claims
 
     def place_on_new(self, kind: Kind, pod: Pod) -> bool:
         """Open a claim of the first template that accepts the pod (S-160)."""
         kin = kind.kin
-        if not all(group.accepts_new(own) for group, own in kin.hosts):
-            return False
+        for group, own in kin.hosts:
+            if not group.accepts_new(own):
+                return False
         for template in self._templates:
             if not kin.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
                 continue
@@ -187,7 +195,7 @@ class ClaimPlacer:
         return False
 
     def _open(self, kind: Kind, pod: Pod, template: Template, rows: int) -> bool:
-        rows = template.fit.holding(kind.wanted, rows)
+        rows = kind.holding(template.fit, rows)
         if rows and pod.shape.host_ports:
             rows = self.free_ports(pod, template, [], rows)
         if not rows:
@@ -257,14 +265,19 @@ class ClaimPlacer:
         claim.rows = rows
         claim.used = total
         claim.pods.append(pod)
-        self._headroom.changed(claim.number)
+        self._headroom.changed.add(claim.number)
         if held or claim.held:
             self.reservations.exchange(claim.held, held)
             claim.held = held
         if pod.shape.host_ports:
             claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
         for group in kind.kin.recording:
-            self.record_in(group, claim)
+            if group.term.filter is not None:
+                self.record_in(group, claim)
+            elif isinstance(group, HostGroup):
+                group.record(group.claims, claim.number)
+            else:
+                group.record_placement(state.requirements.get(group.term.key))
 
     def record_in(self, group: DomainGroup | HostGroup, claim: Claim) -> None:
         """S-181: count one pod on a claim in one group, if the group counts pods of such nodes."""

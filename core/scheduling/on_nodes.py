@@ -19,11 +19,10 @@ from core.scheduling.volumes import VolumeLookupError, attached_by, attached_on,
 class NodePlacer:
     """The existing nodes in one pass: what was placed on them, and what is left."""
 
-    def __init__(self, table: NodeTable, active: int, agree: bool) -> None:
+    def __init__(self, table: NodeTable, active: int) -> None:
         self.table = table
         self.active = active
         self.placed: dict[int, list[Pod]] = {}
-        self._agree = agree
         self._left: dict[int, tuple[int, ...]] = {}
         self._ports: dict[int, list[tuple[str, HostPort]]] = {}
         self._attached: dict[int, dict[str, set[str]]] = {}
@@ -54,7 +53,7 @@ class NodePlacer:
         for group, own in kin.hosts:
             mask ^= mask & group.rejects(group.nodes, own, self.table.every)
         if mask and kin.domains:
-            for key, values in node_values(kin, self._agree):
+            for key, values in node_values(kin):
                 by_value, _ = self.table.with_label(key)
                 allowed = 0
                 for value in values:

@@ -40,7 +40,7 @@ def worst_launch_price(
 
 def price_order(prices: Sequence[float]) -> list[int]:
     """S-126: indexes by price, ties as upstream's unstable sort leaves them."""
-    return unstable_sorted(list(range(len(prices))), lambda index: prices[index])
+    return unstable_sorted(list(range(len(prices))), prices.__getitem__)
 
 
 def adjusted_price(price: float, change: str) -> float:

@@ -7,7 +7,7 @@ The trap avoided: trying all of a thousand equal pods again when nothing has cha
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
@@ -23,6 +23,8 @@ from core.scheduling.packing import Packing, emptiest_first
 from core.scheduling.reservations import Reservations
 from core.scheduling.topology import Topology
 from core.scheduling.topology_groups import Group
+
+_UID, _CREATED = attrgetter("uid"), attrgetter("created")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +60,7 @@ class Pass:
         active = table.every
         for bit in removed:
             active &= ~(1 << bit)
-        agree = settings.fixes.agree_before_picking
-        self.nodes = NodePlacer(table, active, agree)
+        self.nodes = NodePlacer(table, active)
         self.claims = ClaimPlacer(
             index.templates,
             Limits(self._limits(removed), settings.fixes.count_node_limits),
@@ -71,7 +72,7 @@ class Pass:
         self.progress = 0
         self.complete = True
         self._kinds_by_uid: dict[str, Kind] = {}  # of placed pods, for groups that are first seen in mid-pass (Q-26)
-        self._kind_of: dict[tuple[int, int, bool], Kind] = {}
+        self._kind_of: dict[tuple[int, int], Kind] = {}
 
     def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
         """S-62: nodes that are imagined gone do not count."""
@@ -91,42 +92,54 @@ class Pass:
         return all(item.node_name != pod.node_name for item in self.index.leaving)
 
     def kind_of(self, pod: Pod) -> Kind | None:
-        """The kind of a pod with all its preferences; None: its volumes cannot be looked up."""
-        settled = self._settled(pod)
-        key = (id(pod.shape), id(pod.requests), settled)
-        if not pod.shape.volumes and not self.index.settings.default_spread:
-            known = self._kind_of.get(key)
-            if known is not None:
-                return known
+        """The kind of a pod with all its preferences; None: its volumes cannot be looked up.
+
+        Remembered by shape and requests, where nothing else about the pod has a say.
+        """
         facts = self.index.facts(pod)
         if facts is None:
             return None
-        kind = self._kind_of[key] = self.kinds.kind(facts, self.index.vector(pod.requests), settled)
+        kind = self.kinds.kind(facts, self.index.vector(pod.requests), self._settled(pod))
+        plain = not pod.shape.volumes and not self.index.settings.default_spread
+        if plain and not self.options.spare_settling_nodes:
+            self._kind_of[id(pod.shape), id(pod.requests)] = kind
         return kind
 
     # --- the loop
 
     def run(self, pods: Sequence[Pod]) -> None:
         """Place what can be placed."""
-        queue = deque(self._admitted(self._sorted(pods)))
+        found = self._admitted(self._sorted(pods))
+        queue: deque[tuple[Pod, Kind]] = deque()  # those that failed; `pushed`: the queue's length when they did
         pushed: dict[str, int] = {}
         should_stop = self.options.should_stop
+        for position, (pod, kind) in enumerate(found, 1):  # the first round, in which no pod has failed before
+            if should_stop is not None and should_stop():
+                self._give_up([*found[position - 1 :], *queue])
+                return
+            if not self._try(kind, pod):
+                queue.append((pod, kind))
+                pushed[pod.uid] = len(found) - position + len(queue)
         while queue:
             pod, kind = queue[0]
-            if pushed.get(pod.uid) == len(queue):
-                break  # S-90: a whole round without success
+            if pushed[pod.uid] == len(queue):
+                return  # S-90: a whole round without success
             if should_stop is not None and should_stop():
-                self.complete = False
-                for missed, missed_kind in queue:
-                    if missed.uid not in self.refused:
-                        self.refused[missed.uid] = Refused(pod=missed, kind=missed_kind, cause="not_reached")
-                break
+                self._give_up(queue)
+                return
             queue.popleft()
             if self._try(kind, pod):
-                self.refused.pop(pod.uid, None)
+                del self.refused[pod.uid]
             else:
                 queue.append((pod, kind))
                 pushed[pod.uid] = len(queue)
+
+    def _give_up(self, queue: Iterable[tuple[Pod, Kind]]) -> None:
+        """Q-23: no time is left; the pods that nobody came to are named."""
+        self.complete = False
+        for pod, kind in queue:
+            if pod.uid not in self.refused:
+                self.refused[pod.uid] = Refused(pod=pod, kind=kind, cause="not_reached")
 
     def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Kind]]:
         """The pods with their kinds. Groups are made in the order of the queue, so that the input's order is nothing:
@@ -134,8 +147,13 @@ class Pass:
         for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
             self.topology.hold(shape)
         found: list[tuple[Pod, Kind]] = []
+        ignore_dra, known = self.index.settings.ignore_dra, self._kind_of
         for pod in pods:
-            if pod.shape.uses_resource_claims and self.index.settings.ignore_dra:
+            shape = pod.shape
+            kind = known.get((id(shape), id(pod.requests)))
+            if kind is not None:
+                found.append((pod, kind))
+            elif shape.uses_resource_claims and ignore_dra:
                 self.refused[pod.uid] = Refused(pod=pod, kind=None, cause="dra")  # S-95 (a)
             elif (kind := self.kind_of(pod)) is None:
                 self.refused[pod.uid] = Refused(pod=pod, kind=None, cause="volumes")
@@ -145,15 +163,25 @@ class Pass:
 
     @staticmethod
     def _sorted(pods: Sequence[Pod]) -> list[Pod]:
-        """S-89: by cpu, then memory, largest first, then by age, then by UID; priority plays no part."""
+        """S-89: by cpu, then memory, largest first, then by age, then by UID; priority plays no part.
 
-        sizes: dict[int, tuple[int, int]] = {}
+        Pods of one size are put together first and ordered among themselves: sizes are few, and comparing two UIDs is
+        cheaper than comparing two tuples.
+        """
+        by_requests: dict[int, list[Pod]] = {}
         for pod in pods:
-            if id(pod.requests) not in sizes:
-                sizes[id(pod.requests)] = (-pod.requests.get(CPU, 0), -pod.requests.get(MEMORY, 0))
-        found = sorted(pods, key=attrgetter("uid"))  # stable sorts, the last key first: cheaper than one key of four
-        found.sort(key=attrgetter("created"))
-        found.sort(key=lambda pod: sizes[id(pod.requests)])
+            by_requests.setdefault(id(pod.requests), []).append(pod)
+        by_size: dict[tuple[int, int], list[Pod]] = {}
+        for alike in by_requests.values():
+            requests = alike[0].requests
+            by_size.setdefault((-requests.get(CPU, 0), -requests.get(MEMORY, 0)), []).extend(alike)
+        found: list[Pod] = []
+        for size in sorted(by_size):
+            alike = by_size[size]
+            if len(alike) > 1:
+                alike.sort(key=_UID)  # stable sorts, the last key first
+                alike.sort(key=_CREATED)
+            found += alike
         return found
 
     def _try(self, kind: Kind, pod: Pod) -> bool:

@@ -67,6 +67,7 @@ class Capacities:
         self._largest_first = sorted(
             ((amount, table.type_rows[number]) for number, amount in enumerate(amounts)), reverse=True
         )
+        self._largest: dict[int, int] = {}
         self._values: list[int] = []
         self._masks: list[int] = [0]
         for amount, rows in reversed(self._largest_first):
@@ -82,7 +83,11 @@ class Capacities:
 
     def largest(self, rows: int) -> int:
         """The capacity of the largest type that has a row in the mask."""
-        return next((amount for amount, mask in self._largest_first if mask & rows), 0)
+        known = self._largest.get(rows)
+        if known is None:
+            known = next((amount for amount, mask in self._largest_first if mask & rows), 0)
+            self._largest[rows] = known
+        return known
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -14,11 +14,15 @@ from core.scheduling.topology_terms import Term
 class DomainGroup:
     """Counts per domain of a key other than the hostname."""
 
-    __slots__ = ("_limits", "_singles", "counts", "filled", "term", "version")
+    __slots__ = ("_by_count", "_every_value", "_limits", "_singles", "counts", "filled", "term", "version")
 
     def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
         self.term = term
-        self.version = 0  # rises with every count, so that whoever remembers an answer sees that it is old
+        # Rises whenever an answer may change, so that whoever remembers one sees that it is old: with every count
+        # of a spread, but for the other kinds only when a domain is filled for the first time.
+        self.version = 0
+        self._by_count = term.kind == "spread"
+        self._every_value = term.kind in ("anti", "inverse")
         self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
         self._singles: dict[str, frozenset[str]] = {}
         self.counts = dict(counts)
@@ -26,18 +30,24 @@ class DomainGroup:
 
     def record(self, domain: str) -> None:
         """One more there; a domain never heard of becomes known."""
-        count = self.counts.get(domain, 0)
-        self.counts[domain] = count + 1
-        self.version += 1
-        self._limits.clear()
+        counts = self.counts
+        count = counts.get(domain)
         if not count:
             self.filled += 1
+            self.version += 1
+            self._limits.clear()
+            counts[domain] = 1
+            return
+        counts[domain] = count + 1
+        if self._by_count:
+            self.version += 1
+            self._limits.clear()
 
     def record_placement(self, final: Requirement | None) -> None:
         """S-181: anti-affinity counts every value that the node may still have, the others only a single one."""
         if final is None:
             return
-        if self.term.kind in ("anti", "inverse"):
+        if self._every_value:
             for value in final.values:
                 self.record(value)
         elif not final.complement and len(final.values) == 1:
@@ -112,7 +122,7 @@ class Levels:
     Copies share the counts that they started from and keep only what has changed since.
     """
 
-    __slots__ = ("_base", "_changed", "_masks")
+    __slots__ = ("_base", "_changed", "_masks")  # the list of masks is changed, never replaced: see `masks`
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
         self._base: Mapping[int, int] = counts or {}
@@ -127,17 +137,29 @@ class Levels:
             self._masks.append(0)
         self._masks[level] |= 1 << host
 
-    def record(self, host: int) -> None:
-        """One more there."""
-        count = self.count(host)
-        self._changed[host] = count + 1
-        self._set(host, count)
+    def record(self, host: int) -> int:
+        """One more there; how many there were before."""
+        changed, masks = self._changed, self._masks
+        count = changed.get(host)
+        if count is None:
+            count = self._base.get(host, 0)
+        changed[host] = count + 1
+        if count == len(masks):
+            masks.append(1 << host)
+        else:
+            masks[count] |= 1 << host
+        return count
 
     def remove(self, host: int) -> None:
         """One fewer there."""
         count = self.count(host) - 1
         self._changed[host] = count
         self._masks[count] &= ~(1 << host)
+
+    @property
+    def masks(self) -> list[int]:
+        """Per k the hosts with more than k, as they are at any time: for whoever asks thousands of times."""
+        return self._masks
 
     def at_least(self, count: int) -> int:
         """The hosts with that many or more; count is 1 or more."""
@@ -168,9 +190,8 @@ class HostGroup:
 
     def record(self, levels: Levels, host: int) -> None:
         """One more on a host."""
-        if not levels.count(host):
+        if not levels.record(host):
             self.filled += 1
-        levels.record(host)
 
     def rejects(self, levels: Levels, own: bool, every: int) -> int:
         """S-176, S-178, S-180: of `every` host of a family those that may not take the pod."""
@@ -183,6 +204,14 @@ class HostGroup:
                 return 0 if own else every
             return every ^ (levels.at_least(1) & every)
         return levels.at_least(1)
+
+    def full_from(self, own: bool) -> int:
+        """The count from which on a host rejects the pod, whoever else is where; 0 where that is no matter of one count
+        (affinity, and a spread that no host could keep)."""
+        kind = self.term.kind
+        if kind == "spread":
+            return max(0, self.term.max_skew - own + 1)
+        return 0 if kind == "affinity" else 1
 
     def accepts_new(self, own: bool) -> bool:
         """The same question for a host that does not exist yet."""

@@ -5,20 +5,9 @@ termination grace period, written on the claim once and never moved later (L-51,
 annotation that cannot be read must not stop the termination, as it does upstream; it is reported and worked around.
 """
 
-from datetime import datetime
-
 from core.model.names import TERMINATION_DEADLINE
 from core.model.nodes import NodeClaim
-from core.model.pod_rules import format_moment
-
-
-def parse_moment(text: str) -> float | None:
-    """Seconds since the epoch, or None where the text is no RFC 3339 time (which names its offset)."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if moment.tzinfo is None or "T" not in text.upper() else moment.timestamp()
+from core.model.pod_rules import format_moment, parse_moment
 
 
 def written_deadline(claim: NodeClaim) -> float | None:

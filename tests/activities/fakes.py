@@ -5,17 +5,19 @@ write and every purchase is in `ledger`. The cache shows writes at once unless `
 others do at a moment: pods end, kubelets report, instances die.
 """
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from core.model.names import PLAN
 from core.model.nodes import Node, NodeClaim
 from core.model.pods import Pod
 from core.model.resources import Resources
 from core.model.taints import Taint
 from core.model.workloads import VolumeAttachment, VolumeClaim
 from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Conflict, Failure
+from ports.failures import Conflict, Failure, Taken
 from ports.objects import ClaimStatus, Eviction, MetadataChange, NewClaim, Notice
 
 AnyObject = TypeVar("AnyObject", Node, NodeClaim)
@@ -123,7 +125,19 @@ class FakeClaims:
         self.world = world
 
     async def create(self, claim: NewClaim) -> NodeClaim:
-        raise NotImplementedError("no step of the lifecycle creates claims")
+        self.world.ledger.append(f"create claim {claim.name}")
+        known = self.world.claims.get(claim.name)
+        if known is not None:
+            if known.annotations.get(PLAN) != claim.annotations.get(PLAN):
+                raise Taken(claim.name, "made by someone else")
+            return known
+        fields = {one.name: getattr(claim, one.name) for one in dataclasses.fields(claim) if one.name != "owner"}
+        owners = () if claim.owner is None else (claim.owner,)
+        made = NodeClaim(
+            **fields, uid=f"uid-{claim.name}", created=self.world.clock, owners=owners, capacity={}, allocatable={}
+        )
+        self.world.put(made)
+        return self.world.claims[claim.name]
 
     async def read(self, name: str) -> NodeClaim | None:
         self.world.ledger.append(f"get claim {name}")

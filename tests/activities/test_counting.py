@@ -1,58 +1,63 @@
 """Karpenter's metric names, counted once each by the steps of a node's life (M-1, B-28, B-30, B-51)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
-from temporalio.common import MetricMeter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
 from temporalio.testing import ActivityEnvironment
 
+from activities import meters
+from activities.counting import ordered
 from core.model import names
+from core.model.orders import DeleteClaim
 from core.model.steps import ClaimRef
 from ports.cloud import NoCapacity
 from tests.activities import test_departing, test_draining, test_joining, test_launching
 from tests.activities.fakes import FakeCloud, World
 from tests.core.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
-
-class _Sink:
-    def __init__(self, name: str, kept: list[tuple[str, float, dict[str, Any]]]) -> None:
-        self.name, self.kept = name, kept
-
-    def add(self, value: int, additional_attributes: Mapping[str, Any] | None = None) -> None:
-        self.kept.append((self.name, value, dict(additional_attributes or {})))
-
-    def record(self, value: float, additional_attributes: Mapping[str, Any] | None = None) -> None:
-        self.kept.append((self.name, value, dict(additional_attributes or {})))
+Counted = tuple[str, float, dict[str, object]]
 
 
 class Meter:
-    """Remembers what was counted."""
+    """What OpenTelemetry's SDK was told: (name, number or sum of seconds, labels), by name."""
 
     def __init__(self) -> None:
-        self.kept: list[tuple[str, float, dict[str, Any]]] = []
+        self.reader = InMemoryMetricReader()
+        self.provider = MeterProvider(metric_readers=[self.reader])
 
-    def create_counter(self, name: str, description: str | None = None, unit: str | None = None) -> _Sink:
-        return _Sink(name, self.kept)
+    @property
+    def kept(self) -> list[Counted]:
+        data = self.reader.get_metrics_data()
+        if data is None:
+            return []
+        return [
+            (metric.name, _value(point), dict(point.attributes or {}))
+            for resource in data.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            for point in metric.data.data_points
+        ]
 
-    create_histogram_float = create_counter
 
-    def with_additional_attributes(self, additional_attributes: Mapping[str, Any]) -> "Meter":
-        return self
+def _value(point: object) -> float:
+    if isinstance(point, HistogramDataPoint):
+        return point.sum
+    assert isinstance(point, NumberDataPoint)
+    return point.value
 
 
 @pytest.fixture
-def meter() -> Meter:
-    return Meter()
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    made = Meter()
+    monkeypatch.setattr(meters, "METER", made.provider.get_meter("test"))
+    meters.counter.cache_clear()
+    meters.histogram.cache_clear()
+    return made
 
 
 @pytest.fixture
 def environment(meter: Meter) -> ActivityEnvironment:
-    made = ActivityEnvironment()
-    kept: Any = meter
-    assert not isinstance(kept, MetricMeter)
-    made.metric_meter = kept
-    return made
+    return ActivityEnvironment()
 
 
 async def test_a_registration_counts_a_node(environment: ActivityEnvironment, meter: Meter) -> None:
@@ -129,3 +134,30 @@ async def test_evictions_are_counted_by_their_answer(environment: ActivityEnviro
         ("karpenter_nodes_drained_total", 1, {"nodepool": "pool"}),
     ]
     assert isinstance(stage.cloud, FakeCloud)
+
+
+def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> None:
+    """G-16: the condition's type in snake case."""
+    claim = a_joined_claim(image_id="ami-1")
+    order = DeleteClaim(
+        claim=ClaimRef(name=claim.name, uid=claim.uid), reason="unhealthy", condition="KernelReady", pods=3
+    )
+
+    ordered(claim, order)
+
+    found = {name.removeprefix("karpenter_"): (value, labels) for name, value, labels in meter.kept}
+    assert found["nodeclaims_disrupted_total"][0] == 1
+    assert found["pods_disruption_initiated_total"][0] == 3
+    assert found["nodeclaims_unhealthy_disrupted_total"] == (
+        1,
+        {"condition": "kernel_ready", "nodepool": "pool", "capacity_type": "", "image_id": "ami-1"},
+    )
+
+
+def test_a_claim_that_is_surplus_is_no_disruption(meter: Meter) -> None:
+    """M-1: upstream's reasons and no others."""
+    claim = a_joined_claim()
+
+    ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason="static_scale_down", pods=3))
+
+    assert meter.kept == []

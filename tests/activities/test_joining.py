@@ -78,6 +78,29 @@ async def test_a_node_that_appears_is_registered(stage: Stage) -> None:
     assert {write.version for write in outcome.writes} == {int(node.resource_version), int(claim.resource_version)}
 
 
+async def test_a_node_waits_for_what_the_cloud_still_has_to_say_and_is_registered_then(stage: Stage) -> None:
+    """W-95: the claim's mark says whom its registration waits for."""
+    claim = a_launched_claim()
+    marked = replace(claim, annotations={**claim.annotations, names.REGISTRATION_HOOK: "the-hook"})
+    stage.world.put(marked)
+    stage.world.put(a_node())
+    told = []
+
+    def say() -> None:
+        told.append(stage.status_of(names.REGISTERED_CONDITION))
+        found = stage.world.claims["pool-1"]
+        kept = {key: value for key, value in found.annotations.items() if key != names.REGISTRATION_HOOK}
+        stage.world.put(replace(found, annotations=kept))
+
+    stage.world.at(1013.0, say)
+
+    outcome = await stage.register()
+
+    assert told == [("Unknown", "RegistrationHookPending")]
+    assert outcome.kind == "done"
+    assert names.REGISTRATION_HOOK not in stage.world.nodes["node-1"].annotations
+
+
 async def test_registration_costs_one_write_to_each_object(stage: Stage) -> None:
     stage.world.put(a_launched_claim(), a_node())
 

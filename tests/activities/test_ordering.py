@@ -6,20 +6,22 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from activities.collecting import Collecting
 from activities.ordering import Ordering
 from core.model import names
-from core.model.nodes import Condition, NodeClaim, NodeClassRef
-from core.model.orders import DeleteClaim, Order, StartOwner, TakeOffMark, TerminateOrphan
+from core.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
+from core.model.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
 from core.model.pools import Catalogue, NodePool
 from core.model.snapshot import Snapshot
 from core.model.steps import ClaimRef
 from core.model.writes import Write
 from core.termination.leaving import LEAVING_TAINT
-from ports.cloud import NodeClassState
+from ports.cloud import Instance, NodeClassState
 from ports.view import Unreadable
-from tests.activities.fakes import FakeCloud, World
+from tests.activities.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
-from tests.core.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node
+from tests.core.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod
+from tests.core.lifecycle.test_pools import a_pool
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
@@ -27,11 +29,17 @@ REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 class FakeView:
     """Waiting for a change moves the clock by a second, as if nothing had happened."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, world: World, pools: dict[str, NodePool]) -> None:
+        self.world, self.pools = world, pools
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(now=self.world.clock, claims=dict(self.world.claims), nodes=dict(self.world.nodes))
+        return Snapshot(
+            now=self.world.clock,
+            claims=dict(self.world.claims),
+            nodes=dict(self.world.nodes),
+            pods=dict(self.world.pods),
+            pools=self.pools,
+        )
 
     def revision(self) -> int:
         return self.world.versions
@@ -59,6 +67,9 @@ class FakeClasses:
     async def drift(self, claim: NodeClaim) -> str:
         raise NotImplementedError
 
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return ()
+
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         return frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 
@@ -68,9 +79,11 @@ class Stage:
     world: World
     cloud: FakeCloud
     workflows: dict[str, str] = field(default_factory=dict)  # id -> type that runs
+    pools: dict[str, NodePool] = field(default_factory=dict)
 
     def ordering(self) -> Ordering:
-        return Ordering("c", FakeView(self.world), self.cloud, FakeClasses(), self.world.now)
+        collecting = Collecting(self.cloud, FakeNotices(self.world), self.world.now)
+        return Ordering("c", FakeView(self.world, self.pools), FakeClasses(), [collecting], self.world.now)
 
     async def orders(self, ordering: Ordering | None = None) -> tuple[Order, ...]:
         found = await asyncio.wait_for((ordering or self.ordering()).await_orders(), timeout=20)
@@ -199,3 +212,70 @@ async def test_more_orders_than_fit_come_with_the_next_look(stage: Stage, monkey
     second = await asyncio.wait_for(ordering.await_orders(), timeout=20)
 
     assert (len(first.orders), first.more, len(second.orders), second.more) == (2, True, 1, False)
+
+
+async def test_orders_that_cannot_be_carried_out_hold_up_no_other(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was ordered last comes last: two that fail for ever leave room for the third."""
+    monkeypatch.setattr("activities.ordering.ORDERS_AT_ONCE", 2)
+    stage.world.put(*[a_claim(f"c{number}", deleting_since=1000.0) for number in range(3)])
+    ordering = stage.ordering()
+
+    looks = [[o.claim.name for o in await stage.orders(ordering) if isinstance(o, StartOwner)] for _ in range(3)]
+
+    assert looks == [["c0", "c1"], ["c2"], ["c0", "c1"]]
+    assert stage.world.clock >= 1020.0
+
+
+async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
+    """Design 4: an API server restored from a backup; a log line alone is read by nobody."""
+    ids = [f"aws:///zone/i-{number}" for number in range(4)]
+    stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in ids}
+    stage.pools = {"pool": a_pool()}
+
+    await stage.orders()
+
+    told = {(n.kind, n.name, n.type, n.reason) for n in stage.world.notices}
+    assert told == {("NodePool", "pool", "Warning", "InstanceCollectionStopped")}
+
+
+async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
+    lists: list[float] = []
+    found = stage.cloud.list_instances
+
+    async def listed() -> tuple[Instance, ...]:
+        lists.append(stage.world.clock)
+        return await found()
+
+    stage.cloud.list_instances = listed  # type: ignore[method-assign]
+    await stage.orders()
+
+    assert lists == [1000.0, 1030.0, 1060.0, 1090.0, 1120.0, 1150.0]
+
+
+async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:
+    """L-63: DaemonSet pods find no other place."""
+    stage.world.put(
+        a_joined_claim(created=900.0, expire_after=100.0),
+        a_joined_node(),
+        a_pod("one", node_name="node-1"),
+        a_pod("agent", node_name="node-1", owners=(DAEMON,)),
+    )
+
+    assert [order.pods for order in await stage.orders() if isinstance(order, DeleteClaim)] == [1]
+
+
+async def test_the_next_look_has_seen_what_the_last_orders_wrote(stage: Stage) -> None:
+    seen: list[Write] = []
+    ordering = stage.ordering()
+
+    async def catch_up(writes: Sequence[Write]) -> None:
+        seen.extend(writes)
+
+    ordering.view.catch_up = catch_up  # type: ignore[method-assign]
+    write = Write(kind="NodeClaim", name="c", uid="u", version=7)
+
+    await ordering.await_orders(OrdersRequest(must_see=(write,)))
+
+    assert seen == [write]

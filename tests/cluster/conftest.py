@@ -1,4 +1,4 @@
-"""One control plane for all tests of a session, and a client for it.
+"""One control plane for all tests of a session, and a client for it; and one set of everything for whole-system tests.
 
 Every test that asks for `plane` waits for it once. Where the binaries can be neither found nor built, each is skipped
 with the reason in words; a plane that does not start is a failure, never a skip. A session that was killed leaves its
@@ -13,13 +13,17 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from testbed.plane import ApiClient, AuditLog, Binaries, ControlPlane, PlaneState, TestbedUnavailable, find_binaries
 from testbed.plane.plane import stop_abandoned
 from testbed.plane.processes import identify
 from testbed.plane.state import read_state
+from tests.cluster.system.ground import Ground
 
 SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"
+# Fixed, so that a session that was killed leaves nothing running for long: the next one stops what it finds there.
+SYSTEM = Path(__file__).parents[2] / ".dovetail" / "tests-system"
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +77,25 @@ async def api(plane: PlaneState) -> AsyncIterator[ApiClient]:
 @pytest.fixture
 def audit(plane: PlaneState) -> AuditLog:
     return AuditLog(plane.audit_log)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Ground]:
+    """All servers, started once."""
+    try:
+        find_binaries(lambda _line: None)
+    except TestbedUnavailable as reason:
+        pytest.skip(f"no control plane: {reason}")
+    ground = await Ground.start(SYSTEM)
+    yield ground
+    await ground.stop()
+    if not request.session.testsfailed:
+        shutil.rmtree(SYSTEM, ignore_errors=True)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ground(servers: Ground) -> AsyncIterator[Ground]:
+    """One worker and no objects; afterwards nothing may be left."""
+    servers.ensure_workers()
+    yield servers
+    await servers.clear()

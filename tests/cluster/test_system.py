@@ -7,17 +7,13 @@ what the product promises: its timings are measured elsewhere.
 
 import asyncio
 import json
-import shutil
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from core.model import names
-from testbed.plane import AuditEntry, TestbedUnavailable, find_binaries
+from testbed.plane import AuditEntry
 from tests.cluster.system.ground import (
     Ground,
     claim_id,
@@ -28,73 +24,12 @@ from tests.cluster.system.ground import (
     node_pool,
     owner_of,
 )
+from tests.cluster.system.scenes import a_slow_replacement, boot, gone, settle
 from worker.telemetry import product_version
 
 pytestmark = pytest.mark.cluster
 
 Json = dict[str, Any]
-
-# Fixed, so that a session that was killed leaves nothing running for long: the next one stops what it finds there.
-FOLDER = Path(__file__).parents[2] / ".dovetail" / "tests-system"
-NEVER = 3600.0  # a boot that no test waits for
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Ground]:
-    """All servers, started once."""
-    try:
-        find_binaries(lambda _line: None)
-    except TestbedUnavailable as reason:
-        pytest.skip(f"no control plane: {reason}")
-    ground = await Ground.start(FOLDER)
-    yield ground
-    await ground.stop()
-    if not request.session.testsfailed:
-        shutil.rmtree(FOLDER, ignore_errors=True)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ground(servers: Ground) -> AsyncIterator[Ground]:
-    """One worker and no objects; afterwards nothing may be left."""
-    servers.ensure_workers()
-    yield servers
-    await servers.clear()
-
-
-async def settle(ground: Ground, pods: int, cpu: str = "3") -> list[Json]:
-    """That many pods run; of three cpus each has a node to itself. The claims."""
-    await ground.apply(node_pool())
-    await ground.apply(deployment(pods, cpu))
-    await ground.until(lambda: ground.settled(pods), 120, f"{pods} pods run on initialised nodes")
-    return await ground.claims()
-
-
-async def a_slow_replacement(ground: Ground) -> tuple[Json, Json]:
-    """A drifted node is tainted and its replacement never boots. Both claims."""
-    [drifted] = await settle(ground, 1)
-    ground.world({"bootSeconds": NEVER})
-    await ground.apply(node_pool(colour="green"))
-
-    async def waits() -> tuple[Json, Json] | None:
-        claims = await ground.claims()
-        marked = [c for c in claims if owner_of(c)]
-        launched = [c for c in claims if not owner_of(c) and has_condition(c, names.LAUNCHED)]
-        node = await ground.node(drifted["status"]["nodeName"])
-        return (marked[0], launched[0]) if marked and launched and node and is_tainted(node) else None
-
-    found = await ground.until(waits, 120, "the drifted node is tainted and its replacement launched")
-    assert found is not None
-    return found
-
-
-def boot(ground: Ground, claim: Json) -> None:
-    """The claim's instance boots now."""
-    identity = claim["status"]["providerID"].rsplit("/", 1)[-1]
-    ground.cloud.control("PATCH", f"instances/{identity}", {"joinsIn": 0})
-
-
-async def gone(ground: Ground, claim: Json) -> bool:
-    return await ground.claim(claim["metadata"]["name"]) is None
 
 
 def moment(entries: list[AuditEntry], what: str) -> str:

@@ -12,20 +12,33 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from activities.caretaking import Caretaking
+from activities.creating import Creating
 from activities.ordering import Ordering
 from activities.upkeep import Upkeep
-from core.model.inputs import CaretakerInput
-from core.model.orders import DeleteClaim, Order, Orders, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from core.model.inputs import CaretakerInput, CreateOutcome, CreateRequest
+from core.model.nodes import NodeClassRef
+from core.model.orders import (
+    DeleteClaim,
+    FillPool,
+    Order,
+    Orders,
+    StartOwner,
+    StartRelease,
+    TakeOffMark,
+    TerminateOrphan,
+)
+from core.model.plans import ProposedNode
 from core.model.steps import ClaimRef, StepOutcome
-from core.model.workflow_ids import caretaker_id, task_queue
+from core.model.workflow_ids import caretaker_id, claim_owner_id, task_queue
 from core.model.workflow_types import TERMINATE_NODE
+from core.model.writes import Write
 from tests.workflows.conftest import Serving, serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 from workflows.caretaker import CARRIED_OUT_BY, Caretaker
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Caretaking, Ordering, Upkeep)
+STEPS = (Caretaking, Creating, Ordering, Upkeep)
 CLAIM = ClaimRef(name="claim-1", uid="uid-1")
 
 ONE_OF_EACH: dict[str, Order] = {
@@ -35,6 +48,16 @@ ONE_OF_EACH: dict[str, Order] = {
     "delete_claim_for": DeleteClaim(claim=CLAIM, reason="expired"),
     "terminate_orphan": TerminateOrphan(provider_id="test://1"),
 }
+
+
+NODE = ProposedNode(
+    pool="pool",
+    pool_uid="p-1",
+    node_class=NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="default"),
+    requirements=(),
+    type_list=0,
+)
+FILL = FillPool(request=CreateRequest(plan_id="static-p-1", proposed=(NODE,), type_lists=((),), indexes=(4,)))
 
 
 def scripted(*looks: Orders, **other: Any) -> FakeSteps:
@@ -71,7 +94,26 @@ async def until(look: Callable[[], Any], seconds: float = 20.0) -> None:
 
 def test_every_kind_of_order_has_its_step() -> None:
     kinds = {cls.__dataclass_fields__["kind"].default for cls in Order.__args__}
-    assert (set(CARRIED_OUT_BY), set(CARRIED_OUT_BY.values())) == (kinds, set(ONE_OF_EACH))
+    assert (set(CARRIED_OUT_BY), set(CARRIED_OUT_BY.values())) == (kinds, {*ONE_OF_EACH, "create_node_claims"})
+
+
+async def test_a_static_pool_is_filled_and_the_new_claims_get_their_owners(full_server: Client) -> None:
+    """N-43: one step creates, then a LaunchNode each; the next look must have seen the claims."""
+    write = Write(kind="NodeClaim", name="claim-1", uid="uid-1", version=9)
+    made = CreateOutcome(claims=(CLAIM,), writes=(write,))
+    steps = scripted(Orders(orders=(FILL,)), create_node_claims=made)
+
+    async with serving_on(full_server)([Caretaker], steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: len(steps.arguments("await_orders")) >= 2)
+        owner = full_server.get_workflow_handle(claim_owner_id(cluster, CLAIM.name))
+        found = await owner.describe()
+        await owner.terminate()
+        await handle.terminate()
+
+    assert steps.arguments("create_node_claims") == [FILL.request]
+    assert found.workflow_type == "LaunchNode"
+    assert [request.must_see for request in steps.arguments("await_orders")[:2]] == [(), (write,)]
 
 
 @pytest.mark.parametrize("step", ONE_OF_EACH)

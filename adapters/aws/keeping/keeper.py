@@ -16,11 +16,11 @@ from adapters.aws import names
 from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.keeping import conditions as c
+from adapters.aws.keeping.chores import Chore
 from adapters.aws.keeping.cleaning import Cleaning
 from adapters.aws.keeping.conditions import Verdict, conditions, verdict_of
 from adapters.aws.keeping.objects import ClassObjects
 from adapters.aws.keeping.resolving import RESOLUTION_FAILED, Resolution, Resolving
-from adapters.aws.keeping.tagging import Tagging
 from adapters.aws.keeping.validation import Validation
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
 from core.model import names as core
@@ -58,7 +58,7 @@ class KeeperParts:
     resolving: Resolving
     validation: Validation
     cleaning: Cleaning
-    tagging: Tagging
+    chores: tuple[Chore, ...]
     cluster: Cluster
 
 
@@ -87,7 +87,7 @@ class NodeClassKeeper:
             classes = self._parts.classes.every()
             self._due = {name: due for name, due in self._due.items() if any(name == each.name for each in classes)}
             moments = await asyncio.gather(*[self._one(each, claims) for each in classes])
-            moments.append(await self._parts.tagging.keep(claims))
+            moments += await asyncio.gather(*[chore.keep(claims) for chore in self._parts.chores])
             moments.append(await self._clean(claims))
             return min(moments, default=self._clock() + ROUND_SECONDS)
 

@@ -5,10 +5,13 @@ never joins. The trap avoided: a field that the family's bootstrap does not pass
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from adapters.aws.families import FAMILIES
+from adapters.aws.formulas.kubelet import Machine, formulas_in, resolved
+from adapters.aws.formulas.language import read_formula
+from adapters.aws.formulas.values import FormulaError
 from adapters.aws.keeping.conditions import Verdict, false
 from adapters.aws.node_class import NodeClass
 from core.model.durations import DurationError, parse_nanoseconds
@@ -184,10 +187,15 @@ def kubelet_verdict(node_class: NodeClass, *, expressions: bool) -> Verdict | No
     problems = list(_problems(kubelet))
     if problems:
         return false("InvalidKubeletConfiguration", "; ".join(problems))
-    formulas = sorted(formula_fields(kubelet))
+    formulas = list(formulas_in(kubelet))
     if formulas and not expressions:
-        text = f"spec.kubelet: expressions need the feature gate NodeClassCEL: {', '.join(formulas)}"
-        return false("KubeletExpressionsDisabled", text)
+        fields = ", ".join(field for field, _ in formulas)
+        return false(
+            "KubeletExpressionsDisabled", f"spec.kubelet: expressions need the feature gate NodeClassCEL: {fields}"
+        )
+    misread = list(_misread(formulas))
+    if misread:
+        return false("KubeletExpressionInvalid", "; ".join(misread))
     dropped = sorted(_dropped(node_class.family, kubelet))
     if dropped:
         text = f"spec.kubelet has fields not applied by the {node_class.family} AMI family that would be silently"
@@ -195,14 +203,25 @@ def kubelet_verdict(node_class: NodeClass, *, expressions: bool) -> Verdict | No
     return None
 
 
-def formula_fields(kubelet: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that hold a formula where a number belongs (W-24)."""
-    if isinstance(kubelet.get("maxPods"), str):
-        yield "maxPods"
-    for field in ("kubeReserved", "systemReserved"):
-        for key, value in (kubelet.get(field) or {}).items():
-            if not _is_quantity(value):
-                yield f"{field}.{key}"
+def formula_failure(node_class: NodeClass, machines: Iterable[Machine]) -> Verdict | None:
+    """W-40d: a formula that has no result for an instance type of the region."""
+    if not any(formulas_in(node_class.kubelet)):
+        return None
+    for machine in machines:
+        try:
+            resolved(node_class.kubelet, machine)
+        except FormulaError as error:
+            text = f"spec.kubelet.{error} (instance type {machine.instance_type})"
+            return false("KubeletExpressionEvaluationFailed", text)
+    return None
+
+
+def _misread(formulas: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for field, text in formulas:
+        try:
+            read_formula(text)
+        except FormulaError as error:
+            yield f"spec.kubelet.{field}: {error}"
 
 
 def _dropped(family: str, kubelet: Mapping[str, Any]) -> Iterator[str]:

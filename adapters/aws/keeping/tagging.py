@@ -8,7 +8,8 @@ a second, as upstream does, and then less and less often.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
+from math import inf
 from typing import Final
 
 from adapters.aws import names
@@ -17,6 +18,7 @@ from adapters.aws.failures import NOT_FOUND, Denied, refusal
 from adapters.aws.instances import instance_id
 from adapters.aws.inventory import Inventory
 from adapters.aws.tags import as_tags
+from core.model.names import REGISTERED_CONDITION
 from core.model.nodes import NodeClaim
 from ports.failures import Conflict, Failure
 from ports.objects import MetadataChange, NodeClaims
@@ -27,6 +29,7 @@ _FIRST_RETRY: Final = 1.0  # a claim that was written meanwhile, a refusal, an i
 _LONGEST_RETRY: Final = 60.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
+SETTLED_SECONDS: Final = 5.0
 
 
 class Tagging:
@@ -44,17 +47,20 @@ class Tagging:
         self._later: dict[str, float] = {}
         self._waited: dict[str, float] = {}
 
-    async def keep(self, claims: Iterable[NodeClaim]) -> float:
+    async def keep(self, claims: Collection[NodeClaim]) -> float:
         """Tag what is not tagged; the moment at which to look again."""
         now = self._clock()
-        wanting = [claim for claim in claims if wants_tags(claim)]
+        wanting = [claim for claim in claims if wants_tags(claim, now)]
         known = {claim.uid for claim in wanting}
         self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
         self._waited = {uid: wait for uid, wait in self._waited.items() if uid in known}
         wanting = [claim for claim in wanting if claim.uid not in self._later]
         slots = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(*[self._one(claim, slots) for claim in wanting])
-        return min(self._later.values(), default=now + _ROUND_SECONDS)
+        settling = [
+            now + SETTLED_SECONDS for claim in claims if wants_tags(claim, inf) and not _has_settled(claim, now)
+        ]
+        return min([*self._later.values(), *settling], default=now + _ROUND_SECONDS)
 
     async def _one(self, claim: NodeClaim, slots: asyncio.Semaphore) -> None:
         async with slots:
@@ -94,8 +100,16 @@ class Tagging:
             await self._claims.patch(claim, MetadataChange(annotations=done))
 
 
-def wants_tags(claim: NodeClaim) -> bool:
-    """Whether its instance still lacks its name."""
+def _has_settled(claim: NodeClaim, now: float) -> bool:
+    """A claim that has just joined is written several times within a second, and each write would meet ours."""
+    joined = claim.condition(REGISTERED_CONDITION)
+    return joined is None or now - joined.changed >= SETTLED_SECONDS
+
+
+def wants_tags(claim: NodeClaim, now: float) -> bool:
+    """Whether its instance still lacks its name, and nobody else is writing the claim this very moment."""
     if not claim.node_name or not claim.provider_id or claim.deleting_since is not None:
+        return False
+    if not _has_settled(claim, now):
         return False
     return any(claim.annotations.get(key) != "true" for key in (names.TAGGED, names.CLUSTER_TAGGED))

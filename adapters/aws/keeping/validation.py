@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from adapters.aws import names
 from adapters.aws.calls import Calls
+from adapters.aws.capacity import machine_of
 from adapters.aws.cluster import Cluster
 from adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
 from adapters.aws.keeping import conditions as c
 from adapters.aws.keeping.conditions import Verdict, false, true
-from adapters.aws.keeping.kubelet_checks import kubelet_verdict
+from adapters.aws.keeping.kubelet_checks import formula_failure, kubelet_verdict
 from adapters.aws.node_class import NodeClass
 from adapters.aws.settings import AwsSettings
 from adapters.aws.shelf import Form
@@ -28,7 +29,7 @@ from adapters.aws.template_data import Template, user_data_bytes
 from adapters.aws.templates import Templates
 from adapters.aws.user_data.bootstrap import BadUserData
 from adapters.aws.user_data.rendering import SIZE_LIMIT
-from adapters.aws.wishes import TemplateMaker, Terms
+from adapters.aws.wishes import TemplateMaker, Terms, reserved_amounts
 from core.model import names as core
 from core.model.nodes import NodeClaim, NodeClassRef
 from core.model.pools import NodePool
@@ -112,6 +113,10 @@ class Validation:
             forms = await self._shelves.forms(node_class)
         except NoTypes as error:
             return false("NoCompatibleInstanceTypes", str(error))
+        machines = [machine_of(form.facts, node_class, self._settings) for form in forms.values()]
+        failure = formula_failure(node_class, machines)
+        if failure is not None:
+            return failure
         form = trial_type(node_class, forms, pools)
         if isinstance(form, str):
             return false("NoCompatibleInstanceTypes", form)
@@ -141,6 +146,7 @@ class Validation:
             tenancy=tenancy,
             image=_image(node_class, form),
             max_pods=form.sizes.pods,
+            reserved=reserved_amounts(form.sizes),
             group_id=group.id if group else "",
         )
         return _Trial(node_class=node_class, instance_type=form.facts.name, template=maker.template(terms), tags=tags)

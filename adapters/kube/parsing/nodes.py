@@ -4,13 +4,19 @@ Asked by the cache for each event of the two watches. Raises UnreadableObject an
 `expireAfter: Never` is no duration but the absence of one.
 """
 
+from typing import Final
+
 from adapters.kube.parsing.fields import Json, conditions, node_class
+from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.reading import name_of, reading
 from adapters.kube.parsing.selectors import parse_expressions, parse_owners, parse_taints
 from adapters.kube.parsing.times import optional_time
 from core.model.durations import parse_seconds
 from core.model.nodes import Node, NodeClaim
-from core.model.resources import parse_resources
+from core.model.resources import shared_resources
+
+_NodeDraft: Final = draft_of(Node)
+_ClaimDraft: Final = draft_of(NodeClaim)
 
 
 def lasting(text: str | None) -> float | None:
@@ -25,11 +31,11 @@ def parse_node(raw: Json) -> Node:
         name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))
         deleting = optional_time(meta.get("deletionTimestamp"))
         place.field = "status.capacity"
-        capacity = parse_resources(status.get("capacity"))
+        capacity = shared_resources(status.get("capacity"))
         place.field = "status.allocatable"
-        allocatable = parse_resources(status.get("allocatable"))
+        allocatable = shared_resources(status.get("allocatable"))
         place.field = "spec or status"
-        return Node(
+        draft = _NodeDraft(
             name=name,
             uid=meta.get("uid") or "",
             resource_version=meta.get("resourceVersion") or "",
@@ -46,6 +52,9 @@ def parse_node(raw: Json) -> Node:
             allocatable=allocatable,
             conditions=conditions(status.get("conditions")),
         )
+        draft.__class__ = Node
+        node: Node = draft
+        return node
 
 
 def parse_node_claim(raw: Json) -> NodeClaim:
@@ -60,7 +69,7 @@ def parse_node_claim(raw: Json) -> NodeClaim:
         grace = spec.get("terminationGracePeriod")
         termination_grace = None if grace is None else parse_seconds(grace)
         place.field = "spec or status"
-        return NodeClaim(
+        draft = _ClaimDraft(
             name=name,
             uid=meta.get("uid") or "",
             resource_version=meta.get("resourceVersion") or "",
@@ -73,7 +82,7 @@ def parse_node_claim(raw: Json) -> NodeClaim:
             owners=parse_owners(meta),
             node_class=node_class(spec.get("nodeClassRef")),
             requirements=parse_expressions(spec.get("requirements")),
-            requests=parse_resources((spec.get("resources") or {}).get("requests")),
+            requests=shared_resources((spec.get("resources") or {}).get("requests")),
             taints=parse_taints(spec.get("taints")),
             startup_taints=parse_taints(spec.get("startupTaints")),
             expire_after=expire_after,
@@ -81,8 +90,11 @@ def parse_node_claim(raw: Json) -> NodeClaim:
             node_name=status.get("nodeName") or "",
             provider_id=status.get("providerID") or "",
             image_id=status.get("imageID") or "",
-            capacity=parse_resources(status.get("capacity")),
-            allocatable=parse_resources(status.get("allocatable")),
+            capacity=shared_resources(status.get("capacity")),
+            allocatable=shared_resources(status.get("allocatable")),
             conditions=conditions(status.get("conditions")),
             last_pod_event=optional_time(status.get("lastPodEventTime")),
         )
+        draft.__class__ = NodeClaim
+        claim: NodeClaim = draft
+        return claim

@@ -13,7 +13,7 @@ from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.requests import pod_requests
 from adapters.kube.parsing.selectors import parse_owners
 from adapters.kube.parsing.shapes import parse_shape
-from adapters.kube.parsing.times import optional_time
+from adapters.kube.parsing.times import optional_time, parse_time
 from core.model import names
 from core.model.pods import Pod
 from core.model.resources import Resources, parse_amount
@@ -74,7 +74,7 @@ def _build(raw: Raw) -> Pod:
     status = raw.get("status") or {}
     annotations = metadata.get("annotations")
     unschedulable, ready = _conditions(status)
-    deleted = metadata.get("deletionTimestamp")
+    created, deleted = metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")
     started = status.get("startTime")
     read = {key: annotations[key] for key in _READ_ANNOTATIONS if key in annotations} if annotations else None
     draft = _PodDraft(
@@ -82,13 +82,13 @@ def _build(raw: Raw) -> Pod:
         uid=metadata.get("uid") or "",
         shape=parse_shape(metadata, spec),
         requests=_parse_requests(raw, spec, status),
-        created=optional_time(metadata.get("creationTimestamp")) or 0.0,
+        created=parse_time(created) if created else 0.0,
         resource_version=metadata.get("resourceVersion") or "",
         node_name=spec.get("nodeName") or "",
         phase=status.get("phase") or "Pending",
-        deleting_since=optional_time(deleted) if deleted else None,
+        deleting_since=parse_time(deleted) if deleted else None,
         grace_seconds=spec.get("terminationGracePeriodSeconds"),
-        started=optional_time(started) if started else None,
+        started=parse_time(started) if started else None,
         ready=ready,
         unschedulable=unschedulable,
         nominated_node=status.get("nominatedNodeName") or "",

@@ -13,15 +13,14 @@ from core.model.taints import Taint
 Raw = Mapping[str, Any]
 
 
+@lru_cache(maxsize=65536)
+def _expression(key: str, operator: str, values: tuple[str, ...], min_values: int | None) -> Expression:
+    return Expression(key=key, operator=operator, values=values, min_values=min_values)
+
+
 def parse_expression(raw: Raw) -> Expression:
-    """One requirement of a node selector, a label selector or a NodePool."""
-    values = raw.get("values") or ()
-    return Expression(
-        key=raw["key"],
-        operator=raw["operator"],
-        values=tuple(str(value) for value in values),
-        min_values=raw.get("minValues"),
-    )
+    """One requirement of a node selector, a label selector or a NodePool; equal ones are one object."""
+    return _expression(raw["key"], raw["operator"], tuple(map(str, raw.get("values") or ())), raw.get("minValues"))
 
 
 def parse_expressions(raw: Iterable[Raw] | None) -> tuple[Expression, ...]:
@@ -34,7 +33,7 @@ def parse_label_selector(raw: Raw | None) -> LabelSelector | None:
     if raw is None:
         return None
     labels = raw.get("matchLabels") or {}
-    equal = [Expression(key=key, operator="In", values=(labels[key],)) for key in sorted(labels)]
+    equal = [_expression(key, "In", (labels[key],), None) for key in sorted(labels)]
     return LabelSelector(expressions=(*equal, *parse_expressions(raw.get("matchExpressions"))))
 
 
@@ -79,8 +78,8 @@ def parse_taints(raw: Iterable[Raw] | None) -> tuple[Taint, ...]:
 
 
 @lru_cache(maxsize=16384)
-def _owner(api_version: str, kind: str, name: str, uid: str, controller: bool) -> Owner:
-    return Owner(api_version=api_version, kind=kind, name=name, uid=uid, controller=controller)
+def _owner(api_version: str, kind: str, name: str, uid: str, controller: bool) -> tuple[Owner]:
+    return (Owner(api_version=api_version, kind=kind, name=name, uid=uid, controller=controller),)
 
 
 def parse_owners(metadata: Raw) -> tuple[Owner, ...]:
@@ -88,11 +87,9 @@ def parse_owners(metadata: Raw) -> tuple[Owner, ...]:
     references = metadata.get("ownerReferences")
     if not references:
         return ()
-    return tuple(
-        [
-            _owner(
-                o.get("apiVersion") or "", o["kind"], o.get("name") or "", o.get("uid") or "", bool(o.get("controller"))
-            )
-            for o in references
-        ]
-    )
+    owners: tuple[Owner, ...] = ()
+    for o in references:  # nearly always one
+        owners += _owner(
+            o.get("apiVersion") or "", o["kind"], o.get("name") or "", o.get("uid") or "", bool(o.get("controller"))
+        )
+    return owners

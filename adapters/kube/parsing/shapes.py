@@ -15,7 +15,9 @@ from core.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstra
 
 Raw = Mapping[str, Any]
 
-_KNOWN: Final[dict[tuple[object, ...], PodShape]] = {}
+# By the text of their parts as written, which is nearly always enough, and by the same with every key in order.
+_AS_WRITTEN: Final[dict[tuple[str, bytes], PodShape]] = {}
+_KNOWN: Final[dict[tuple[str, bytes], PodShape]] = {}
 _MOST_KNOWN: Final = 100_000
 _SORTED: Final = orjson.OPT_SORT_KEYS
 
@@ -152,10 +154,15 @@ def parse_shape(metadata: Raw, spec: Raw) -> PodShape:
         volumes or None,
     ]
     namespace = metadata.get("namespace") or "default"
-    key = (namespace, orjson.dumps(parts, option=_SORTED))
-    shape = _KNOWN.get(key)
+    text = (namespace, orjson.dumps(parts))
+    shape = _AS_WRITTEN.get(text)
     if shape is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
+        key = (namespace, orjson.dumps(parts, option=_SORTED))
+        shape = _KNOWN.get(key)
+        if len(_AS_WRITTEN) >= _MOST_KNOWN:
+            _AS_WRITTEN.clear()
             _KNOWN.clear()
-        shape = _KNOWN[key] = _build(namespace, labels, spec, volumes or [])
+        if shape is None:
+            shape = _KNOWN[key] = _build(namespace, labels, spec, volumes or [])
+        _AS_WRITTEN[text] = shape
     return shape

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +23,8 @@ from cli.demo.temporal_server import stop_process
 from core.model import names
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
-from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, start, stop
+from testbed.plane.kubeconfig import write_kubeconfig
+from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -51,8 +53,7 @@ class Ground:
         """All servers, no worker."""
         everything = await start(folder, worker=False)
         api = await ApiClient(everything.plane.kubeconfig, user_agent="acceptance").__aenter__()
-        client = await Client.connect(everything.temporal_address, data_converter=pydantic_data_converter)
-        ground = Ground(everything, api, client)
+        ground = Ground(everything, api, await _client(everything))
         await ground.apply(NODE_CLASS)
         return ground
 
@@ -65,13 +66,14 @@ class Ground:
 
     # Workers
 
-    def ensure_workers(self, count: int = 1) -> None:
-        """So many run afterwards."""
+    def ensure_workers(self, count: int = 1, identity: str = WORKER_USER) -> None:
+        """So many run afterwards; those that are started have that identity."""
         running = [worker for worker in self.workers if worker.poll() is None]
         for surplus in running[count:]:
             stop_process(surplus, signal.SIGKILL)
         for _ in range(count - len(running)):
-            self.workers.append(self.everything.start_worker())
+            environment = self.everything.environment if identity == WORKER_USER else self.environment_of(identity)
+            self.workers.append(replace(self.everything, environment=environment).start_worker())
 
     def kill_workers(self) -> None:
         """Kill -9, all of them."""
@@ -79,6 +81,17 @@ class Ground:
             if worker.poll() is None:
                 worker.send_signal(signal.SIGKILL)
                 worker.wait()
+
+    def environment_of(self, user: str) -> dict[str, str]:
+        """A worker's, under an identity that has no rights but those that somebody gave it."""
+        plane = self.everything.plane
+        kubeconfig = write_kubeconfig(plane.folder / f"{user}.kubeconfig", plane.server, plane.folder / "pki", user)
+        return {**self.everything.environment, "KUBECONFIG": str(kubeconfig)}
+
+    async def lose_database(self) -> None:
+        """Temporal's database and server go; workers that start afterwards find another one, empty."""
+        self.everything = await lose_database(self.everything)
+        self.client = await _client(self.everything)
 
     async def dovetail(self, *arguments: str) -> tuple[int, str]:
         """The command as an operator types it: exit code, all that it said."""
@@ -242,6 +255,10 @@ class Ground:
         """What that very run came to."""
         async with asyncio.timeout(seconds):
             return await self.client.get_workflow_handle(identity, run_id=run).result()
+
+
+async def _client(everything: Everything) -> Client:
+    return await Client.connect(everything.temporal_address, data_converter=pydantic_data_converter)
 
 
 def claim_id(claim: Json) -> str:

@@ -1,7 +1,7 @@
 """Drift in waves, static pools, graceful expiry (D-69 to D-81 and what is ours)."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -16,6 +16,7 @@ from core.model.snapshot import Snapshot
 from tests.core.disruption.worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
+HASH: Final = {names.NODE_POOL_HASH: "old", names.NODE_POOL_HASH_VERSION: "v3"}
 
 
 def a_drifted(name: str, since: float = NOW - 60, **changes: Any) -> Pair:
@@ -206,3 +207,22 @@ def test_a_second_wave_starts_when_the_first_has_left() -> None:
         claims={n: c for n, c in claims.items() if c.node_name not in gone},
     )
     assert nodes(plan(after).commands) == [["n02"], ["n03"]]
+
+
+def test_a_pod_that_the_scheduler_bound_elsewhere_is_owed_nothing_by_the_claim_made_for_it() -> None:
+    """Pods of one batch land on each other's nodes; once some of those leave, the others would all look promised."""
+    swapped = a_pod("n1", "5", started=NOW - 60)
+    made = {"annotations": {names.PLAN: "p0/1", names.PLANNED_PODS: swapped.uid}, "created": NOW - 90}
+    leaving = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/p1"}})
+    world = a_world([leaving, a_drifted("n2", claim=made)], [swapped, a_pod("n2", "5")], pools=[a_pool(**NEVER_QUIET)])
+    assert nodes(plan(world).commands) == [["n2"]]
+
+
+def test_a_wave_waits_a_moment_for_the_conditions_that_are_still_being_written() -> None:
+    pool = a_pool(**NEVER_QUIET, annotations={**HASH, names.NODE_POOL_HASH: "new"})
+    told = a_drifted("n1", since=NOW - 1, claim={"annotations": HASH})
+    world = a_world([told, a_pair("n2", claim={"annotations": HASH})], pools=[pool])
+    choice = choose(world, DisruptionSettings(), never)
+    assert isinstance(choice, NothingToDo)
+    assert choice.next_due == NOW + 1
+    assert nodes(plan(replace(world, now=NOW + 1)).commands) == [["n1"]]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from core.lifecycle.repair import Blocked, RepairPolicy, find_repairs
+from core.lifecycle.repair import Blocked, find_repairs
 from core.lifecycle.static_pools import Shortfall, shortfalls, surplus
 from core.model import names
-from core.model.nodes import Condition, Node, NodeClaim
+from core.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from core.model.pods import Pod
 from core.model.pools import NodePool
 from core.model.snapshot import Snapshot

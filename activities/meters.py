@@ -1,0 +1,71 @@
+"""Karpenter's metrics by name: what each counts, in words, and the buckets of its durations (M-1, M-3).
+
+Asked by the steps that count and by the endpoint that prints. Instruments come from OpenTelemetry's API: in a process
+that installs no SDK (the CLI, a test of one step) they count nothing. The trap avoided: labels of the worker's own on
+Karpenter's names; a dashboard that sums over them would count twice.
+"""
+
+from functools import cache
+from typing import Final
+
+from opentelemetry import metrics
+from opentelemetry.metrics import Counter, Histogram
+
+PREFIX: Final = "karpenter_"
+METER: Final = metrics.get_meter("dovetail")  # a stand-in until the worker installs the SDK
+
+_DOUBLING_TO_1024: Final = tuple(2.0**power for power in range(11))
+_DOUBLING_TO_2048: Final = tuple(2.0**power for power in range(12))
+_LIFETIMES: Final = tuple(
+    60.0 * minutes
+    for minutes in (
+        *(15, 30, 45, 60, 120, 180, 240, 360, 480, 600, 720, 1080, 1440, 2160, 2880, 4320, 7200, 10080),
+        *(14400, 20160, 43200),
+    )
+)
+# M-3: from 5 ms to 10 minutes.
+_LONG: Final = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5),
+    *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
+    *(120.0, 150.0, 300.0, 450.0, 600.0),
+)
+
+COUNTERS: Final = {
+    "nodeclaims_created_total": "NodeClaims created, by reason and owning NodePool.",
+    "nodeclaims_terminated_total": "NodeClaims terminated, by owning NodePool.",
+    "nodeclaims_disrupted_total": "NodeClaims disrupted, by reason and owning NodePool.",
+    "nodeclaims_unhealthy_disrupted_total": "NodeClaims disrupted because their node was unhealthy, by condition.",
+    "pods_disruption_initiated_total": "Pods on nodes whose disruption was begun, by reason and owning NodePool.",
+    "nodes_created_total": "Nodes created, by owning NodePool.",
+    "nodes_terminated_total": "Nodes terminated, by owning NodePool.",
+    "nodes_drained_total": "Nodes drained, by owning NodePool.",
+    "pods_eviction_requests_total": "Eviction requests, by the code of their answer.",
+    "pods_drained_total": "Pods evicted or deleted because their node leaves, by reason.",
+    "cloudprovider_errors_total": "Errors of calls to the cloud, by method.",
+}
+HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
+    "nodeclaims_termination_duration_seconds": (
+        "Seconds from a NodeClaim's deletion to the end of its finalizer.",
+        _DOUBLING_TO_2048,
+    ),
+    "nodeclaims_instance_termination_duration_seconds": (
+        "Seconds from the first call to terminate an instance to its end.",
+        _DOUBLING_TO_1024,
+    ),
+    "nodes_termination_duration_seconds": ("Seconds from a Node's deletion to the end of its finalizer.", _LONG),
+    "nodes_lifetime_duration_seconds": ("Seconds from a Node's creation to its end.", _LIFETIMES),
+    "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
+}
+
+
+@cache
+def counter(name: str) -> Counter:
+    """The counter of that name, without its prefix."""
+    return METER.create_counter(PREFIX + name, description=COUNTERS[name])
+
+
+@cache
+def histogram(name: str) -> Histogram:
+    """The histogram of that name, without its prefix."""
+    words, bounds = HISTOGRAMS[name]
+    return METER.create_histogram(PREFIX + name, description=words, explicit_bucket_boundaries_advisory=bounds)

@@ -1,0 +1,60 @@
+"""Which claims a pool with a fixed number of nodes lacks, and which are too many.
+
+Asked by the look for orders, behind the gate StaticCapacity (N-40 to N-44). The claims of a pool are numbered: a new
+one takes the lowest number that no claim of the pool has, so a look at yesterday's cluster, another worker or a second
+try name the same claims again, and creating them again changes nothing. The trap avoided: counting what is missing,
+writing as many new names, and doing so twice.
+"""
+
+from collections.abc import Callable
+from itertools import count
+
+from activities.lookers import MINUTE
+from core.disruption.costs import legacy_cost
+from core.disruption.static_drift import node_from_template
+from core.lifecycle.static_pools import Shortfall, shortfalls, surplus
+from core.model.inputs import CreateRequest
+from core.model.orders import FillPool, Order
+from core.model.plans import claim_name
+from core.model.pods import Pod
+from core.model.snapshot import Snapshot
+
+AT_ONCE = 50  # claims in one order; the next look orders the rest
+
+
+class Replicas:
+    """The looker at pools with a fixed number of nodes."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+
+    async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
+        """Claims to create, claims to delete."""
+        filled: list[Order] = [_fill(snapshot, one) for one in shortfalls(snapshot)]
+        return [*filled, *surplus(snapshot, _costs(snapshot))], self.now() + MINUTE
+
+
+def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:
+    pool = snapshot.pools[shortfall.pool]
+    plan = f"static-{pool.uid}"
+    free = (number for number in count() if claim_name(pool.name, plan, number) not in snapshot.claims)
+    indexes = tuple(next(free) for _ in range(min(shortfall.count, AT_ONCE)))
+    node = node_from_template(pool)
+    return FillPool(
+        request=CreateRequest(plan_id=plan, proposed=(node,) * len(indexes), type_lists=((),), indexes=indexes)
+    )
+
+
+def _costs(snapshot: Snapshot) -> dict[str, float]:
+    """What it costs to disturb each node of a static pool, in upstream's figure (N-44)."""
+    static = {name for name, pool in snapshot.pools.items() if pool.replicas is not None}
+    if not static:
+        return {}
+    pods: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods.values():
+        pods.setdefault(pod.node_name, []).append(pod)
+    return {
+        claim.node_name: legacy_cost(pods.get(claim.node_name, ()), claim, snapshot.now)
+        for claim in snapshot.claims.values()
+        if claim.node_name
+    }

@@ -1,0 +1,1 @@
+"""Formulas in spec.kubelet: numbers that depend on the instance type (W-24)."""

@@ -1,0 +1,229 @@
+"""Node repair and static pools as the look for orders finds them, behind their gates (G-10 to G-16, N-40 to N-44)."""
+
+from dataclasses import replace
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.caretaking import Caretaking
+from activities.creating import Creating
+from activities.marking import Marking
+from activities.repairing import Repairing
+from activities.replicas import Replicas
+from core.model import names
+from core.model.nodes import Condition, NodeClaim, RepairPolicy
+from core.model.orders import DeleteClaim, FillPool, Order
+from core.model.pools import NodePool
+from core.model.snapshot import Snapshot
+from core.model.steps import ClaimRef
+from ports.objects import MetadataChange, PoolStatus
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.test_departing import an_instance
+from tests.activities.test_ordering import FakeClasses
+from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.core.lifecycle.test_gated import static
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+UNHEALTHY = DeleteClaim(claim=REF, reason="unhealthy", at_once=True, condition="Ready")
+NOW = "1970-01-01T00:16:40Z"  # the world's first moment
+
+
+class Policies(FakeClasses):
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return (RepairPolicy(condition="Ready", status="Unknown", toleration=600.0),)
+
+
+class OnePool:
+    """The port of pools with one pool in it."""
+
+    def __init__(self, pool: NodePool) -> None:
+        self.pool = pool
+
+    async def read(self, name: str) -> NodePool | None:
+        return self.pool
+
+    async def patch(self, pool: NodePool, change: MetadataChange) -> NodePool | None:
+        raise NotImplementedError
+
+    async def patch_status(self, pool: NodePool, status: PoolStatus) -> NodePool | None:
+        raise NotImplementedError
+
+
+def caretaking(world: World) -> Caretaking:
+    claims = FakeClaims(world)
+    marking = Marking(claims, FakeNodes(world), FakePods(world), world.now)
+    return Caretaking("c", claims, FakeCloud(world), marking, world.now)
+
+
+async def carry_out(world: World, order: DeleteClaim) -> str:
+    return (await ActivityEnvironment().run(caretaking(world).delete_claim_for, order)).message
+
+
+def silent(changed: float) -> Condition:
+    return Condition(type=names.READY, status="Unknown", changed=changed)
+
+
+def seen(world: World, *pools: NodePool) -> Snapshot:
+    kinds = frozenset({(p.template.node_class.group, p.template.node_class.kind) for p in pools})
+    return Snapshot(
+        now=world.clock,
+        claims=dict(world.claims),
+        nodes=dict(world.nodes),
+        pods=dict(world.pods),
+        pools={pool.name: pool for pool in pools},
+        supported_node_classes=kinds,
+    )
+
+
+async def test_an_unhealthy_node_is_ordered_when_its_toleration_ends() -> None:
+    """G-13, G-16."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(conditions=(silent(500.0),)))
+    looker = Repairing(Policies(), FakeNotices(world), world.now)
+
+    early = await looker.look(seen(world))
+    world.clock = 1100.0
+    orders, _ = await looker.look(seen(world))
+
+    assert early == ([], 1100.0)
+    assert [(o.claim.name, o.reason, o.condition) for o in orders if isinstance(o, DeleteClaim)] == [
+        ("pool-1", "unhealthy", "Ready")
+    ]
+
+
+async def test_nodes_that_are_held_back_are_told_of() -> None:
+    """G-14, V-12."""
+    world = World()
+    for number in range(2):
+        provider_id = f"i-{number}"
+        world.put(
+            a_joined_claim(f"c{number}", provider_id=provider_id, labels={}),
+            a_joined_node(f"n{number}", provider_id=provider_id, conditions=(silent(0.0),)),
+        )
+
+    orders, again = await Repairing(Policies(), FakeNotices(world), world.now).look(seen(world))
+
+    assert (orders, again) == ([], 1300.0)
+    assert [(n.name, n.reason, n.window) for n in world.notices] == [
+        ("n0", "NodeRepairBlocked", 900.0),
+        ("n1", "NodeRepairBlocked", 900.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(None, NOW), ("1970-01-01T01:00:00Z", NOW), ("1970-01-01T00:10:00Z", "1970-01-01T00:10:00Z"), ("nonsense", NOW)],
+)
+async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: str | None, after: str) -> None:
+    """G-15, B-42."""
+    world = World()
+    annotations = {} if before is None else {names.TERMINATION_DEADLINE: before}
+    world.put(a_joined_claim(annotations=annotations))
+
+    await carry_out(world, UNHEALTHY)
+
+    claim = world.claims["pool-1"]
+    assert (claim.annotations[names.TERMINATION_DEADLINE], claim.deleting_since) == (after, 1000.0)
+
+
+async def test_a_claim_that_is_leaving_gently_is_told_to_hurry() -> None:
+    """G-15: the annotation is written whether or not somebody has deleted the claim already."""
+    world = World()
+    world.put(a_joined_claim(deleting_since=900.0), a_joined_node(conditions=(silent(0.0),)))
+
+    orders, _ = await Repairing(Policies(), FakeNotices(world), world.now).look(seen(world))
+    for order in orders:
+        assert isinstance(order, DeleteClaim)
+        await carry_out(world, order)
+    again, _ = await Repairing(Policies(), FakeNotices(world), world.now).look(seen(world))
+
+    assert world.claims["pool-1"].annotations[names.TERMINATION_DEADLINE] == NOW
+    assert again == []
+    assert "delete claim pool-1" not in world.ledger
+
+
+async def test_a_claim_whose_instance_the_cloud_knows_after_all_stays() -> None:
+    """G-1: a list may lag."""
+    world = World()
+    world.put(a_joined_claim())
+    claim = world.claims["pool-1"]
+    world.instances = {claim.provider_id: an_instance(claim.provider_id, claim.uid)}
+
+    said = await carry_out(world, DeleteClaim(claim=REF, reason="garbage_collected"))
+
+    assert said == "its instance is there after all"
+    assert world.claims["pool-1"].deleting_since is None
+
+
+def filled(orders: list[Order]) -> list[tuple[int, ...]]:
+    return [order.request.indexes for order in orders if isinstance(order, FillPool)]
+
+
+async def create(world: World, pool: NodePool, orders: list[Order]) -> list[str]:
+    step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    for order in orders:
+        if isinstance(order, FillPool):
+            await ActivityEnvironment().run(step.create_node_claims, order.request)
+    return sorted(world.claims)
+
+
+async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
+    """N-43: straight from the template, no instance type is asked for."""
+    world, pool = World(), static(3)
+
+    orders, _ = await Replicas(world.now).look(seen(world, pool))
+    first = await create(world, pool, orders)
+    del world.claims[first[1]]
+    orders, _ = await Replicas(world.now).look(seen(world, pool))
+
+    assert (len(first), filled(orders)) == (3, [(1,)])
+    assert await create(world, pool, orders) == first
+    made = world.claims[first[0]]
+    assert all(requirement.key != names.INSTANCE_TYPE for requirement in made.requirements)
+    assert made.owners[0].name == pool.name
+
+
+async def test_looking_at_yesterdays_cluster_creates_nothing_twice() -> None:
+    """D-21: a second worker, a second try, a cache that lags: the same names."""
+    world, pool = World(), static(3)
+    stale = seen(world, pool)
+
+    once = await create(world, pool, (await Replicas(world.now).look(stale))[0])
+    twice = await create(world, pool, (await Replicas(world.now).look(stale))[0])
+
+    assert twice == once and len(once) == 3
+
+
+async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
+    """N-42, B-96."""
+    world, pool = World(), static(5, limits={"nodes": 2})
+
+    assert filled((await Replicas(world.now).look(seen(world, pool)))[0]) == [(0, 1)]
+
+
+async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.replicas.AT_ONCE", 2)
+    world, pool = World(), static(3)
+
+    sizes = []
+    for _ in range(3):
+        orders, _ = await Replicas(world.now).look(seen(world, pool))
+        sizes.append(sum(len(indexes) for indexes in filled(orders)))
+        await create(world, pool, orders)
+
+    assert sizes == [2, 1, 0]
+
+
+async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() -> None:
+    """N-44, B-97."""
+    world, pool = World(), static(3)
+    await create(world, pool, (await Replicas(world.now).look(seen(world, pool)))[0])
+    smaller = replace(pool, replicas=1)
+
+    orders, _ = await Replicas(world.now).look(seen(world, smaller))
+    for order in orders:
+        assert isinstance(order, DeleteClaim) and order.reason == "static_scale_down"
+        await carry_out(world, order)
+
+    left = [c for c in world.claims.values() if c.deleting_since is None]
+    assert len(left) == 1 and isinstance(left[0], NodeClaim)

@@ -1,0 +1,185 @@
+"""Sizes of instance types by upstream's formulas: the numbers of W-62, and what a class changes about them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from adapters.aws.capacity import Sizes, sizes_of
+from adapters.aws.memory import SeenMemory
+from adapters.aws.node_class import Image, NodeClass, read_class
+from adapters.aws.settings import AwsSettings
+from adapters.aws.type_facts import read_type
+from core.model.nodes import Condition, Node, NodeClaim
+from core.model.resources import NANO
+from testbed.cloud.catalogue import read_types
+from tests.adapters.aws.worlds import a_claim, class_spec
+
+MIB = 2**20
+TABLE = {
+    # type: memory capacity Mi, pods, allocatable millicores, allocatable Mi
+    "t4g.small": (1835, 11, 1930, 1359),
+    "m5.large": (7577, 29, 1930, 6903),
+    "c6g.large": (3729, 29, 1930, 3055),
+    "m5.xlarge": (15155, 58, 3920, 14162),
+    "c7g.4xlarge": (30251, 234, 15890, 27322),
+    "m5.metal": (363724, 737, 95690, 355262),
+    "p5.48xlarge": (1939865, 100, 191450, 1938410),
+    "g5.12xlarge": (181862, 737, 47810, 173400),
+}
+
+
+def a_class(**change: Any) -> NodeClass:
+    found = read_class({"metadata": {"name": "default", "uid": "u", "generation": 1}, "spec": class_spec(**change)})
+    assert isinstance(found, NodeClass), found
+    return found
+
+
+def sizes(name: str, settings: AwsSettings | None = None, **change: Any) -> Sizes:
+    facts = read_type(read_types([name])[name])
+    return sizes_of(facts, a_class(**change), settings or AwsSettings(cluster="c"))
+
+
+def told(found: Sizes) -> tuple[int, int, int, int]:
+    left = {name: found.capacity[name] - found.overhead[name] for name in ("cpu", "memory")}
+    return found.capacity["memory"] // MIB, found.pods, left["cpu"] * 1000 // NANO, left["memory"] // MIB
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_type_has_upstream_s_capacity_and_leaves_upstream_s_amounts_to_pods(name: str) -> None:
+    """W-54, W-56, W-57, W-60 to W-62."""
+    assert told(sizes(name)) == TABLE[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "expected"),
+    [
+        # maxPods changes the pods, not what AL2023 keeps for the kubelet
+        ("m5.large", {"kubelet": {"maxPods": 110}}, (7577, 110, 1930, 6903)),
+        # Bottlerocket keeps by the pods that there are: 11 * 110 + 255 = 1465, and 100 for evictions
+        (
+            "m5.large",
+            {"kubelet": {"maxPods": 110}, "amiSelectorTerms": [{"alias": "bottlerocket@latest"}]},
+            (7577, 110, 1930, 6012),
+        ),
+        ("m5.large", {"kubelet": {"podsPerCore": 4}}, (7577, 8, 1930, 6903)),
+        (
+            "m5.large",
+            {"kubelet": {"kubeReserved": {"cpu": "1"}, "systemReserved": {"memory": "103Mi"}}},
+            (7577, 29, 1000, 6800),
+        ),
+        ("m5.large", {"kubelet": {"evictionHard": {"memory.available": "10%"}}}, (7577, 29, 1930, 6245)),
+        ("m5.large", {"kubelet": {"evictionHard": {"memory.available": "100%"}}}, (7577, 29, 1930, 7003)),
+        # evictionSoft never counts
+        (
+            "m5.large",
+            {
+                "kubelet": {
+                    "evictionSoft": {"memory.available": "1Gi"},
+                    "evictionSoftGracePeriod": {"memory.available": "1m"},
+                }
+            },
+            (7577, 29, 1930, 6903),
+        ),
+        # Windows: 110 pods, not by interfaces
+        ("m5.large", {"amiSelectorTerms": [{"alias": "windows2022@latest"}]}, (7577, 110, 1930, 6012)),
+    ],
+)
+def test_what_a_class_says_of_its_kubelet_changes_what_is_left(
+    name: str, change: dict[str, Any], expected: tuple[int, int, int, int]
+) -> None:
+    """W-56, W-60, W-61."""
+    assert told(sizes(name, **change)) == expected
+
+
+def test_interfaces_that_are_kept_for_others_take_pods_away_but_not_what_the_kubelet_keeps() -> None:
+    """W-57, W-60: RESERVED_ENIS."""
+    assert told(sizes("m5.large", AwsSettings(cluster="c", reserved_enis=1))) == (7577, 20, 1930, 6903)
+
+
+def test_the_share_of_memory_that_the_hypervisor_keeps_is_a_setting() -> None:
+    """W-54: VM_MEMORY_OVERHEAD_PERCENT."""
+    assert sizes("m5.large", AwsSettings(cluster="c", memory_overhead=0.0)).capacity["memory"] == 8192 * MIB
+
+
+def test_memory_that_nodes_have_shown_replaces_the_capacity_but_not_the_share_for_evictions() -> None:
+    """W-55, W-61."""
+    facts = read_type(read_types(["m5.large"])["m5.large"])
+    node_class = a_class(kubelet={"evictionHard": {"memory.available": "10%"}})
+
+    found = sizes_of(facts, node_class, AwsSettings(cluster="c"), seen_memory=7600 * MIB)
+
+    assert found.capacity["memory"] == 7600 * MIB
+    assert found.overhead["memory"] == 574 * MIB + -(-7577 * MIB // 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "storage"),
+    [
+        ({}, 20 * 2**30),
+        ({"instanceStorePolicy": "RAID0"}, 75 * 10**9),
+        ({"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "50Gi"}}]}, 50 * 2**30),
+        ({"blockDeviceMappings": [{"deviceName": "/dev/xvdb", "ebs": {"volumeSize": "50Gi"}}]}, 20 * 2**30),
+        (
+            {
+                "blockDeviceMappings": [
+                    {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "5Gi"}},
+                    {"deviceName": "/dev/xvdf", "rootVolume": True, "ebs": {"volumeSize": "70Gi"}},
+                ]
+            },
+            70 * 2**30,
+        ),
+        ({"amiSelectorTerms": [{"alias": "windows2022@latest"}]}, 50 * 2**30),
+    ],
+)
+def test_storage_is_that_of_the_volume_that_holds_the_pods(change: dict[str, Any], storage: int) -> None:
+    """W-58."""
+    assert sizes("m5d.large", **change).capacity["ephemeral-storage"] == storage
+
+
+class Cluster:
+    """Claims with their nodes, and the time."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.standing: list[tuple[NodeClaim, Node]] = []
+        self.memory = SeenMemory(lambda: tuple(self.standing), lambda: self.now)
+
+    def shows(self, mib: int, image: str = "ami-1", *, registered: bool = True) -> None:
+        condition = Condition(type="Registered", status="True" if registered else "Unknown")
+        claim = replace(
+            a_claim(image_id=image, conditions=(condition,)), labels={"node.kubernetes.io/instance-type": "m5.large"}
+        )
+        self.standing = [(claim, Node(name="n", labels={}, capacity={"memory": mib * MIB}, allocatable={}))]
+        self.now += 10.0
+
+    def seen(self, *images: str) -> dict[str, int]:
+        found = a_class()
+        shown = tuple(Image(id=each, name="", requirements={}) for each in images or ("ami-1",))
+        return {name: least // MIB for name, least in self.memory.of_class(replace(found, images=shown)).items()}
+
+
+def test_the_least_memory_that_registered_nodes_have_shown_is_kept_for_sixty_days() -> None:
+    """W-55."""
+    cluster = Cluster()
+    for mib in (7600, 7590, 7610):
+        cluster.shows(mib)
+        cluster.seen()
+    cluster.standing = []
+
+    soon = cluster.seen()
+    cluster.now += 59 * 24 * 3600
+    late = cluster.seen()
+    cluster.now += 2 * 24 * 3600
+
+    assert (soon, late, cluster.seen()) == ({"m5.large": 7590}, {"m5.large": 7590}, {})
+
+
+def test_what_a_node_shows_before_it_is_registered_or_with_another_image_says_nothing() -> None:
+    """W-55."""
+    cluster = Cluster()
+    cluster.shows(7600, registered=False)
+    before = cluster.seen()
+    cluster.shows(7600, image="ami-old")
+
+    assert (before, cluster.seen(), cluster.seen("ami-1", "ami-old")) == ({}, {}, {"m5.large": 7600})

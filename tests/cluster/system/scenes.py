@@ -1,0 +1,46 @@
+"""Scenes from which several acceptance tests start: pods that run, a drifted node whose replacement takes its time."""
+
+from typing import Any
+
+from core.model import names
+from tests.cluster.system.ground import Ground, deployment, has_condition, is_tainted, node_pool, owner_of
+
+Json = dict[str, Any]
+
+NEVER = 3600.0  # a boot that no test waits for
+
+
+async def settle(ground: Ground, pods: int, cpu: str = "3") -> list[Json]:
+    """That many pods run; of three cpus each has a node to itself. The claims."""
+    await ground.apply(node_pool())
+    await ground.apply(deployment(pods, cpu))
+    await ground.until(lambda: ground.settled(pods), 120, f"{pods} pods run on initialised nodes")
+    return await ground.claims()
+
+
+async def a_slow_replacement(ground: Ground) -> tuple[Json, Json]:
+    """A drifted node is tainted and its replacement never boots. Both claims."""
+    [drifted] = await settle(ground, 1)
+    ground.world({"bootSeconds": NEVER})
+    await ground.apply(node_pool(colour="green"))
+
+    async def waits() -> tuple[Json, Json] | None:
+        claims = await ground.claims()
+        marked = [c for c in claims if owner_of(c)]
+        launched = [c for c in claims if not owner_of(c) and has_condition(c, names.LAUNCHED)]
+        node = await ground.node(drifted["status"]["nodeName"])
+        return (marked[0], launched[0]) if marked and launched and node and is_tainted(node) else None
+
+    found = await ground.until(waits, 120, "the drifted node is tainted and its replacement launched")
+    assert found is not None
+    return found
+
+
+def boot(ground: Ground, claim: Json) -> None:
+    """The claim's instance boots now."""
+    identity = claim["status"]["providerID"].rsplit("/", 1)[-1]
+    ground.cloud.control("PATCH", f"instances/{identity}", {"joinsIn": 0})
+
+
+async def gone(ground: Ground, claim: Json) -> bool:
+    return await ground.claim(claim["metadata"]["name"]) is None

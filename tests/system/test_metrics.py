@@ -1,0 +1,50 @@
+"""A running worker, scraped: what operators see of a node's life, under Karpenter's names."""
+
+import asyncio
+import urllib.request
+
+import pytest
+
+from cli.demo.temporal_server import free_ports
+from tests.system.stage import Stage
+
+pytestmark = pytest.mark.temporal
+
+
+def fetch(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+async def scrape(port: int, path: str = "/metrics") -> dict[str, float]:
+    """Every series with its value."""
+    text = await asyncio.to_thread(fetch, port, path)
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}
+
+
+async def test_a_worker_that_is_scraped_tells_of_a_nodes_life(stage: Stage) -> None:
+    """M-1: names, labels; B-28: one sample each."""
+    metrics, health = free_ports(2)
+    stage.start_worker(METRICS_PORT=str(metrics), HEALTH_PROBE_PORT=str(health))
+    stage.apply_pool()
+    stage.deploy(1)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
+    while_it_runs = await scrape(metrics)
+    assert await asyncio.to_thread(fetch, health, "/readyz") == "ok\n"
+
+    stage.world.scale("web", 0)
+    await stage.until(stage.nothing_left, 90, "no NodeClaim, Node or instance is left")
+    afterwards = await scrape(metrics)
+
+    created = 'karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="pool",reason="provisioned"}'
+    assert while_it_runs[created] == 1
+    assert sum(v for s, v in while_it_runs.items() if s.startswith("karpenter_nodes_created_total{")) == 1
+    assert sum(v for s, v in while_it_runs.items() if s.startswith("karpenter_pods_state{")) == 1
+    assert while_it_runs["karpenter_cluster_state_synced"] == 1
+    for name in ("nodes_terminated_total", "nodes_drained_total", "nodeclaims_terminated_total"):
+        assert sum(v for s, v in afterwards.items() if s.startswith(f"karpenter_{name}{{")) == 1, name
+    assert afterwards['karpenter_nodes_termination_duration_seconds_count{nodepool="pool"}'] == 1
+    assert not [s for s in afterwards if s.startswith(("karpenter_nodes_allocatable{", "karpenter_pods_state{"))]
+    assert not [s for s in afterwards if "task_queue" in s or "otel" in s], "no label of the worker's own"

@@ -1,0 +1,60 @@
+"""Settings by upstream's names (W-157): read, checked, and handed to the adapter."""
+
+import pytest
+
+from worker.settings import Settings, SettingsError, read_settings
+from worker.wiring import _aws_settings
+
+GIVEN = {
+    "CLUSTER_NAME": "c",
+    "AWS_REGION": "eu-west-1",
+    "ISOLATED_VPC": "true",
+    "VM_MEMORY_OVERHEAD_PERCENT": "0.05",
+    "INTERRUPTION_QUEUE": "q",
+    "RESERVED_ENIS": "2",
+    "DISABLE_DRY_RUN": "true",
+    "ENABLE_ZONAL_SHIFT": "true",
+    "AMI_REFRESH_INTERVAL": "5m",
+    "SUBNET_REFRESH_INTERVAL": "90s",
+    "AWS_FEATURE_GATES": "NodeClassCEL=true,Unheard=true",
+    "FEATURE_GATES": "ReservedCapacity=false",
+    "MIN_VALUES_POLICY": "BestEffort",
+}
+
+
+def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() -> None:
+    """W-157."""
+    found = _aws_settings(read_settings(GIVEN))
+
+    assert (found.cluster, found.region, found.interruption_queue) == ("c", "eu-west-1", "q")
+    assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift) == (True, True, True)
+    assert (found.memory_overhead, found.reserved_enis) == (0.05, 2)
+    assert (found.image_refresh, found.subnet_refresh) == (300.0, 90.0)
+    assert (found.expressions, found.reserved_capacity, found.best_effort_min_values) == (True, False, True)
+
+
+def test_without_settings_the_defaults_are_upstream_s() -> None:
+    """W-157, W-158."""
+    found = _aws_settings(Settings())
+
+    assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift, found.expressions) == (False,) * 4
+    assert (found.memory_overhead, found.reserved_enis, found.interruption_queue) == (0.075, 0, "")
+    assert (found.image_refresh, found.subnet_refresh, found.reserved_capacity) == (60.0, 60.0, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AMI_REFRESH_INTERVAL", "30s"),
+        ("SUBNET_REFRESH_INTERVAL", "often"),
+        ("VM_MEMORY_OVERHEAD_PERCENT", "-0.1"),
+        ("RESERVED_ENIS", "-1"),
+        ("CLUSTER_ENDPOINT", "cluster.example"),
+        ("AWS_FEATURE_GATES", "NodeClassCEL"),
+        ("ISOLATED_VPC", "perhaps"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_an_error_that_names_the_variable(name: str, value: str) -> None:
+    """W-157: a silent default is one that nobody chose."""
+    with pytest.raises(SettingsError, match=name):
+        read_settings({"CLUSTER_NAME": "c", name: value})

@@ -1,0 +1,147 @@
+"""What a worker answers over HTTP: its metrics, and whether it lives and is ready (O-3).
+
+Started by the entry point where a port is named. Karpenter's counters come from the steps through OpenTelemetry's SDK,
+its gauges from the snapshot of the moment. The trap avoided: a scrape that stops the worker; the text is made in a
+thread, from a snapshot that nobody changes.
+"""
+
+import asyncio
+import platform
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from core.disruption.allowances import allowances
+from core.disruption.settings import DisruptionSettings
+from core.lifecycle.gauges import Sample, gauges
+from core.model.snapshot import Snapshot
+from ports.failures import Failure
+from ports.view import ClusterView
+from worker.deciding import disruption_settings
+from worker.exposition import CONTENT_TYPE, counted, measured
+from worker.settings import Settings
+from worker.telemetry import product_version
+from worker.wiring import World
+
+Answer = tuple[int, str, str]  # status, content type, body
+Route = Callable[[], Awaitable[Answer]]
+
+_PLAIN = "text/plain; charset=utf-8"
+_WORDS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+REQUEST_SECONDS = 10.0  # for a client to say what it wants
+
+
+def install_meters() -> InMemoryMetricReader:
+    """From now on the steps of this process count; the reader tells what."""
+    reader = InMemoryMetricReader()
+    metrics.set_meter_provider(MeterProvider(metric_readers=[reader]))
+    return reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scrape:
+    """What the metrics endpoint tells."""
+
+    view: ClusterView
+    supported: Callable[[], frozenset[tuple[str, str]]]
+    settings: DisruptionSettings
+    reader: InMemoryMetricReader
+    observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (P-13)
+
+    async def metrics(self) -> Answer:
+        """All metrics."""
+        return 200, CONTENT_TYPE, await asyncio.to_thread(self._text)
+
+    def _text(self) -> str:
+        lines = [*counted(self.reader.get_metrics_data()), *measured(self._samples())]
+        return "\n".join(lines) + "\n"
+
+    def _samples(self) -> Iterator[Sample]:
+        build = {"version": product_version(), "goversion": "", "goarch": platform.machine(), "commit": ""}
+        yield Sample(name="build_info", labels=tuple(build.items()), value=1.0)
+        if not self.observed:
+            return
+        try:
+            snapshot = replace(self.view.snapshot(), supported_node_classes=self.supported())
+        except Failure:
+            yield Sample(name="cluster_state_synced", value=0.0)
+            return
+        yield from gauges(snapshot)
+        yield from self._budgets(snapshot)
+
+    def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
+        """D-58."""
+        for (pool, reason), found in sorted(allowances(snapshot, self.settings).items()):
+            labels = (("nodepool", pool), ("reason", reason))
+            yield Sample(name="nodepools_allowed_disruptions", labels=labels, value=float(found.left))
+            yield Sample(name="nodepools_nodes_consuming_budgets", labels=labels, value=float(found.consuming))
+
+    async def alive(self) -> Answer:
+        """The process answers."""
+        return 200, _PLAIN, "ok\n"
+
+    async def ready(self) -> Answer:
+        """The view of the cluster can be used."""
+        try:
+            self.view.snapshot()
+        except Failure as failure:
+            return 503, _PLAIN, f"{failure}\n"
+        return 200, _PLAIN, "ok\n"
+
+
+@dataclass(slots=True, kw_only=True)
+class Endpoint:
+    """A small HTTP server: GET, one answer a connection."""
+
+    host: str
+    port: int
+    routes: Mapping[str, Route]
+    server: asyncio.Server | None = field(default=None, init=False)
+
+    async def start(self) -> None:
+        """Listen; the error names the port where that is taken."""
+        self.server = await asyncio.start_server(self._serve, self.host, self.port)
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self.server is not None:
+            self.server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            status, kind, body = await self._answer(head)
+            data = body.encode()
+            words = f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n"
+            writer.write(f"{words}Connection: close\r\n\r\n".encode() + data)
+            await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError):
+            return  # a client that goes away is nobody's trouble
+        finally:
+            writer.close()
+
+    async def _answer(self, head: bytes) -> Answer:
+        method, _, rest = head.partition(b" ")
+        path = rest.partition(b" ")[0].partition(b"?")[0].decode("ascii", "replace")
+        if method != b"GET":
+            return 405, _PLAIN, "only GET\n"
+        route = self.routes.get(path)
+        return (404, _PLAIN, f"only {', '.join(sorted(self.routes))}\n") if route is None else await route()
+
+
+def endpoints_of(settings: Settings, world: World) -> list[Endpoint]:
+    """Metrics and probes, each where a port is named; both may be one."""
+    scrape = Scrape(
+        view=world.view,
+        supported=world.catalogues.supported_classes,
+        settings=disruption_settings(settings),
+        reader=install_meters(),
+        observed=not settings.unobserved,
+    )
+    routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": scrape.metrics}}
+    routes.setdefault(settings.health_port, {}).update({"/healthz": scrape.alive, "/readyz": scrape.ready})
+    return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]
