@@ -1,25 +1,33 @@
 """Deletes a claim: the order by which a node leaves.
 
 Asked by LaunchNode (a launch that failed), DisruptNodes (past the point of no return) and the Caretaker. What the
-deletion means is carried out by TerminateNode, whoever deleted. "Already gone" is success.
+deletion means is carried out by TerminateNode, whoever deleted. "Already gone" is success. A claim that a disruption
+marked carries the reason, so people are told without the caller having to say it.
 """
 
 from temporalio import activity
 
+from activities.notices.disruptions import disrupting
 from core.model.steps import ClaimRef, StepOutcome
 from core.model.writes import Write
-from ports.objects import NodeClaims
+from ports.objects import NodeClaims, Notices
+from ports.view import ClusterLookups
 
 
 class Deleting:
     """The step that deletes."""
 
-    def __init__(self, claims: NodeClaims) -> None:
+    def __init__(self, claims: NodeClaims, notices: Notices, lookups: ClusterLookups) -> None:
         self.claims = claims
+        self.notices = notices
+        self.lookups = lookups
 
     @activity.defn
     async def delete_claim(self, ref: ClaimRef) -> StepOutcome:
         """Delete the claim of that UID; another claim under the name is left alone."""
+        claim = self.lookups.claim(ref.name)
         version = await self.claims.delete(ref.name, ref.uid)
+        if version and claim is not None and claim.uid == ref.uid:
+            await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
         write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
         return StepOutcome(message="deleting" if version else "already gone", writes=(write,))

@@ -29,7 +29,8 @@ Json = dict[str, Any]
 
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
-START_SECONDS: Final = 10.0  # for what is called beside the worker's start
+START_SECONDS: Final = 20.0  # for what is called beside the worker's start
+START_QUIET: Final = 4.0  # the reader of warnings is a workflow, and begins a while after the rest
 PATIENCE: Final = 60.0  # to settle, on a busy machine; upstream's recorder gave a class ten seconds on an idle one
 POLLING: Final = frozenset({"ReceiveMessage", "DescribeInstanceStatus", "ListInstanceProfiles"})
 _TAGGED: Final = "karpenter.k8s.aws/tagged"
@@ -149,7 +150,7 @@ async def _look(stage: _Stage, *, with_events: bool = False) -> Look:
 async def _start(stage: _Stage) -> None:
     stage.played.started = await stage.worker.start()
     if stage.played.started and "start" in stage.case.phases:
-        await _until(stage, lambda _: True, START_SECONDS)
+        await _until(stage, lambda _: True, START_SECONDS, START_QUIET)
 
 
 async def _declare(stage: _Stage) -> None:
@@ -227,7 +228,7 @@ async def _create(stage: _Stage, path: str, body: Json) -> None:
         stage.played.rejected.append({"kind": body.get("kind", "Pod"), "message": answer.text})
 
 
-async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float) -> None:
+async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float, quiet: float = QUIET_SECONDS) -> None:
     """Until the cluster is as wished and AWS has not been called for a moment; no longer than that."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -237,7 +238,7 @@ async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float)
                 calls = _calls_made(stage)
                 if calls != known or not settled(seen):
                     quiet_since, known = time.monotonic(), calls
-                if time.monotonic() - quiet_since >= QUIET_SECONDS:
+                if time.monotonic() - quiet_since >= quiet:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
 

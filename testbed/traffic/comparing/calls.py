@@ -16,7 +16,7 @@ from testbed.traffic.comparing.values import Bag
 
 Json = dict[str, Any]
 
-FREE: Final = ("ClientToken",)  # a token of one's own says nothing
+FREE: Final = ("ClientToken", "ReceiptHandle")  # a token of one's own, and a queue's handle, say nothing
 # Polling and refreshing: left out of the recorded lists (but for those of a start), counted there as background.
 BACKGROUND: Final = frozenset(
     {
