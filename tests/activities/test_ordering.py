@@ -1,6 +1,7 @@
 """await_orders: what must be put in hand is found within a second, and ordered once."""
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -240,7 +241,8 @@ async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
     assert told == {("NodePool", "pool", "Warning", "InstanceCollectionStopped")}
 
 
-async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
+async def test_the_cloud_is_listed_every_ten_seconds_at_first_and_then_twice_a_minute(stage: Stage) -> None:
+    """W-109: what a death has left behind is found soon after the start."""
     lists: list[float] = []
     found = stage.cloud.list_instances
 
@@ -249,9 +251,14 @@ async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
         return await found()
 
     stage.cloud.list_instances = listed  # type: ignore[method-assign]
-    await stage.orders()
+    ordering = stage.ordering()
+    for _ in range(3):
+        await stage.orders(ordering)
 
-    assert lists == [1000.0, 1030.0, 1060.0, 1090.0, 1120.0, 1150.0]
+    gaps = [after - before for before, after in itertools.pairwise(lists)]
+    assert len(lists) > 21
+    assert gaps[:19] == [10.0] * 19
+    assert set(gaps[19:]) == {30.0}
 
 
 async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:
