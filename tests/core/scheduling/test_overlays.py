@@ -4,8 +4,12 @@ from core.model import names
 from core.model.overlays import NodeOverlay
 from core.model.pods import Expression
 from core.model.pools import Catalogue, InstanceType, NodePool
+from core.model.snapshot import Snapshot
+from core.scheduling.finish import CAPACITY_OVERLAY, PRICE_OVERLAY
 from core.scheduling.overlays import Overlaid, overlay
-from tests.core.scheduling.builders import a_pool, a_type
+from core.scheduling.place_pods import place_pods
+from core.scheduling.settings import PlacementSettings
+from tests.core.scheduling.builders import a_pod, a_pool, a_type
 
 GPU = {"example.com/gpu": 2}
 
@@ -127,3 +131,15 @@ def test_a_pool_that_cannot_be_listed_keeps_its_error_and_the_others_go_on() -> 
     found = overlaid(an_overlay("a", price="5"), fault="broken")
     assert found.catalogues["broken"].error == "cannot be listed"
     assert set(prices(the_type(found, "small")).values()) == {5.0}
+
+
+def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
+    """S-139."""
+    pool = a_pool()
+    found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01", capacity=GPU), pools=(pool,))
+    snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})
+
+    (node,) = place_pods(snapshot, None, PlacementSettings()).new
+
+    touched = {key: value for key, value in node.annotations.items() if "overlay" in key}
+    assert touched == {PRICE_OVERLAY: "true", CAPACITY_OVERLAY: "true"}
