@@ -10,6 +10,7 @@ from typing import Final
 
 from opentelemetry import metrics
 from opentelemetry.metrics import Counter, Histogram
+from opentelemetry.metrics import _Gauge as Gauge  # public only from the next release on
 
 PREFIX: Final = "karpenter_"
 METER: Final = metrics.get_meter("dovetail")  # a stand-in until the worker installs the SDK
@@ -53,9 +54,24 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
         _DOUBLING_TO_1024,
     ),
     "nodes_termination_duration_seconds": ("Seconds from a Node's deletion to the end of its finalizer.", _LONG),
+    "scheduler_scheduling_duration_seconds": ("Seconds that one round of placing pods took.", _LONG),
+    "pods_scheduling_decision_duration_seconds": (
+        "Seconds from when a pod was first seen pending to the first decision about it.",
+        _LONG,
+    ),
     "nodes_lifetime_duration_seconds": ("Seconds from a Node's creation to its end.", _LIFETIMES),
     "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
 }
+GAUGES: Final = {
+    "scheduler_unschedulable_pods_count": "Pods that found no place in the last round.",
+    "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
+}
+
+
+@cache
+def gauge(name: str) -> Gauge:
+    """The gauge of that name, without its prefix: for what only a step knows, and no snapshot."""
+    return METER.create_gauge(PREFIX + name, description=GAUGES[name])
 
 
 @cache

@@ -13,7 +13,8 @@ from temporalio import activity
 
 from activities.batching import BatchWindow
 from activities.beating import report
-from activities.placing import plan_provisioning, refusal_notices
+from activities.deciding_metrics import Decisions
+from activities.placing import placement_notices, plan_provisioning
 from activities.snapshots import whole_snapshot
 from activities.solving import Solver
 from activities.waking import until_changed
@@ -62,6 +63,7 @@ class Provisioning:
         self.settings = settings
         self.now = now
         self.solver = Solver()
+        self.decisions = Decisions()
 
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
@@ -115,6 +117,7 @@ class Provisioning:
             snapshot = self.view.snapshot()
             pending = pending_uids(snapshot)
             now = self.now()
+            self.decisions.acknowledge(pending, now)
             if now >= again or pending - tried.pods or room_of(snapshot) != tried.room:
                 window.add(pending, now)
             closes = window.closes()
@@ -130,8 +133,10 @@ class Provisioning:
         """Snapshot, placement, notices."""
         snapshot = with_strangers_sized(await whole_snapshot(self.view, self.catalogues))
         settings = self.settings.placement
+        began = self.now()
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
-        await self.notices.publish(*refusal_notices(placement))
+        self.decisions.record(placement, self.now() - began, self.now())
+        await self.notices.publish(*placement_notices(snapshot, placement))
         return plan
 
 

@@ -25,6 +25,7 @@ from activities.joining import Joining
 from activities.keeping_claims import ClaimKeeper
 from activities.keeping_consistency import ConsistencyKeeper
 from activities.keeping_labels import LabelKeeper
+from activities.keeping_overlays import OverlayKeeper
 from activities.keeping_pools import PoolKeeper
 from activities.keeping_status import PoolStatusKeeper
 from activities.launching import Launching
@@ -123,7 +124,9 @@ class Wiring:
     def _keepers(self) -> list[Keeper]:
         """Everything that upkeep looks after."""
         w, now = self.world, self.now
+        overlays = [] if w.overlays is None else [OverlayKeeper(w.overlays, now)]
         return [
+            *overlays,
             ClaimKeeper(w.claims, w.catalogues, now),
             PoolKeeper(w.pools, w.claims, now),
             PoolStatusKeeper(w.pools, w.catalogues, now),
