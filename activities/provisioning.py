@@ -14,7 +14,7 @@ from temporalio import activity
 from activities.batching import BatchWindow
 from activities.beating import report
 from activities.placing import plan_provisioning, refusal_notices
-from activities.snapshots import whole_snapshot
+from activities.snapshots import Snapshots
 from activities.solving import Solver
 from activities.waking import until_changed
 from core.lifecycle.strangers import strangers, with_strangers_sized
@@ -25,9 +25,7 @@ from core.model.plans import ProvisioningPlan
 from core.model.pod_rules import is_provisionable
 from core.model.snapshot import Snapshot
 from core.scheduling.settings import PlacementSettings
-from ports.cloud import Catalogues
 from ports.objects import Notices
-from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
 LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
@@ -50,14 +48,13 @@ class Provisioning:
 
     def __init__(
         self,
-        view: ClusterView,
-        catalogues: Catalogues,
+        snapshots: Snapshots,
         notices: Notices,
         settings: ProvisioningSettings,
         now: Callable[[], float],
     ) -> None:
-        self.view = view
-        self.catalogues = catalogues
+        self.snapshots = snapshots
+        self.view, self.catalogues = snapshots.view, snapshots.catalogues
         self.notices = notices
         self.settings = settings
         self.now = now
@@ -128,7 +125,7 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = with_strangers_sized(await whole_snapshot(self.view, self.catalogues))
+        snapshot = with_strangers_sized(await self.snapshots.whole())
         settings = self.settings.placement
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
         await self.notices.publish(*refusal_notices(placement))

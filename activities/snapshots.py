@@ -5,13 +5,25 @@ error in the snapshot, and the other pools go on (D-26, S-14).
 """
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core.model.pools import Catalogue, NodePool
 from core.model.snapshot import Snapshot
 from ports.cloud import Catalogues
 from ports.failures import Failure
 from ports.view import ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Where a planner looks: the view of the cluster, and what could be bought."""
+
+    view: ClusterView
+    catalogues: Catalogues
+
+    async def whole(self) -> Snapshot:
+        """Everything that a decision needs, as it is now."""
+        return await whole_snapshot(self.view, self.catalogues)
 
 
 async def whole_snapshot(view: ClusterView, catalogues: Catalogues) -> Snapshot:

@@ -91,14 +91,14 @@ def plan_of(entry: AuditEntry) -> str:
 
 
 async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Ground) -> None:
-    """D-96 to D-116: a large node becomes a small one; two nodes become one."""
-    types = ("m5.large", "m5.xlarge", "m5.2xlarge")
-    for name in ("single", "multi"):
+    """D-96 to D-117: a large node becomes a small one; two nodes become one in a single command."""
+    types = {"single": ("m5.large", "m5.2xlarge"), "multi": ("m5.large", "m5.xlarge")}
+    for name in types:
         closed = {**UNDERUTILISED, "budgets": [{"nodes": "0"}]}
-        await ground.apply(fleet_pool(name, types=types, disruption=closed))
+        await ground.apply(fleet_pool(name, types=types[name], disruption=closed))
     await ground.apply(workload("single-large", "single", 1, "5"))
     await ground.apply(workload("multi-large", "multi", 2, "2500m"))
-    await ground.until(lambda: ground.settled(3), 120, "the large pods run")
+    await ground.until(partial(pods_and_nodes, ground, 3, 3), 120, "the large pods run on three nodes")
     await ground.apply(workload("single-small", "single", 1, "500m"))
     await ground.apply(workload("multi-small", "multi", 2, "700m"))
     await ground.until(lambda: ground.settled(6), 120, "the small pods run beside them")
@@ -107,8 +107,8 @@ async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Gro
         await ground.api.delete(f"{DEPLOYMENTS}/{name}")
     await ground.until(lambda: ground.settled(3), 60, "only the small pods are left")
     since = ground.audit.end()
-    for name in ("single", "multi"):
-        await ground.apply(fleet_pool(name, types=types, disruption=UNDERUTILISED))
+    for name in types:
+        await ground.apply(fleet_pool(name, types=types[name], disruption=UNDERUTILISED))
 
     async def small() -> bool:
         used = [n["metadata"]["labels"][names.INSTANCE_TYPE] for n in await ground.nodes()]
@@ -116,9 +116,10 @@ async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Gro
 
     await ground.until(small, 240, "each pool is left with one small node")
 
-    owners = owners_in(ground.worker_calls(since))
-    reasons = {(await ground.result(owner, "", 60))["reason"] for claim, owner in owners.items() if claim in before}
-    assert reasons == {"Underutilized"}
+    owners = {claim: owner for claim, owner in owners_in(ground.worker_calls(since)).items() if claim in before}
+    records = {owner: await ground.result(owner, "", 60) for owner in owners.values()}
+    assert {record["reason"] for record in records.values()} == {"Underutilized"}
+    assert sorted(len(record["deleted"]) for record in records.values()) == [1, 2]
     await ground.assert_one_instance_per_claim()
 
 
