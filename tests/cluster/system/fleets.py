@@ -6,7 +6,7 @@ from typing import Any
 from core.model import names
 from testbed.plane import AuditEntry
 from tests.cluster.system.ground import Ground, deployment, node_pool
-from tests.cluster.system.timeline import has_taint
+from tests.cluster.system.timeline import has_taint, has_true
 
 Json = dict[str, Any]
 
@@ -57,12 +57,16 @@ def owners_in(entries: Iterable[AuditEntry]) -> dict[str, str]:
 def most_at_once(entries: Iterable[AuditEntry], nodes: set[str], unready: set[str]) -> int:
     """At each taint: how many of these nodes were tainted, leaving or not ready, the one tainted counted. The most.
 
-    Only marks are judged: a node that goes for another reason may well exceed a budget. A node is gone when its last
-    finalizer is.
+    Only marks are judged: a node that goes for another reason may well exceed a budget. A node no longer counts once
+    its instance is terminating (D-50), or its last finalizer is gone.
     """
-    disrupted, most = set(unready), 0
+    disrupted, ended, most = set(unready), set[str](), 0
     for entry in sorted(entries, key=lambda e: e.time):
-        if entry.resource != "nodes" or entry.name not in nodes or not entry.is_write or entry.code >= 300:
+        if entry.resource == "nodeclaims" and has_true(entry.response, names.INSTANCE_TERMINATING):
+            ended.add(str((entry.response or {})["status"].get("nodeName")))
+            disrupted -= ended
+        counts = entry.resource == "nodes" and entry.name in nodes - ended
+        if not counts or not entry.is_write or entry.code >= 300:
             continue
         metadata = (entry.response or {}).get("metadata") or {}
         if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):

@@ -24,7 +24,8 @@ def moment(entry: AuditEntry) -> float:
 
 def has_true(body: Json | None, kind: str) -> bool:
     """Whether that condition is True in an answer."""
-    conditions = ((body or {}).get("status") or {}).get("conditions") or []
+    status = (body or {}).get("status")
+    conditions = (status.get("conditions") or []) if isinstance(status, dict) else []  # a refusal's is a word
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
 
 
