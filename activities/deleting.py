@@ -6,6 +6,8 @@ deletion means is carried out by TerminateNode, whoever deleted. "Already gone" 
 
 from temporalio import activity
 
+from activities.counting_disruption import disrupted
+from core.model.plans import PlannedDelete
 from core.model.steps import ClaimRef, StepOutcome
 from core.model.writes import Write
 from ports.objects import NodeClaims
@@ -18,8 +20,10 @@ class Deleting:
         self.claims = claims
 
     @activity.defn
-    async def delete_claim(self, ref: ClaimRef) -> StepOutcome:
-        """Delete the claim of that UID; another claim under the name is left alone."""
+    async def delete_claim(self, ref: ClaimRef, plan: PlannedDelete | None = None) -> StepOutcome:
+        """Delete the claim of that UID; another claim under the name is left alone. A plan's delete is counted."""
         version = await self.claims.delete(ref.name, ref.uid)
+        if version and plan is not None and (not activity.in_activity() or activity.info().attempt == 1):
+            disrupted(plan.target, plan.reason)
         write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
         return StepOutcome(message="deleting" if version else "already gone", writes=(write,))

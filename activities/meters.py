@@ -42,6 +42,11 @@ COUNTERS: Final = {
     "nodes_drained_total": "Nodes drained, by owning NodePool.",
     "pods_eviction_requests_total": "Eviction requests, by the code of their answer.",
     "pods_drained_total": "Pods evicted or deleted because their node leaves, by reason.",
+    "voluntary_disruption_decisions_total": "Disruption decisions carried out, by decision and reason.",
+    "voluntary_disruption_decisions_by_nodepool_total": "The same, for each NodePool whose nodes they take.",
+    "voluntary_disruption_consolidation_timeouts_total": "Searches for a consolidation that ran out of time.",
+    "voluntary_disruption_failed_validations_total": "Nodes of decisions that did not survive the second look.",
+    "voluntary_disruption_queue_failures_total": "Replacements that never came up, by decision and reason.",
     "cloudprovider_errors_total": "Errors of calls to the cloud, by method.",
 }
 HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
@@ -60,9 +65,17 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
         _LONG,
     ),
     "nodes_lifetime_duration_seconds": ("Seconds from a Node's creation to its end.", _LIFETIMES),
+    "voluntary_disruption_decision_evaluation_duration_seconds": (
+        "Seconds of deciding, by the last method that had candidates.",
+        _LONG,
+    ),
     "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
 }
+
 GAUGES: Final = {
+    "voluntary_disruption_eligible_nodes": "Nodes that could be disrupted for that reason, budgets aside.",
+    "nodepools_allowed_disruptions": "Nodes that a NodePool's budgets allow to be disrupted at once.",
+    "nodepools_nodes_consuming_budgets": "Nodes of a NodePool that leave or are not ready.",
     "scheduler_unschedulable_pods_count": "Pods that found no place in the last round.",
     "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
 }

@@ -15,7 +15,7 @@ from activities.batching import BatchWindow
 from activities.beating import report
 from activities.deciding_metrics import Decisions
 from activities.placing import placement_notices, plan_provisioning
-from activities.snapshots import whole_snapshot
+from activities.snapshots import Snapshots
 from activities.solving import Solver
 from activities.waking import until_changed
 from core.lifecycle.strangers import strangers, with_strangers_sized
@@ -26,9 +26,7 @@ from core.model.plans import ProvisioningPlan
 from core.model.pod_rules import is_provisionable
 from core.model.snapshot import Snapshot
 from core.scheduling.settings import PlacementSettings
-from ports.cloud import Catalogues
 from ports.objects import Notices
-from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
 LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
@@ -51,14 +49,13 @@ class Provisioning:
 
     def __init__(
         self,
-        view: ClusterView,
-        catalogues: Catalogues,
+        snapshots: Snapshots,
         notices: Notices,
         settings: ProvisioningSettings,
         now: Callable[[], float],
     ) -> None:
-        self.view = view
-        self.catalogues = catalogues
+        self.snapshots = snapshots
+        self.view, self.catalogues = snapshots.view, snapshots.catalogues
         self.notices = notices
         self.settings = settings
         self.now = now
@@ -131,7 +128,7 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = with_strangers_sized(await whole_snapshot(self.view, self.catalogues))
+        snapshot = with_strangers_sized(await self.snapshots.whole())
         settings = self.settings.placement
         began = self.now()
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))

@@ -6,7 +6,7 @@ and nowhere else, so that no decision is made at the cloud's own prices.
 """
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core.model.pools import Catalogue, NodePool
 from core.model.snapshot import Snapshot
@@ -14,6 +14,18 @@ from core.scheduling.overlays import overlay
 from ports.cloud import Catalogues
 from ports.failures import Failure
 from ports.view import ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Where a planner looks: the view of the cluster, and what could be bought."""
+
+    view: ClusterView
+    catalogues: Catalogues
+
+    async def whole(self) -> Snapshot:
+        """Everything that a decision needs, as it is now."""
+        return await whole_snapshot(self.view, self.catalogues)
 
 
 async def whole_snapshot(view: ClusterView, catalogues: Catalogues) -> Snapshot:

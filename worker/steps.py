@@ -36,6 +36,7 @@ from activities.ordering import Ordering
 from activities.provisioning import Provisioning, ProvisioningSettings
 from activities.repairing import Repairing
 from activities.replicas import Replicas
+from activities.snapshots import Snapshots
 from activities.terminating import Terminating
 from activities.turns import Turns
 from activities.upkeep import Keeper, Upkeep
@@ -102,13 +103,14 @@ class Wiring:
     def _plan(self) -> list[object]:
         """The steps that decide, and those that look over everything."""
         w, now, settings = self.world, self.now, self.settings
+        snapshots = Snapshots(w.view, w.catalogues)
         placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
         return [
-            Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
-            Disrupting(w.view, w.catalogues, w.notices, disruption, now),
-            Upkeep(w.view, w.catalogues, self._keepers, w.classes, now),
-            Ordering(settings.cluster, w.view, w.catalogues, self._lookers(), now),
+            Provisioning(snapshots, w.notices, provisioning, now),
+            Disrupting(snapshots, w.notices, disruption, now),
+            Upkeep(snapshots, self._keepers, w.classes, now),
+            Ordering(settings.cluster, snapshots, self._lookers(), now),
         ]
 
     def _lookers(self) -> list[Looker]:
