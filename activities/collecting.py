@@ -1,6 +1,7 @@
 """What the cloud's list of instances tells: instances that vanished under their claims, instances that nobody owns.
 
-Asked by the look for orders; the cloud is listed every 30 s. A list lags, so a claim is deleted only after the cloud
+Asked by the look for orders; the cloud is listed every 30 s, and every 10 s after a start, when a death may have left
+things behind. A list lags, so a claim is deleted only after the cloud
 was asked for that instance alone, and an instance goes only when two lists have shown it without a claim. The trap
 avoided: an API server that was restored from a backup makes every instance an orphan; then nothing is collected, and a
 person is told, in the log and by an Event on the pools.
@@ -20,6 +21,8 @@ from ports.objects import Notice, Notices
 _log = logging.getLogger(__name__)
 
 LIST_SECONDS = 30.0
+FIRST_SECONDS = 10.0  # between the first lists of a process (W-109)
+FIRST_LISTS = 20
 SAID_AGAIN = 900.0  # the notice of a stopped collection, while it stays stopped
 
 
@@ -31,15 +34,21 @@ class Collecting:
         self.notices = notices
         self.now = now
         self.listed = 0.0
+        self.lists = 0
         self.unclaimed: frozenset[str] = frozenset()  # at the last list, whatever their age
         self.found: list[Order] = []  # by the last list
 
     async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
-        """What the last list tells; a new one twice a minute."""
-        if self.now() - self.listed >= LIST_SECONDS:
+        """What the last list tells; a new one twice a minute, and every 10 s at first."""
+        if self.now() >= self._next:
             self.listed = self.now()
+            self.lists += 1
             self.found = await self._look_at_list(snapshot)
-        return [order for order in self.found if _stands(order, snapshot)], self.listed + LIST_SECONDS
+        return [order for order in self.found if _stands(order, snapshot)], self._next
+
+    @property
+    def _next(self) -> float:
+        return self.listed + (FIRST_SECONDS if self.lists < FIRST_LISTS else LIST_SECONDS)
 
     async def _look_at_list(self, snapshot: Snapshot) -> list[Order]:
         sold = await self._list()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from temporalio import activity
 
 from activities.counting import claim_created
+from activities.notices.disruptions import replacing
 from core.model import names
 from core.model.inputs import CreateOutcome, CreateRequest
 from core.model.nodes import NodeClaim
@@ -65,6 +66,7 @@ class Creating:
         if _is_new(claim):
             claim_created(claim, request.reason)
         await self._nominate(proposed, claim)
+        await self.notices.publish(*replacing(claim, request.reason))
         return claim
 
     async def _nominate(self, proposed: ProposedNode, claim: NodeClaim) -> None:

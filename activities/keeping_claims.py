@@ -1,7 +1,7 @@
 """What should stand on each claim: Consolidatable, Drifted, and when a pod last came or went.
 
 Asked by upkeep. Conditions and stamps of one claim are written in one request. The cloud's verdict on drift is asked
-for once per claim in five minutes, and again when the claim's generation or its class changes.
+for once per claim in five minutes, and again when its class has changed: a new image is no news to the claim itself.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from core.disruption.conditions import (
 from core.disruption.timers import STAMP_EVERY, stamp_from_list
 from core.lifecycle.conditions import conditions_of_claim
 from core.model import names
-from core.model.nodes import Condition, NodeClaim
+from core.model.nodes import Condition, NodeClaim, NodeClassRef
 from core.model.pod_rules import is_daemon, is_terminal, is_terminating
 from core.model.pools import Catalogue, NodePool
 from core.model.snapshot import Snapshot
@@ -37,7 +37,8 @@ class _Seen:
     """What the last look saw: living pods by node, and the cloud's verdicts with their age."""
 
     pods: dict[str, frozenset[str]] | None = None
-    drift: dict[str, tuple[float, str]] = field(default_factory=dict)  # claim UID -> when, reason
+    drift: dict[str, tuple[float, str, str]] = field(default_factory=dict)  # claim UID -> when, of which class, reason
+    classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
 
 
 class ClaimKeeper:
@@ -54,6 +55,10 @@ class ClaimKeeper:
         pods = living_pods(snapshot)
         writes: list[Difference] = []
         again = self.now() + 3600.0
+        self.seen.classes = {
+            reference: (await self.catalogues.node_class(reference)).version
+            for reference in {claim.node_class for claim in snapshot.claims.values()}
+        }
         for claim in snapshot.claims.values():
             pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
             if pool is None or claim.deleting_since is not None:
@@ -105,14 +110,15 @@ class ClaimKeeper:
         """The cloud's verdict, at most five minutes old; an error leaves the last one."""
         if not claim.is_true(names.LAUNCHED):
             return ""
-        asked, reason = self.seen.drift.get(claim.uid, (0.0, ""))
-        if self.now() - asked < RECHECK_DRIFT:
+        version = self.seen.classes.get(claim.node_class, "")
+        asked, judged, reason = self.seen.drift.get(claim.uid, (0.0, "", ""))
+        if self.now() - asked < RECHECK_DRIFT and judged == version:
             return reason
         try:
             reason = await self.catalogues.drift(claim)
         except Failure:
             return reason
-        self.seen.drift[claim.uid] = (self.now(), reason)
+        self.seen.drift[claim.uid] = (self.now(), version, reason)
         return reason
 
     async def _write(self, claim: NodeClaim, wanted: tuple[Condition | None, ...], stamp: float | None) -> None:

@@ -95,6 +95,7 @@ class NodeClassState:
     reason: str = ""
     message: str = ""
     generation: int = 0
+    version: str = ""  # another one after every change, of what it resolved to too: drift is judged anew
 
 
 class Catalogues(Protocol):

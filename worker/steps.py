@@ -76,7 +76,7 @@ class Wiring:
             Awaiting(w.view, w.view, now),
             Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
             Creating(w.claims, w.pools, w.notices, now),
-            Deleting(w.claims),
+            Deleting(w.claims, w.notices, w.view),
             Departing(w.claims, w.nodes, w.cloud, now),
             Detaching(w.view, w.claims, w.notices, now),
             Draining(w.view, evicting, w.cloud, now),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from adapters.aws import names
 from adapters.aws.buying import Buying, Order
 from adapters.aws.calls import Calls
-from adapters.aws.failures import Denied, refusal
+from adapters.aws.failures import Denied
 from adapters.aws.instances import Facts, instance_id, instance_of, zone_of
 from adapters.aws.inventory import Inventory
 from adapters.aws.node_class import NodeClass, NodeClasses
@@ -22,7 +22,7 @@ from adapters.aws.shelves import NoTypes, Shelves
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Refused, Unreachable
+from ports.failures import Refused, Retryable, Unreachable
 
 Json = dict[str, Any]
 
@@ -92,13 +92,14 @@ class AwsCloud:
         return tuple([await self._told(facts) for facts in await self._parts.inventory.every()])
 
     async def _terminate(self, identity: str) -> None:
-        """W-106; only a description says that an instance is gone, so "not found" here is a failure like any other."""
+        """W-106; only a description says that an instance is gone, so "not found" here is a failure like any other.
+
+        Whatever the refusal, rights that are missing included, it is asked again: an instance whose end is given up
+        is paid for without end.
+        """
         answer = await self._parts.calls.attempt("ec2", "TerminateInstances", InstanceIds=[identity])
         if isinstance(answer, Denied):
-            failure = refusal("ec2:TerminateInstances", answer)
-            if answer.code == "InvalidInstanceID.NotFound":
-                raise Unreachable("ec2:TerminateInstances", f"{answer.code}: {answer.message}")
-            raise failure
+            raise Retryable("ec2:TerminateInstances", f"{answer.code}: {answer.message}")
 
     def _is_shifted(self, provider_id: str) -> bool:
         return zone_of(provider_id) in self._parts.shelves.shifted

@@ -86,6 +86,7 @@ class NodeClass:
             reason="" if ready is None else ready.reason,
             message="its latest change has not been looked at yet" if self.stale else message,
             generation=self.generation,
+            version=str(self.raw["metadata"].get("resourceVersion", "")),
         )
 
     @property

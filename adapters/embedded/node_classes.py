@@ -131,4 +131,5 @@ def _state(body: objects.Body) -> NodeClassState:
         reason=ready.get("reason") or "",
         message=ready.get("message") or "",
         generation=body["metadata"].get("generation", 0),
+        version=str(body["metadata"].get("resourceVersion", "")),
     )

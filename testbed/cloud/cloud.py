@@ -34,6 +34,7 @@ class Cloud:
         self.instances = Instances()
         self.templates = Templates()
         self.tokens = Tokens()
+        self.reservation_ends: dict[tuple[str, float], float] = {}  # id and `endIn` → the moment
         self.ledger = Ledger(settings.ledger)
         self.moto = MotoSide(settings, self.world)
 
@@ -45,6 +46,7 @@ class Cloud:
         """The world as it was at the start: no instances, templates, tokens, profiles or messages. The ledger stays."""
         with self.lock:
             self.tokens.reset()
+            self.reservation_ends.clear()
             self.templates.reset()
             self.instances.reset()
             self.moto.reset()

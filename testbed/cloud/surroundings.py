@@ -174,49 +174,45 @@ RESERVATION_FILTERS: dict[str, filters.Values] = {
 }
 
 
-class Reservations:
-    """Capacity reservations; `endIn` counts from the moment a reservation was first seen so declared."""
+def _end_of(cloud: Cloud, declared: Json) -> float | None:
+    """The moment at which it ends, if it does: `endIn` counts from when it was first seen so declared."""
+    if declared.get("endIn") is None:
+        return None
+    key = (str(declared["id"]), float(declared["endIn"]))
+    return cloud.reservation_ends.setdefault(key, time.time() + key[1])
 
-    def __init__(self) -> None:
-        self._ends: dict[tuple[str, float], float] = {}
 
-    def end_of(self, declared: Json) -> float | None:
-        """The moment at which it ends, if it does."""
-        if declared.get("endIn") is None:
-            return None
-        key = (declared["id"], float(declared["endIn"]))
-        return self._ends.setdefault(key, time.time() + key[1])
+def describe_reservations(work: Work) -> Json:
+    """An unknown id is not an error to Karpenter, but it is to AWS."""
+    params = work.params
+    code = "InvalidCapacityReservationId.NotFound"
+    declared = _chosen(work.world["reservations"], params.get("CapacityReservationIds"), code, "reservation")
+    found = filters.select(declared, params.get("Filters"), RESERVATION_FILTERS, _tags)
+    shown, following = filters.page(found, params)
+    return filters.paged("CapacityReservations", [_reservation(work.cloud, each) for each in shown], following)
 
-    def describe(self, work: Work) -> Json:
-        """An unknown id is not an error to Karpenter, but it is to AWS."""
-        params = work.params
-        code = "InvalidCapacityReservationId.NotFound"
-        declared = _chosen(work.world["reservations"], params.get("CapacityReservationIds"), code, "reservation")
-        found = filters.select(declared, params.get("Filters"), RESERVATION_FILTERS, _tags)
-        shown, following = filters.page(found, params)
-        return filters.paged("CapacityReservations", [self._one(work.cloud, each) for each in shown], following)
 
-    def _one(self, cloud: Cloud, declared: Json) -> Json:
-        room = launching.reservation_room(cloud, declared["id"])
-        end = self.end_of(declared)
-        return {
-            "CapacityReservationId": declared["id"],
-            "OwnerId": declared.get("owner", ACCOUNT),
-            "InstanceType": declared["type"],
-            "AvailabilityZone": declared["zone"],
-            "AvailabilityZoneId": cloud.world["zones"].get(declared["zone"]),
-            "InstancePlatform": "Linux/UNIX",
-            "Tenancy": "default",
-            "TotalInstanceCount": declared.get("total", declared["available"]),
-            "AvailableInstanceCount": room,
-            "State": declared.get("state", "active"),
-            "InstanceMatchCriteria": declared.get("match", "targeted"),
-            "ReservationType": declared.get("rtype", "default"),
-            "Interruptible": declared.get("interruptible"),
-            "EndDate": end,
-            "EndDateType": "unlimited" if end is None else "limited",
-            "Tags": filters.as_tags(_tags(declared)),
-        }
+def _reservation(cloud: Cloud, declared: Json) -> Json:
+    room = launching.reservation_room(cloud, declared["id"])
+    end = _end_of(cloud, declared)
+    return {
+        "CapacityReservationId": declared["id"],
+        "OwnerId": declared.get("owner", ACCOUNT),
+        "InstanceType": declared["type"],
+        "AvailabilityZone": declared["zone"],
+        "AvailabilityZoneId": cloud.world["zones"].get(declared["zone"]),
+        "InstancePlatform": "Linux/UNIX",
+        "Tenancy": "default",
+        "TotalInstanceCount": declared.get("total", declared["available"]),
+        "AvailableInstanceCount": room,
+        "State": declared.get("state", "active"),
+        "InstanceMatchCriteria": declared.get("match", "targeted"),
+        "ReservationType": declared.get("rtype", "default"),
+        "Interruptible": declared.get("interruptible"),
+        "EndDate": end,
+        "EndDateType": "unlimited" if end is None else "limited",
+        "Tags": filters.as_tags(_tags(declared)),
+    }
 
 
 PLACEMENT_FILTERS: dict[str, filters.Values] = {
@@ -258,6 +254,6 @@ OPERATIONS: Operations = {
     ("ec2", "DescribeSubnets"): describe_subnets,
     ("ec2", "DescribeSecurityGroups"): describe_groups,
     ("ec2", "DescribeImages"): describe_images,
-    ("ec2", "DescribeCapacityReservations"): Reservations().describe,
+    ("ec2", "DescribeCapacityReservations"): describe_reservations,
     ("ec2", "DescribePlacementGroups"): describe_placement_groups,
 }

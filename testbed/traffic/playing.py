@@ -7,6 +7,7 @@ what was recorded; a phase ends when this cluster is at rest, or when its time i
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -28,9 +29,9 @@ Json = dict[str, Any]
 
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
-START_SECONDS: Final = 10.0  # for what is called beside the worker's start
-CLASS_SECONDS: Final = 10.0  # upstream's longest wait for a class; a busy machine gets more where it had settled
-PATIENCE: Final = 25.0
+START_SECONDS: Final = 20.0  # for what is called beside the worker's start
+START_QUIET: Final = 4.0  # the reader of warnings is a workflow, and begins a while after the rest
+PATIENCE: Final = 60.0  # to settle, on a busy machine; upstream's recorder gave a class ten seconds on an idle one
 POLLING: Final = frozenset({"ReceiveMessage", "DescribeInstanceStatus", "ListInstanceProfiles"})
 _TAGGED: Final = "karpenter.k8s.aws/tagged"
 
@@ -84,7 +85,8 @@ def kept(file: Path) -> Played:
 async def play(case: Case, lane: Lane, folder: Path) -> Played:
     """Play one case; what it leaves is cleared by the next."""
     began = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # an earlier run's Temporal would remember what it had under way
+    folder.mkdir(parents=True)
     temporal, _ = await asyncio.gather(lane.temporal(folder), lane.emptied())
     try:
         if case.given.get("world"):
@@ -148,7 +150,7 @@ async def _look(stage: _Stage, *, with_events: bool = False) -> Look:
 async def _start(stage: _Stage) -> None:
     stage.played.started = await stage.worker.start()
     if stage.played.started and "start" in stage.case.phases:
-        await _until(stage, lambda _: True, START_SECONDS)
+        await _until(stage, lambda _: True, START_SECONDS, START_QUIET)
 
 
 async def _declare(stage: _Stage) -> None:
@@ -158,16 +160,7 @@ async def _declare(stage: _Stage) -> None:
     if not stage.played.started:
         await asyncio.sleep(1.0)
         return
-    settles = _class_settles(case)
-    await _until(stage, _class_settled, PATIENCE if settles else CLASS_SECONDS)
-
-
-def _class_settles(case: Case) -> bool:
-    """Whether upstream's classes came to a verdict; where they did not it waited ten seconds in vain."""
-    for phase in case.expected.get("objects") or []:
-        if phase["phase"] == "class":
-            return all(_settled(each) for each in phase.get("nodeClasses") or [])
-    return True
+    await _until(stage, _class_settled, PATIENCE)
 
 
 def _settled(node_class: Json) -> bool:
@@ -235,7 +228,7 @@ async def _create(stage: _Stage, path: str, body: Json) -> None:
         stage.played.rejected.append({"kind": body.get("kind", "Pod"), "message": answer.text})
 
 
-async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float) -> None:
+async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float, quiet: float = QUIET_SECONDS) -> None:
     """Until the cluster is as wished and AWS has not been called for a moment; no longer than that."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -245,7 +238,7 @@ async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float)
                 calls = _calls_made(stage)
                 if calls != known or not settled(seen):
                     quiet_since, known = time.monotonic(), calls
-                if time.monotonic() - quiet_since >= QUIET_SECONDS:
+                if time.monotonic() - quiet_since >= quiet:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
 

@@ -16,7 +16,7 @@ from core.model.steps import ClaimRef, Departure
 from core.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from ports.cloud import Instance
 from ports.failures import Refused, Retryable
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, World
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
 from tests.core.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -327,7 +327,7 @@ async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given
 
 async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Stage) -> None:
     stage.world.put(a_joined_claim())
-    step = Deleting(FakeClaims(stage.world))
+    step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
 
     other = await step.delete_claim(replace(REF, uid="another"))
     assert (other.message, stage.world.claims["pool-1"].deleting_since) == ("already gone", None)
@@ -336,3 +336,19 @@ async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Sta
     claim = stage.world.claims["pool-1"]
     assert claim.deleting_since is not None
     assert [write.version for write in outcome.writes] == [int(claim.resource_version)]
+    assert stage.world.notices == []  # nobody marked it: whoever ordered this tells why
+
+
+async def test_people_are_told_when_a_marked_claim_is_deleted(stage: Stage) -> None:
+    """D-151."""
+    marked = Condition(type="DisruptionReason", status="True", reason="Drifted")
+    stage.world.put(a_joined_claim(conditions=(marked,)), a_joined_node())
+    step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+
+    await step.delete_claim(REF)
+
+    told = [(n.kind, n.name, n.reason, n.message) for n in stage.world.notices]
+    assert told == [
+        ("NodeClaim", "pool-1", "DisruptionTerminating", "Disrupting NodeClaim: Drifted"),
+        ("Node", "node-1", "DisruptionTerminating", "Disrupting Node: Drifted"),
+    ]

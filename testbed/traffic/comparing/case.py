@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from testbed.traffic.cases import Case
 from testbed.traffic.comparing.calls import Call, read_calls, without_claim_tags
-from testbed.traffic.comparing.objects import comparable, unfolded
+from testbed.traffic.comparing.objects import comparable, unfolded, unsure
 from testbed.traffic.comparing.orders import disorders
 from testbed.traffic.comparing.renaming import Renaming
-from testbed.traffic.comparing.values import ABSENT, Difference, differences, pair
+from testbed.traffic.comparing.values import ABSENT, Bag, Difference, differences, pair
 from testbed.traffic.playing import Played, PlayedPhase
 
 Json = dict[str, Any]
@@ -51,12 +51,15 @@ def compare(case: Case, played: Played) -> list[Found]:
         return [Found(phase="start", what="case", path="started", theirs=case.starts, ours=played.started)]
     renaming = Renaming()
     found = _rejections(case, played)
+    earlier: set[bytes] = set()
     theirs_objects = unfolded(case.expected.get("objects") or [])
     for phase in played.phases:
         recorded = case.phases.get(phase.name)
+        before = frozenset(earlier)
+        earlier |= {call.key() for call in read_calls(phase.entries) if call.is_read}
         if recorded is None:
             continue  # `start` is the same for the same settings, and recorded only in a few cases
-        found += _calls(case, (phase, recorded), renaming)
+        found += _calls(case, _Sides(played=phase, recorded=recorded, before=before), renaming)
         if phase.name in theirs_objects:
             found += _objects(case, (phase, theirs_objects[phase.name]), renaming)
     missing = [name for name in case.phases if name not in {phase.name for phase in played.phases}]
@@ -77,16 +80,25 @@ def _rejections(case: Case, played: Played) -> list[Found]:
 # ---- calls -------------------------------------------------------------------------------------------------
 
 
-def _calls(case: Case, phase: tuple[PlayedPhase, Json], renaming: Renaming) -> list[Found]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sides:
+    """One phase of both; `before` are our reads of earlier phases."""
+
+    played: PlayedPhase
+    recorded: Json
+    before: frozenset[bytes]
+
+
+def _calls(case: Case, sides: _Sides, renaming: Renaming) -> list[Found]:
     """The better of the recorded runs: both are right."""
-    played, recorded = phase
+    played, recorded = sides.played, sides.recorded
     entries, own = without_claim_tags(played.entries)
     ours = read_calls(entries)
     second = [each for each in case.expected.get("callsSecondRun") or [] if each["phase"] == played.name]
     best: tuple[list[Found], Renaming] | None = None
     for run in [recorded, *second]:
         trial = renaming.copy()
-        found = _matched(played, (read_calls(run.get("calls") or []), ours), trial)
+        found = _matched(sides, (read_calls(run.get("calls") or []), ours), trial)
         if best is None or len(found) < len(best[0]):
             best = found, trial
     assert best is not None
@@ -100,13 +112,12 @@ def _calls(case: Case, phase: tuple[PlayedPhase, Json], renaming: Renaming) -> l
     ]
 
 
-def _matched(played: PlayedPhase, sides: tuple[list[Call], list[Call]], renaming: Renaming) -> list[Found]:
+def _matched(phase: _Sides, sides: tuple[list[Call], list[Call]], renaming: Renaming) -> list[Found]:
     theirs, ours = sides
     found: list[Found] = []
     for op in _in_order({each.op for each in [*theirs, *ours]}):
         here = [each for each in theirs if each.op == op], [each for each in ours if each.op == op]
-        has_classes = bool(played.objects.get("nodeClasses"))
-        found += _of_operation(played.name, here, renaming, has_classes=has_classes)
+        found += _of_operation(phase, here, renaming)
     return found
 
 
@@ -116,9 +127,7 @@ def _in_order(ops: Iterable[str]) -> list[str]:
     return [op for op in (*_FIRST, *middle, *_LAST) if op in known]
 
 
-def _of_operation(
-    phase: str, sides: tuple[list[Call], list[Call]], renaming: Renaming, *, has_classes: bool
-) -> list[Found]:
+def _of_operation(phase: _Sides, sides: tuple[list[Call], list[Call]], renaming: Renaming) -> list[Found]:
     theirs, ours = sides
     found = []
     for polling in (False, True):  # a list by tags is never a question for an id that was changed
@@ -126,13 +135,14 @@ def _of_operation(
         right = [_Told(each) for each in ours if each.is_background is polling]
         for one, other, inside in pair(left, right, renaming):
             told = other if one is ABSENT else one
-            if one is ABSENT and polling:
-                continue  # they have it too, as a count
+            if one is ABSENT and (polling or (other.call.is_read and other.call.key() in phase.before)):
+                continue  # they have it too, as a count; or it is a refresh, which a longer phase brings
             if other is ABSENT and _is_transport_retry(one.call, theirs, ours):
                 continue
+            has_classes = bool(phase.played.objects.get("nodeClasses"))
             if ABSENT in (one, other) and has_classes and told.call.op == "DeleteLaunchTemplate":
                 continue  # of an idle template (rule 3); where the class has gone it is the class's clean-up
-            found += [_found(phase, told.call, each) for each in inside]
+            found += [_found(phase.played.name, told.call, each) for each in inside]
     return found
 
 
@@ -173,11 +183,11 @@ def _words(side: Any) -> Any:
 def _objects(case: Case, sides: tuple[PlayedPhase, Json], renaming: Renaming) -> list[Found]:
     """Kind by kind; one that differed between the two recordings says nothing."""
     phase, recorded = sides
-    unsure = set(case.expected.get("differs") or [])
+    doubtful = unsure(case.expected.get("objects") or [], case.expected.get("differs") or [])
     theirs, ours = comparable(recorded), comparable(phase.objects)
     return [
         Found(phase=phase.name, what=kind, path=each.path, theirs=each.theirs, ours=each.ours)
         for kind in theirs
-        if f"{kind}:{phase.name}" not in unsure
-        for each in differences(theirs[kind], ours[kind], renaming)
+        if f"{kind}:{phase.name}" not in doubtful
+        for each in differences(theirs[kind], ours.get(kind, Bag()), renaming)
     ]

@@ -5,6 +5,8 @@ by meaning only, which no program does, so they are left out. NodePools and the 
 there for orientation: they have recordings of their own.
 """
 
+import itertools
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,20 +19,35 @@ STATES: Final = ("nodeClasses", "nodeClaims", "nodes", "pods", "instances")
 _MILLI: Final = 1000
 
 
+def unsure(phases: list[Json], differs: list[str]) -> set[str]:
+    """`kind:phase` for what differed between the recordings, and for the phases in which it then did not change."""
+    found = set(differs)
+    for before, phase in itertools.pairwise(phases):
+        found |= {
+            f"{kind}:{phase['phase']}" for kind in STATES if kind not in phase and f"{kind}:{before['phase']}" in found
+        }
+    return found
+
+
 def unfolded(phases: list[Json]) -> dict[str, Json]:
-    """Every kind at every phase: one that is left out has not changed since the phase before."""
+    """Every kind at every phase: one that is left out has not changed since the phase before.
+
+    But pods: of them the recorder left out an empty list too, so where it says nothing nothing is known.
+    """
     found: dict[str, Json] = {}
     before: Json = {}
     for phase in phases:
-        before = {kind: phase.get(kind, before.get(kind, [])) for kind in STATES}
+        before = {kind: phase.get(kind, before.get(kind, [])) for kind in STATES if kind != "pods"}
         found[phase["phase"]] = {**before, "events": phase.get("events") or []}
+        if "pods" in phase:
+            found[phase["phase"]]["pods"] = phase["pods"]
     return found
 
 
 def comparable(objects: Json) -> Json:
-    """One phase's objects, kind by kind."""
+    """One phase's objects, kind by kind; kinds of which nothing is known are left out."""
     return {
-        **{kind: Bag([_READ[kind](each) for each in objects.get(kind) or []]) for kind in STATES},
+        **{kind: Bag([_READ[kind](each) for each in objects[kind]]) for kind in STATES if kind in objects},
         "events": Bag(_distinct([_event(each) for each in objects.get("events") or []])),
     }
 
@@ -112,6 +129,11 @@ def _node(body: Json) -> Json:
     }
 
 
+def _pod(body: Json) -> Json:
+    """Which of several equal pods went to which node is the cluster's scheduler's choice."""
+    return {**body, "name": re.sub(r"-\d+$", "-N", str(body.get("name")))}
+
+
 def _as_it_is(body: Json) -> Json:
     return dict(body)
 
@@ -120,6 +142,6 @@ _READ: Final[dict[str, Callable[[Json], Json]]] = {
     "nodeClasses": _node_class,
     "nodeClaims": _node_claim,
     "nodes": _node,
-    "pods": _as_it_is,
+    "pods": _pod,
     "instances": _as_it_is,
 }
