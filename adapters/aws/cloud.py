@@ -74,6 +74,8 @@ class AwsCloud:
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
         identity = instance_id(provider_id)
+        if not provider_id:
+            return "gone"  # a claim that was never launched has nothing to end
         if not identity:
             raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
         if self._is_shifted(provider_id):
