@@ -32,7 +32,6 @@ Observer = Callable[[str, str, float, str], None]  # service, operation, seconds
 
 _log = logging.getLogger(__name__)
 
-_READ_SECONDS: Final = 60.0
 _CONNECT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call buys nothing twice
 _ONCE: Final = frozenset({"ReceiveMessage"})
@@ -156,7 +155,7 @@ class Calls:
     def _made_client(self, service: str, mode: str) -> Any:
         config = Config(
             connect_timeout=_CONNECT_SECONDS,
-            read_timeout=_READ_SECONDS,
+            read_timeout=self._settings.read_seconds,
             max_pool_connections=self._settings.threads,
             retries={"total_max_attempts": 1 if mode == "once" else _ATTEMPTS, "mode": "standard"},
             user_agent_extra=self._agent,
