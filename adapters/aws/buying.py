@@ -24,6 +24,7 @@ from adapters.aws.fleet_answers import (
     shortages_of,
 )
 from adapters.aws.instances import Facts, instance_of
+from adapters.aws.meters import count
 from adapters.aws.node_class import NodeClass
 from adapters.aws.purchases import Group, Purchase
 from adapters.aws.shelves import NoTypes, Shelves
@@ -148,6 +149,10 @@ class Buying:
     async def _remember(self, order: Order, errors: tuple[FleetError, ...]) -> None:
         """What ran short; kept before anybody may plan again (W-89)."""
         kind, sources = order.purchase.capacity_type, self._shelves.sources
+        for error in errors:
+            place = {"zone": error.zone, "zone_id": order.node_class.zone_ids.get(error.zone, "")}
+            labels = {**place, "capacity_type": kind, "reason": error.code}
+            count("cloudprovider_instance_launch_failures_total", labels)
         await sources.shortages.remember(shortages_of(errors, kind))
         if kind == core.CAPACITY_RESERVED:
             by_template = {group.template: group.reservation_id for group in order.purchase.groups}

@@ -23,6 +23,7 @@ import botocore.session
 from botocore.config import Config
 
 from adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
+from adapters.aws.meters import called
 from adapters.aws.rates import Rates
 from adapters.aws.settings import AwsSettings
 from ports.failures import Failure, Throttled
@@ -41,14 +42,10 @@ _LARGE: Final = frozenset({"CreateFleet"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._~-]*")
 
 
-def unobserved(service: str, operation: str, seconds: float, code: str) -> None:
-    """The observer of calls that nobody counts."""
-
-
 class Calls:
     """Clients of every service, made when first needed."""
 
-    def __init__(self, settings: AwsSettings, observe: Observer = unobserved, agent: str = "dovetail") -> None:
+    def __init__(self, settings: AwsSettings, observe: Observer = called, agent: str = "dovetail") -> None:
         self._settings = settings
         self._observe = observe
         self._agent = agent

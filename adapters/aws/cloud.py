@@ -14,6 +14,7 @@ from adapters.aws.calls import Calls
 from adapters.aws.failures import Denied, refusal
 from adapters.aws.instances import Facts, instance_id, instance_of, zone_of
 from adapters.aws.inventory import Inventory
+from adapters.aws.meters import count
 from adapters.aws.node_class import NodeClass, NodeClasses
 from adapters.aws.preparing import Preparing
 from adapters.aws.purchases import UnreadablePurchase, thawed
@@ -22,7 +23,7 @@ from adapters.aws.shelves import NoTypes, Shelves
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Refused, Unreachable
+from ports.failures import Failure, Refused, Unreachable
 
 Json = dict[str, Any]
 
@@ -85,7 +86,12 @@ class AwsCloud:
         if facts is None:
             return "gone"
         if facts.state != "shutting-down":
-            await self._terminate(identity)
+            try:
+                await self._terminate(identity)
+            except Failure:
+                place = {"zone": facts.zone, "zone_id": facts.zone_id}
+                count("cloudprovider_instance_termination_failures_total", place)
+                raise
             if facts.reservation_id:
                 self._parts.shelves.sources.reservations.ended(facts.reservation_id)
         return "terminating"

@@ -95,7 +95,7 @@ def choose(claim: NodeClaim, among: Iterable[Suited], preferences: Preferences) 
 
 
 def _holds(room: Resources, requests: Resources) -> bool:
-    return all([amount <= room.get(name, 0) for name, amount in requests.items()])  # a list: asked 700 times a launch
+    return all(amount <= room.get(name, 0) for name, amount in requests.items())
 
 
 def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:

@@ -13,6 +13,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -111,10 +112,10 @@ def run_catalogue(repeat: int) -> Line:
     for _ in range(repeat):
         prices.learn_on_demand({name: (prices.on_demand(name) or 1.0) * 1.01 for name in types})
         now = Circumstances(prices=prices, shortages=shortages, before=items)
-        taken, items = _timed(lambda now=now: items_of(forms, (region, node_class), now))
+        taken, items = _timed(partial(items_of, forms, (region, node_class), now))
         changed.append(taken)
         now = Circumstances(prices=prices, shortages=shortages, before=items)
-        same.append(_timed(lambda now=now: items_of(forms, (region, node_class), now))[0])
+        same.append(_timed(partial(items_of, forms, (region, node_class), now))[0])
     return {
         "input": "generated_aws_catalogue",
         "types": len(types),

@@ -22,6 +22,7 @@ from adapters.aws.keeping.conditions import Verdict, conditions, verdict_of
 from adapters.aws.keeping.objects import ClassObjects
 from adapters.aws.keeping.resolving import RESOLUTION_FAILED, Resolution, Resolving
 from adapters.aws.keeping.validation import Validation
+from adapters.aws.meters import forget
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
 from core.model import names as core
 from core.model.nodes import NodeClaim
@@ -185,6 +186,7 @@ class NodeClassKeeper:
             await self._parts.notices.publish(_notice(node_class, "Normal", ("WaitingOnNodeClaimTermination", text)))
             return _WAIT_SECONDS
         await self._parts.cleaning.of_class(node_class)
+        forget(node_class.name)
         kept = [each for each in node_class.finalizers if each != names.TERMINATION]
         await self._parts.objects.patch(node_class, {"metadata": {"finalizers": kept or None}})
         return _WAIT_SECONDS
