@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from adapters.aws import names
 from adapters.aws.calls import Calls
-from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.failures import TEMPLATE_MISSING, Denied
 from adapters.aws.fleet_answers import (
@@ -34,6 +33,7 @@ from adapters.aws.template_data import Template
 from adapters.aws.templates import Templates
 from adapters.aws.user_data.bootstrap import BadUserData
 from adapters.aws.wishes import TemplateMaker, Terms
+from adapters.kube.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from ports.cloud import Instance, LaunchRefused, NoCapacity

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adapters.aws import names
-from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.keeping import conditions as c
 from adapters.aws.keeping.chores import Chore
@@ -24,6 +23,7 @@ from adapters.aws.keeping.resolving import RESOLUTION_FAILED, Resolution, Resolv
 from adapters.aws.keeping.validation import Validation
 from adapters.aws.meters import forget
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
+from adapters.kube.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.pools import NodePool
@@ -132,7 +132,10 @@ class NodeClassKeeper:
 
     async def _with_metadata(self, node_class: NodeClass) -> NodeClass | None:
         """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (W-47)."""
-        wanted = {names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle), names.HASH_VERSION: HASH_VERSION}
+        wanted = {
+            names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle),
+            names.HASH_VERSION: HASH_VERSION,
+        }
         change: Json = {}
         if names.TERMINATION not in node_class.finalizers:
             change["finalizers"] = [*node_class.finalizers, names.TERMINATION]
