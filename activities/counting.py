@@ -81,9 +81,11 @@ def claim_terminated(claim: NodeClaim, now: float) -> None:
     observe("nodeclaims_termination_duration_seconds", now - (claim.deleting_since or now), pool)
 
 
-def instance_terminated(pool: str, seconds: float) -> None:
+def instance_terminated(claim: NodeClaim, now: float) -> None:
     """From the first call to its end (L-53)."""
-    observe("nodeclaims_instance_termination_duration_seconds", seconds, {"nodepool": pool})
+    began = claim.condition(names.INSTANCE_TERMINATING)
+    if began is not None:
+        observe("nodeclaims_instance_termination_duration_seconds", now - began.changed, _pool(claim.labels))
 
 
 def eviction_answered(code: int) -> None:

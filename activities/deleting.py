@@ -7,7 +7,9 @@ marked carries the reason, so people are told without the caller having to say i
 
 from temporalio import activity
 
+from activities.counting_disruption import disrupted
 from activities.notices.disruptions import disrupting
+from core.model.plans import PlannedDelete
 from core.model.steps import ClaimRef, StepOutcome
 from core.model.writes import Write
 from ports.objects import NodeClaims, Notices
@@ -23,11 +25,13 @@ class Deleting:
         self.lookups = lookups
 
     @activity.defn
-    async def delete_claim(self, ref: ClaimRef) -> StepOutcome:
-        """Delete the claim of that UID; another claim under the name is left alone."""
+    async def delete_claim(self, ref: ClaimRef, plan: PlannedDelete | None = None) -> StepOutcome:
+        """Delete the claim of that UID; another claim under the name is left alone. A plan's delete is counted."""
         claim = self.lookups.claim(ref.name)
         version = await self.claims.delete(ref.name, ref.uid)
         if version and claim is not None and claim.uid == ref.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
+        if version and plan is not None and (not activity.in_activity() or activity.info().attempt == 1):
+            disrupted(plan.target, plan.reason)
         write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
         return StepOutcome(message="deleting" if version else "already gone", writes=(write,))

@@ -73,7 +73,9 @@ class Departing:
     @activity.defn
     async def release_claim(self, departure: Departure) -> StepOutcome:
         """Take the finalizers off, the nodes' first (T-11, L-55)."""
-        writes = (*await self._release_nodes(departure), *await self._release_late_nodes(departure))
+        provider_id = departure.provider_id
+        listed = await self.nodes.list_by_provider_id(provider_id) if provider_id else ()
+        writes = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
         ref = departure.claim
         claim = await self.claims.read(ref.name)
         if claim is None or not is_same(claim, ref.uid):
@@ -166,19 +168,18 @@ class Departing:
 
         return await revise_status(self.claims, claim, wish)
 
-    async def _release_nodes(self, departure: Departure) -> tuple[Write, ...]:
-        writes = []
+    async def _release_nodes(self, departure: Departure, listed: tuple[Node, ...] = ()) -> tuple[Write, ...]:
+        live, writes = {node.uid: node for node in listed}, []
         for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
-            node = await self.nodes.read(name)
+            node = live.get(uid) or await self.nodes.read(name)  # the look-up by instance may lag
             if node is not None and node.uid == uid:
                 writes.append(await self._release(node))
         return tuple(writes)
 
-    async def _release_late_nodes(self, departure: Departure) -> tuple[Write, ...]:
+    async def _release_late_nodes(self, departure: Departure, listed: tuple[Node, ...]) -> tuple[Write, ...]:
         """Nodes that were registered while the departure was under way: their instance is gone, nothing to drain."""
         known = set(departure.node_uids)
-        late = await self.nodes.list_by_provider_id(departure.provider_id) if departure.provider_id else ()
-        ours = [node for node in late if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
+        ours = [node for node in listed if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
         for node in ours:
             await self._send_off(node, tainted=False)
         return tuple([await self._release(node) for node in ours])

@@ -7,26 +7,32 @@ the step sleeps until the cluster changes or until the moment at which time itse
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from temporalio import activity
 
 from activities.beating import report
+from activities.counting_disruption import begin, decided, looked_again
 from activities.decision_notices import publishable
-from activities.snapshots import whole_snapshot
+from activities.snapshots import Snapshots
 from activities.solving import ShouldStop, Solver
 from activities.waking import until_changed
-from core.disruption.choose import Choice, choose
+from core.disruption.choose import Decision, decide
+from core.disruption.notices import Notice
 from core.disruption.resting import resting
-from core.disruption.revalidate import Valid, revalidate
+from core.disruption.revalidate import SecondLook, Valid, look_again
+from core.disruption.rounds import Round
 from core.disruption.settings import DisruptionSettings
 from core.model.inputs import DisruptionAnswer, DisruptionRequest, Drop, Go, Held, Hold, NothingPlanned
 from core.model.plans import DisruptionPlan
 from core.model.snapshot import Snapshot
-from ports.cloud import Catalogues
+from ports.failures import Failure
+from ports.objects import Notice as Published
 from ports.objects import Notices
-from ports.view import ClusterView
+
+_log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 3600.0
 # Changes come in bursts: wait for this much quiet before choosing, and never choose more often than this.
@@ -40,18 +46,19 @@ class Disrupting:
 
     def __init__(
         self,
-        view: ClusterView,
-        catalogues: Catalogues,
+        snapshots: Snapshots,
         notices: Notices,
         settings: DisruptionSettings,
         now: Callable[[], float],
     ) -> None:
-        self.view = view
-        self.catalogues = catalogues
+        self.snapshots = snapshots
+        self.view = snapshots.view
         self.notices = notices
         self.settings = settings
         self.now = now
         self.solver = Solver()
+        self.telling: set[asyncio.Task[None]] = set()
+        begin()
 
     @activity.defn
     async def await_disruption_plan(self, request: DisruptionRequest) -> DisruptionAnswer:
@@ -62,7 +69,7 @@ class Disrupting:
         while self.now() < until:
             revision = self.view.revision()
             started = self.now()
-            snapshot = self._known(await whole_snapshot(self.view, self.catalogues), request)
+            snapshot = self._known(await self.snapshots.whole(), request)
             due = next((i for i, held in enumerate(request.held) if held.due <= self.now()), -1)
             if due >= 0:
                 return await self._check(snapshot, request, due)
@@ -87,15 +94,18 @@ class Disrupting:
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
         """A plan, or when to look again."""
 
-        def decide(stop: ShouldStop) -> Choice:
-            return choose(snapshot, self.settings, stop)
+        def solve(stop: ShouldStop) -> Decision:
+            return decide(snapshot, self.settings, stop)
 
-        choice = await self.solver.solve(decide)
+        started = self.now()
+        decision = await self.solver.solve(solve)
+        decided(decision, self.now() - started)
+        self._tell(snapshot, decision.notices)
+        choice = decision.choice
         if isinstance(choice, DisruptionPlan):
             if choice.validate_after > 0:
                 return Hold(plan=choice, due=self.now() + choice.validate_after), 0.0
             return Go(plan=choice), 0.0
-        await self.notices.publish(*[publishable(snapshot, notice) for notice in choice.notices])
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer:
@@ -107,10 +117,30 @@ class Disrupting:
         """
         held = request.held[index]
         fresh = replace(snapshot, disrupting=_targets(request.held[:index]))
-        verdict = await self.solver.solve(lambda stop: revalidate(held.plan, fresh, self.settings, stop))
+
+        def look(stop: ShouldStop) -> SecondLook:
+            return look_again(held.plan, Round(fresh, self.settings, stop))
+
+        second = await self.solver.solve(look)
+        looked_again(second, held.plan.commands[0].method if held.plan.commands else "")
+        self._tell(snapshot, second.notices)
+        verdict = second.verdict
         if isinstance(verdict, Valid):
             return Go(plan=verdict.plan, held=index)
         return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
+
+    def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
+        """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""
+        if notices:
+            task = asyncio.create_task(self._publish([publishable(snapshot, notice) for notice in notices]))
+            self.telling.add(task)
+            task.add_done_callback(self.telling.discard)
+
+    async def _publish(self, notices: Sequence[Published]) -> None:
+        try:
+            await self.notices.publish(*notices)
+        except Failure as failure:
+            _log.warning("Events about disruption are lost: %s", failure)
 
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:

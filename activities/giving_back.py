@@ -10,6 +10,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.contending import settled
+from activities.counting_disruption import failed
 from core.model import names
 from core.model.inputs import GiveBackRequest
 from core.model.pod_rules import is_reschedulable
@@ -32,6 +33,9 @@ class GivingBack:
         kept: list[str] = []
         for name in request.names:
             await settled(partial(self._give_back, request, name, writes, kept))
+        unready = len(request.names) - len(kept)
+        if request.method and (not activity.in_activity() or activity.info().attempt == 1):
+            failed(request.method, unready)
         return StepOutcome(message=f"kept {', '.join(kept)}" if kept else "", writes=tuple(writes))
 
     async def _give_back(self, request: GiveBackRequest, name: str, writes: list[Write], kept: list[str]) -> None:

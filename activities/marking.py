@@ -11,6 +11,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.contending import settled
+from activities.counting_disruption import started
 from core.disruption.live_check import why_not_now
 from core.disruption.resting import rest_text
 from core.lifecycle.conditions import conditions_of_claim
@@ -50,6 +51,8 @@ class Marking:
                 await settled(partial(self._unmark, unmark, ref, writes))
             else:
                 marked.append(target.claim)
+        if marked and not (refused and request.command.replacements) and _is_first_try():
+            started(request.command, [t for t in request.command.targets if t.claim in marked])
         return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=tuple(writes))
 
     @activity.defn
@@ -133,3 +136,7 @@ class Marking:
         if rest == node.taints or node.deleting_since is not None:
             return None
         return await self.nodes.patch(node, MetadataChange(), taints=rest)
+
+
+def _is_first_try() -> bool:
+    return not activity.in_activity() or activity.info().attempt == 1

@@ -10,6 +10,7 @@ from typing import Final
 
 from opentelemetry import metrics
 from opentelemetry.metrics import Counter, Histogram
+from opentelemetry.metrics import _Gauge as Gauge  # public only from the next release on
 
 PREFIX: Final = "karpenter_"
 METER: Final = metrics.get_meter("dovetail")  # a stand-in until the worker installs the SDK
@@ -41,6 +42,11 @@ COUNTERS: Final = {
     "nodes_drained_total": "Nodes drained, by owning NodePool.",
     "pods_eviction_requests_total": "Eviction requests, by the code of their answer.",
     "pods_drained_total": "Pods evicted or deleted because their node leaves, by reason.",
+    "voluntary_disruption_decisions_total": "Disruption decisions carried out, by decision and reason.",
+    "voluntary_disruption_decisions_by_nodepool_total": "The same, for each NodePool whose nodes they take.",
+    "voluntary_disruption_consolidation_timeouts_total": "Searches for a consolidation that ran out of time.",
+    "voluntary_disruption_failed_validations_total": "Nodes of decisions that did not survive the second look.",
+    "voluntary_disruption_queue_failures_total": "Replacements that never came up, by decision and reason.",
     "cloudprovider_errors_total": "Errors of calls to the cloud, by method.",
 }
 HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
@@ -53,9 +59,32 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
         _DOUBLING_TO_1024,
     ),
     "nodes_termination_duration_seconds": ("Seconds from a Node's deletion to the end of its finalizer.", _LONG),
+    "scheduler_scheduling_duration_seconds": ("Seconds that one round of placing pods took.", _LONG),
+    "pods_scheduling_decision_duration_seconds": (
+        "Seconds from when a pod was first seen pending to the first decision about it.",
+        _LONG,
+    ),
     "nodes_lifetime_duration_seconds": ("Seconds from a Node's creation to its end.", _LIFETIMES),
+    "voluntary_disruption_decision_evaluation_duration_seconds": (
+        "Seconds of deciding, by the last method that had candidates.",
+        _LONG,
+    ),
     "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
 }
+
+GAUGES: Final = {
+    "voluntary_disruption_eligible_nodes": "Nodes that could be disrupted for that reason, budgets aside.",
+    "nodepools_allowed_disruptions": "Nodes that a NodePool's budgets allow to be disrupted at once.",
+    "nodepools_nodes_consuming_budgets": "Nodes of a NodePool that leave or are not ready.",
+    "scheduler_unschedulable_pods_count": "Pods that found no place in the last round.",
+    "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
+}
+
+
+@cache
+def gauge(name: str) -> Gauge:
+    """The gauge of that name, without its prefix: for what only a step knows, and no snapshot."""
+    return METER.create_gauge(PREFIX + name, description=GAUGES[name])
 
 
 @cache

@@ -16,6 +16,7 @@ from temporalio import activity
 from activities.awaiting import running_type
 from activities.beating import report
 from activities.lookers import MINUTE, Looker
+from activities.snapshots import Snapshots
 from activities.waking import until_changed
 from core.lifecycle import unfinished
 from core.model.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
@@ -23,8 +24,6 @@ from core.model.pod_rules import is_reschedulable
 from core.model.snapshot import Snapshot
 from core.model.workflow_ids import claim_owner_id, node_owner_id
 from core.model.workflow_types import RELEASE_NODE, TERMINATE_NODE
-from ports.cloud import Catalogues
-from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0
 APPEAR_SECONDS = 1.0  # a missing owner is given this long
@@ -52,14 +51,12 @@ class Ordering:
     def __init__(
         self,
         cluster: str,
-        view: ClusterView,
-        catalogues: Catalogues,
+        snapshots: Snapshots,
         lookers: Sequence[Looker],
         now: Callable[[], float],
     ) -> None:
         self.cluster = cluster
-        self.view = view
-        self.catalogues = catalogues
+        self.view, self.catalogues = snapshots.view, snapshots.catalogues
         self.lookers = lookers
         self.now = now
         self.memory = _Memory()

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import orjson
 
+from activities.decision_notices import publishable
+from core.disruption.simulating import no_compatible_types
 from core.model.placement import Placement, RefusedPod
 from core.model.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
 from core.model.pods import Pod
@@ -72,6 +74,37 @@ def refusals(placement: Placement) -> tuple[Refusal, ...]:
         Refusal(reason=reason, count=len(pods), examples=tuple(p.pod.key for p in pods[:EXAMPLES]))
         for reason, pods in sorted(by_reason.items())
     )
+
+
+def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
+    """Everything that one round tells people: S-225 for nodes that stand, S-226, S-227."""
+    yield from refusal_notices(placement)
+    yield from _nominations(snapshot, placement)
+    for pool, because_of_min_values in placement.empty_pools:
+        yield publishable(snapshot, no_compatible_types(pool, because_of_min_values))
+
+
+def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
+    """S-225: where a pod is expected that needs no new node; for a new one it is said when the claim is made."""
+    if not placement.existing:
+        return
+    claims = {claim.provider_id: claim.name for claim in snapshot.claims.values() if claim.provider_id}
+    for name, pods in placement.existing.items():
+        node = snapshot.nodes.get(name)
+        claim = name if node is None else claims.get(node.provider_id)
+        places = [f"nodeclaim/{claim}"] if claim else []
+        places += [f"node/{name}"] if node is not None else []
+        message = f"Pod should schedule on: {', '.join(places)}"
+        for pod in pods:
+            if not pod.node_name:
+                yield Notice(
+                    kind="Pod",
+                    namespace=pod.namespace,
+                    name=pod.name,
+                    uid=pod.uid,
+                    reason="Nominated",
+                    message=message,
+                )
 
 
 def refusal_notices(placement: Placement) -> Iterator[Notice]:

@@ -13,8 +13,9 @@ from temporalio import activity
 
 from activities.batching import BatchWindow
 from activities.beating import report
-from activities.placing import plan_provisioning, refusal_notices
-from activities.snapshots import whole_snapshot
+from activities.deciding_metrics import Decisions
+from activities.placing import placement_notices, plan_provisioning
+from activities.snapshots import Snapshots
 from activities.solving import Solver
 from activities.waking import until_changed
 from core.lifecycle.strangers import strangers, with_strangers_sized
@@ -25,9 +26,7 @@ from core.model.plans import ProvisioningPlan
 from core.model.pod_rules import is_provisionable
 from core.model.snapshot import Snapshot
 from core.scheduling.settings import PlacementSettings
-from ports.cloud import Catalogues
 from ports.objects import Notices
-from ports.view import ClusterView
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
 LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
@@ -50,18 +49,18 @@ class Provisioning:
 
     def __init__(
         self,
-        view: ClusterView,
-        catalogues: Catalogues,
+        snapshots: Snapshots,
         notices: Notices,
         settings: ProvisioningSettings,
         now: Callable[[], float],
     ) -> None:
-        self.view = view
-        self.catalogues = catalogues
+        self.snapshots = snapshots
+        self.view, self.catalogues = snapshots.view, snapshots.catalogues
         self.notices = notices
         self.settings = settings
         self.now = now
         self.solver = Solver()
+        self.decisions = Decisions()
 
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
@@ -115,6 +114,7 @@ class Provisioning:
             snapshot = self.view.snapshot()
             pending = pending_uids(snapshot)
             now = self.now()
+            self.decisions.acknowledge(pending, now)
             if now >= again or pending - tried.pods or room_of(snapshot) != tried.room:
                 window.add(pending, now)
             closes = window.closes()
@@ -128,10 +128,12 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = with_strangers_sized(await whole_snapshot(self.view, self.catalogues))
+        snapshot = with_strangers_sized(await self.snapshots.whole())
         settings = self.settings.placement
+        began = self.now()
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
-        await self.notices.publish(*refusal_notices(placement))
+        self.decisions.record(placement, self.now() - began, self.now())
+        await self.notices.publish(*placement_notices(snapshot, placement))
         return plan
 
 

@@ -38,23 +38,23 @@ class Terminating:
             return StepOutcome(message="nothing was ever bought for it")
         answer = await self.cloud.terminate(provider_id)
         attempt = activity.info().attempt if activity.in_activity() else 1
-        writes = await self._say(departure.claim) if attempt == 1 else ()
+        writes = await self._say(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
         if answer == "terminating":
             after = float(attempt) if attempt < SOON else LOOK_SECONDS
             raise NotYet(f"instance {provider_id} is terminating", after=after)
-        if activity.in_activity():
-            instance_terminated(departure.claim.pool, self.now() - activity.info().scheduled_time.timestamp())
         return StepOutcome(message=f"{provider_id} is gone", writes=writes)
 
     async def _bought(self, claim_uid: str) -> str:
         instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None
         return "" if instance is None else instance.provider_id
 
-    async def _say(self, ref: ClaimRef) -> tuple[Write, ...]:
-        """InstanceTerminating on the claim, at the first try; a later one need not read it again."""
+    async def _say(self, ref: ClaimRef, answer: str) -> tuple[Write, ...]:
+        """InstanceTerminating on the claim, once; how long it took, at the end."""
         claim = await self.claims.read(ref.name) if ref.uid else None
         if claim is None or not is_same(claim, ref.uid):
             return ()
+        if answer == "gone":
+            instance_terminated(claim, self.now())
         if claim.is_true(INSTANCE_TERMINATING):
             return ()
         written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))

@@ -13,12 +13,11 @@ from typing import Protocol
 from temporalio import activity
 
 from activities.beating import report
-from activities.snapshots import whole_snapshot
+from activities.snapshots import Snapshots
 from activities.waking import until_changed
 from core.model.snapshot import Snapshot
-from ports.cloud import Catalogues, NodeClassUpkeep
+from ports.cloud import NodeClassUpkeep
 from ports.failures import Conflict, Failure
-from ports.view import ClusterView
 
 _log = logging.getLogger(__name__)
 
@@ -41,14 +40,13 @@ class Upkeep:
 
     def __init__(
         self,
-        view: ClusterView,
-        catalogues: Catalogues,
+        snapshots: Snapshots,
         keepers: Callable[[], Sequence[Keeper]],
         classes: NodeClassUpkeep | None,
         now: Callable[[], float],
     ) -> None:
-        self.view = view
-        self.catalogues = catalogues
+        self.snapshots = snapshots
+        self.view = snapshots.view
         self.keepers = keepers  # made anew for each run: what they remember must not outlive it
         self.classes = classes
         self.now = now
@@ -78,7 +76,7 @@ class Upkeep:
         keepers = self.keepers()
         while self.now() < until:
             revision = self.view.revision()
-            snapshot = await whole_snapshot(self.view, self.catalogues)
+            snapshot = await self.snapshots.whole()
             wrote, again = await self._once(keepers, snapshot)
             report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
             await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)

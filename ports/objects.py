@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from core.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from core.model.overlays import NodeOverlay
 from core.model.pods import Expression, Owner, Pod
 from core.model.pools import NodePool
 from core.model.resources import Resources
@@ -90,6 +91,13 @@ class Nodes(Protocol):
 
     async def delete(self, name: str, uid: str) -> int:
         """Delete the node of that UID; the version at which it is now deleting, 0 where it is gone."""
+
+
+class NodeOverlays(Protocol):
+    """NodeOverlay objects; their spec is a person's, their conditions are ours."""
+
+    async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay | None:
+        """Change the conditions at the version of `overlay`; None where it is gone, Conflict where it has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,15 @@ Karpenter's dashboards and alerts know the names as they are.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, groupby
 
-from opentelemetry.sdk.metrics.export import Histogram, HistogramDataPoint, Metric, MetricsData, NumberDataPoint, Sum
+from opentelemetry.sdk.metrics.export import (
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    Sum,
+)
 
 from activities.meters import PREFIX
 from core.lifecycle.gauges import HELP, Sample
@@ -37,6 +45,11 @@ def _family(metric: Metric) -> Iterator[str]:
             for point in metric.data.data_points:
                 assert isinstance(point, HistogramDataPoint)
                 yield from _histogram(metric.name, point)
+        case Gauge():
+            yield from _head(metric.name, metric.description or "", "gauge")
+            for number in metric.data.data_points:
+                assert isinstance(number, NumberDataPoint)
+                yield _line(metric.name, _labels(number.attributes), number.value)
         case _:
             raise AssertionError(f"{metric.name}: no step makes a {type(metric.data).__name__}")
 

@@ -25,6 +25,7 @@ from activities.joining import Joining
 from activities.keeping_claims import ClaimKeeper
 from activities.keeping_consistency import ConsistencyKeeper
 from activities.keeping_labels import LabelKeeper
+from activities.keeping_overlays import OverlayKeeper
 from activities.keeping_pools import PoolKeeper
 from activities.keeping_status import PoolStatusKeeper
 from activities.launching import Launching
@@ -35,6 +36,7 @@ from activities.ordering import Ordering
 from activities.provisioning import Provisioning, ProvisioningSettings
 from activities.repairing import Repairing
 from activities.replicas import Replicas
+from activities.snapshots import Snapshots
 from activities.terminating import Terminating
 from activities.turns import Turns
 from activities.upkeep import Keeper, Upkeep
@@ -101,13 +103,14 @@ class Wiring:
     def _plan(self) -> list[object]:
         """The steps that decide, and those that look over everything."""
         w, now, settings = self.world, self.now, self.settings
+        snapshots = Snapshots(w.view, w.catalogues)
         placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
         return [
-            Provisioning(w.view, w.catalogues, w.notices, provisioning, now),
-            Disrupting(w.view, w.catalogues, w.notices, disruption, now),
-            Upkeep(w.view, w.catalogues, self._keepers, w.classes, now),
-            Ordering(settings.cluster, w.view, w.catalogues, self._lookers(), now),
+            Provisioning(snapshots, w.notices, provisioning, now),
+            Disrupting(snapshots, w.notices, disruption, now),
+            Upkeep(snapshots, self._keepers, w.classes, now),
+            Ordering(settings.cluster, snapshots, self._lookers(), now),
         ]
 
     def _lookers(self) -> list[Looker]:
@@ -123,7 +126,9 @@ class Wiring:
     def _keepers(self) -> list[Keeper]:
         """Everything that upkeep looks after."""
         w, now = self.world, self.now
+        overlays = [] if w.overlays is None else [OverlayKeeper(w.overlays, now)]
         return [
+            *overlays,
             ClaimKeeper(w.claims, w.catalogues, now),
             PoolKeeper(w.pools, w.claims, now),
             PoolStatusKeeper(w.pools, w.catalogues, now),

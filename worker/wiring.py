@@ -23,13 +23,13 @@ from adapters.kube.adapter import KubeAdapter
 from adapters.kube.cache import Cache
 from adapters.kube.connection import ClusterAddress
 from adapters.kube.inspection import KubeInspection
-from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
+from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS, NODE_OVERLAY
 from adapters.kube.view import CachedView
 from core.model.nodes import Node, NodeClaim
 from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from ports.inspection import Inspection, RawObjects
 from ports.interruptions import Interruptions
-from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from ports.objects import NodeClaims, NodeOverlays, NodePools, Nodes, Notices, Pods
 from worker.measuring import MeasuredCloud
 from worker.settings import Settings, SettingsError
 from worker.telemetry import user_agent
@@ -44,6 +44,7 @@ class World:
     nodes: Nodes
     pods: Pods
     pools: NodePools
+    overlays: NodeOverlays | None  # None: the feature gate is closed
     notices: Notices
     cloud: Cloud
     catalogues: Catalogues
@@ -91,6 +92,7 @@ def _embedded(settings: Settings) -> World:
         nodes=adapter.nodes,
         pods=adapter.pods,
         pools=adapter.pools,
+        overlays=None,
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
@@ -105,13 +107,14 @@ def _embedded(settings: Settings) -> World:
 async def _real(settings: Settings) -> World:
     """The cluster of the kubeconfig, or of the pod that we run in, and AWS."""
     address = ClusterAddress(kubeconfig=settings.kubeconfig, agent=user_agent())
-    kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,))
+    gated = (NODE_OVERLAY,) if settings.gates["NodeOverlay"] else ()
+    kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,), gated=gated)
     try:
         aws = await _open_aws(settings, kube)
     except BaseException:
         await kube.close()
         raise
-    return _world_of(kube, aws)
+    return _world_of(settings, kube, aws)
 
 
 async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
@@ -163,7 +166,7 @@ def _standing(kube: KubeAdapter) -> list[tuple[NodeClaim, Node]]:
     return [(claim, nodes[claim.node_name]) for claim in snapshot.claims.values() if claim.node_name in nodes]
 
 
-def _world_of(kube: KubeAdapter, aws: AwsAdapter) -> World:
+def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
     now = ClusterNow(
         claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
     )
@@ -180,6 +183,7 @@ def _world_of(kube: KubeAdapter, aws: AwsAdapter) -> World:
         nodes=kube.nodes,
         pods=kube.pods,
         pools=kube.pools,
+        overlays=kube.overlays if settings.gates["NodeOverlay"] else None,
         notices=kube.notices,
         cloud=MeasuredCloud(aws.cloud, "aws"),
         catalogues=aws.catalogues,

@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
         ReadyRequest,
         UnmarkRequest,
     )
-    from core.model.plans import Target, claim_name
+    from core.model.plans import PlannedDelete, Target, claim_name
     from core.model.steps import ClaimRef
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
@@ -214,7 +214,8 @@ class DisruptNodes:
         )
         if given.command.replacements:
             names = tuple(claim_name(r.pool, given.plan_id, i) for i, r in enumerate(given.command.replacements))
-            give_back = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message)
+            method = given.command.method
+            give_back = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message, method=method)
             await workflow.execute_activity_method(
                 GivingBack.give_back, give_back, summary="give the replacements back", **quick(given.cluster)
             )
@@ -226,7 +227,7 @@ class DisruptNodes:
         """Delete the claims, then wait until each node is drained and its instance gone."""
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
-        await asyncio.gather(*[self.delete(claim) for claim in claims])
+        await asyncio.gather(*[self.delete(claim, target) for claim, target in zip(claims, self.marked, strict=True)])
         await start_terminations(given.cluster, claims)
         self.enter("draining")
         await workflow.execute_activity_method(
@@ -235,8 +236,11 @@ class DisruptNodes:
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
 
-    async def delete(self, claim: ClaimRef) -> None:
+    async def delete(self, claim: ClaimRef, target: Target) -> None:
         """The order to leave: carried out by TerminateNode, which runs whether or not this workflow does."""
         await workflow.execute_activity_method(
-            Deleting.delete_claim, claim, summary=f"delete {claim.name}", **quick(self.given.cluster)
+            Deleting.delete_claim,
+            args=[claim, PlannedDelete(target=target, reason=self.given.command.reason)],
+            summary=f"delete {claim.name}",
+            **quick(self.given.cluster),
         )

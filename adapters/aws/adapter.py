@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.aws.buying import Buying
-from adapters.aws.calls import Calls, Observer, unobserved
+from adapters.aws.calls import Calls, Observer
 from adapters.aws.catalogues import AwsCatalogues
 from adapters.aws.cloud import AwsCloud, Parts
 from adapters.aws.cluster import Cluster
@@ -33,6 +33,7 @@ from adapters.aws.keeping.shift_notices import ShiftNotices
 from adapters.aws.keeping.tagging import Tagging
 from adapters.aws.keeping.validation import Validation
 from adapters.aws.memory import SeenMemory, Standing
+from adapters.aws.meters import called
 from adapters.aws.node_class import NodeClasses, RawClasses
 from adapters.aws.placement import PlacementGroups
 from adapters.aws.preparing import Preparing
@@ -57,7 +58,7 @@ class Surroundings:
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
     standing: Standing = tuple  # claims with their nodes
-    observe: Observer = unobserved
+    observe: Observer = called
     agent: str = "dovetail"
     calls: Calls | None = None  # shared clients; closed by who made them
     clock: Callable[[], float] = time.time

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from adapters.aws import names
 from adapters.aws.calls import Calls
-from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.failures import TEMPLATE_MISSING, Denied
 from adapters.aws.fleet_answers import (
@@ -24,6 +23,7 @@ from adapters.aws.fleet_answers import (
     shortages_of,
 )
 from adapters.aws.instances import Facts, instance_of
+from adapters.aws.meters import count
 from adapters.aws.node_class import NodeClass
 from adapters.aws.purchases import Group, Purchase
 from adapters.aws.shelves import NoTypes, Shelves
@@ -33,6 +33,7 @@ from adapters.aws.template_data import Template
 from adapters.aws.templates import Templates
 from adapters.aws.user_data.bootstrap import BadUserData
 from adapters.aws.wishes import TemplateMaker, Terms
+from adapters.kube.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from ports.cloud import Instance, LaunchRefused, NoCapacity
@@ -148,6 +149,10 @@ class Buying:
     async def _remember(self, order: Order, errors: tuple[FleetError, ...]) -> None:
         """What ran short; kept before anybody may plan again (W-89)."""
         kind, sources = order.purchase.capacity_type, self._shelves.sources
+        for error in errors:
+            place = {"zone": error.zone, "zone_id": order.node_class.zone_ids.get(error.zone, "")}
+            labels = {**place, "capacity_type": kind, "reason": error.code}
+            count("cloudprovider_instance_launch_failures_total", labels)
         await sources.shortages.remember(shortages_of(errors, kind))
         if kind == core.CAPACITY_RESERVED:
             by_template = {group.template: group.reservation_id for group in order.purchase.groups}

@@ -7,6 +7,7 @@ from typing import Final
 
 from adapters.aws import names
 from adapters.aws.drift import Drift
+from adapters.aws.meters import show_types
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
 from adapters.aws.shelves import NoTypes, Shelves
 from core.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
@@ -51,6 +52,7 @@ class AwsCatalogues:
             # One catalogue per class and moment, so that what planners derive from it can be remembered by identity.
             before = (items, Catalogue(types=tuple(item.type for item in items)))
             self._made[found.uid] = before
+            show_types(found.name, before[1].types)
         return before[1]
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:

@@ -14,6 +14,7 @@ from adapters.aws.calls import Calls
 from adapters.aws.failures import Denied
 from adapters.aws.instances import Facts, instance_id, instance_of, zone_of
 from adapters.aws.inventory import Inventory
+from adapters.aws.meters import count
 from adapters.aws.node_class import NodeClass, NodeClasses
 from adapters.aws.preparing import Preparing
 from adapters.aws.purchases import UnreadablePurchase, thawed
@@ -22,7 +23,7 @@ from adapters.aws.shelves import NoTypes, Shelves
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Refused, Retryable, Unreachable
+from ports.failures import Failure, Refused, Retryable, Unreachable
 
 Json = dict[str, Any]
 
@@ -74,6 +75,8 @@ class AwsCloud:
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
         identity = instance_id(provider_id)
+        if not provider_id:
+            return "gone"  # a claim that was never launched has nothing to end
         if not identity:
             raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
         if self._is_shifted(provider_id):
@@ -83,7 +86,12 @@ class AwsCloud:
         if facts is None:
             return "gone"
         if facts.state != "shutting-down":
-            await self._terminate(identity)
+            try:
+                await self._terminate(identity)
+            except Failure:
+                place = {"zone": facts.zone, "zone_id": facts.zone_id}
+                count("cloudprovider_instance_termination_failures_total", place)
+                raise
             if facts.reservation_id:
                 self._parts.shelves.sources.reservations.ended(facts.reservation_id)
         return "terminating"

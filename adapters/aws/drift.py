@@ -5,12 +5,12 @@ last image has vanished would drift, or fail, on everything; what cannot be judg
 """
 
 from adapters.aws import names
-from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.instances import Facts, instance_id
 from adapters.aws.inventory import Inventory
 from adapters.aws.node_class import NodeClass, NodeClasses
 from adapters.aws.shelves import NoTypes, Shelves
+from adapters.kube.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.requirements import conflicts

@@ -14,6 +14,7 @@ from adapters.aws import names
 from adapters.aws.calls import Calls
 from adapters.aws.failures import NOT_FOUND, Denied, refusal
 from adapters.aws.instances import LIVE_STATES, Facts, read_instance
+from adapters.aws.meters import observe
 from adapters.aws.settings import AwsSettings
 from core.model import names as core
 
@@ -87,6 +88,8 @@ class Inventory:
         await asyncio.sleep(_TOGETHER_SECONDS)
         waiting, self._waiting = self._waiting, {}
         ids = sorted(waiting)
+        observe("cloudprovider_batcher_batch_time_seconds", _TOGETHER_SECONDS, {"batcher": "describe_instances"})
+        observe("cloudprovider_batcher_batch_size", len(ids), {"batcher": "describe_instances"})
         for start in range(0, len(ids), _MOST_IDS):
             await self._answer(ids[start : start + _MOST_IDS], waiting)
 

@@ -7,10 +7,9 @@ read is one that is not ready, with the reason. The trap avoided: parsing a clas
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from adapters.aws.class_hash import class_hash
-from api.ec2_ami_selectors import AMI_FAMILIES
+from adapters.kube.parsing.class_hashes import ami_family, ec2_node_class_hash
 from api.ec2_node_class import EC2NodeClass, EC2NodeClassSpec
 from api.ec2_node_class_status import EC2NodeClassStatus
 from api.validation import InvalidObject, parse
@@ -21,8 +20,6 @@ from ports.cloud import NodeClassState
 
 Json = dict[str, Any]
 RawClasses = Callable[[], Mapping[str, Any]]  # the raw objects by name, from a watch-fed cache
-
-CUSTOM: Final = "Custom"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +94,7 @@ class NodeClass:
 
     def hash(self, ca_bundle: str) -> str:
         """The structural hash (W-116)."""
-        return class_hash(self.raw_spec, self.family, ca_bundle)
+        return ec2_node_class_hash(self.raw_spec, ca_bundle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,16 +103,6 @@ class UnreadableClass:
 
     name: str
     message: str
-
-
-def effective_family(spec: Json) -> str:
-    """W-14."""
-    if spec.get("amiFamily"):
-        return str(spec["amiFamily"])
-    for term in spec.get("amiSelectorTerms") or ():
-        if term.get("alias"):
-            return AMI_FAMILIES.get(str(term["alias"]).partition("@")[0], CUSTOM)
-    return CUSTOM
 
 
 def read_class(raw: Json) -> NodeClass | UnreadableClass:
@@ -138,7 +125,7 @@ def read_class(raw: Json) -> NodeClass | UnreadableClass:
         raw=raw,
         spec=model.spec,
         status=status,
-        family=effective_family(raw.get("spec") or {}),
+        family=ami_family(raw.get("spec") or {}),
         images=tuple(_image(ami) for ami in status.amis or ()),
         zone_ids={s.zone: s.zone_id for s in status.subnets or () if s.zone_id},
     )

@@ -13,18 +13,21 @@ from adapters.aws.cluster import Cluster
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
 from adapters.aws.placement import PlacementGroup
 from adapters.aws.purchases import Group, Purchase, frozen
-from adapters.aws.selection import Choice, Preferences, choose
-from adapters.aws.shelf import Item
+from adapters.aws.selection import Choice, Preferences, Suited, choose, suited
+from adapters.aws.shelf import Item, Shelved
 from adapters.aws.shelves import NoTypes, Shelves
 from adapters.aws.tags import ForbiddenTag, class_tags
 from adapters.aws.user_data.bootstrap import BadUserData
 from adapters.aws.wishes import ReservedAmounts, TemplateMaker, Terms, reserved_amounts
 from core.model import names as core
 from core.model.nodes import NodeClaim
+from core.model.pods import Expression
 from core.model.requirements import conflicts
 from ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
 
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
+
+_KEPT_LOOKS: Final = 16  # a look keeps some hundred types
 
 Place = tuple[str, str]  # subnet, zone
 
@@ -46,6 +49,7 @@ class Preparing:
 
     def __init__(self, classes: NodeClasses, shelves: Shelves, cluster: Cluster, region: str) -> None:
         self._classes, self._shelves, self._cluster, self._region = classes, shelves, cluster, region
+        self._looked: dict[str, tuple[tuple[Shelved, ...], dict[tuple[Expression, ...], tuple[Suited, ...]]]] = {}
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """The purchase as text, or why there is none."""
@@ -57,7 +61,7 @@ class Preparing:
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
         strict = not self._shelves.sources.settings.best_effort_min_values
-        choice = choose(claim, shelf, Preferences(strict_min_values=strict))
+        choice = choose(claim, self._suited(node_class, claim, shelf), Preferences(strict_min_values=strict))
         if isinstance(choice, str):
             return NoCapacity(message=f"insufficient capacity, {choice}")
         places = self._places(node_class, choice)
@@ -69,6 +73,16 @@ class Preparing:
                 message="insufficient capacity, no subnet with free addresses in any zone that is for sale"
             )
         return await self._purchase(claim, node_class, (choice, places, parts))
+
+    def _suited(self, node_class: NodeClass, claim: NodeClaim, shelf: tuple[Shelved, ...]) -> tuple[Suited, ...]:
+        """Claims of one plan ask for the same of one shelf, so the look over fourteen hundred types is made once."""
+        before = self._looked.get(node_class.uid)
+        if before is None or before[0] is not shelf or len(before[1]) >= _KEPT_LOOKS:
+            before = self._looked[node_class.uid] = (shelf, {})
+        found = before[1].get(claim.requirements)
+        if found is None:
+            found = before[1][claim.requirements] = suited(claim.requirements, shelf)
+        return found
 
     def _places(self, node_class: NodeClass, choice: Choice) -> dict[str, Place]:
         """W-71: the roomiest subnet of each zone; a full one is not offered."""
@@ -121,7 +135,7 @@ class Preparing:
             profile=node_class.status.instance_profile or "",
             context="" if _relaxed(claim) else node_class.spec.context or "",
             partition=partition,
-            overlaid=any(o.offering.price_overlay for i in choice.items for o in i.offers),
+            overlaid=any(o.overlaid for i in choice.items for o in i.offers),
             tags=tags,
             places=tuple(order),
             groups=groups,

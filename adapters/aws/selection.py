@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.aws import names
-from adapters.aws.shelf import Item, Offer, Shelved
+from adapters.aws.shelf import Item, Offer, Shelved, offer_of
 from core.model import names as core
 from core.model.nodes import NodeClaim
+from core.model.pods import Expression
 from core.model.requirements import RequirementSet, conflicts, from_expressions
-from core.model.resources import fits, subtract
+from core.model.resources import Resources, fits, subtract
 
 MOST_TYPES: Final = 60  # W-81: what CreateFleet takes well
 NOTHING: Final = "all requested instance types were unavailable during launch"
@@ -35,18 +36,54 @@ class Preferences:
     strict_min_values: bool = True
 
 
-def choose(claim: NodeClaim, shelf: Iterable[Shelved], preferences: Preferences) -> Choice | str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suited:
+    """A type that a claim's requirements allow, with the offers for sale that they allow."""
+
+    item: Item
+    room: Resources  # what it leaves to pods, nothing of it below zero
+    reserved: bool
+
+
+def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> tuple[Suited, ...]:
+    """(1) without the amounts: the same for all claims that ask for the same, however much they need."""
+    wanted, found = from_expressions(requirements), []
+    by_way: dict[int, bool] = {}  # ways are shared by all types that are sold so
+    for shelved in shelf:
+        if conflicts(shelved.form.requirements, wanted):
+            continue
+        kept = []
+        for way, offering in zip(shelved.ways, shelved.type.offerings, strict=True):
+            if not offering.available:
+                continue
+            allowed = by_way.get(id(way))
+            if allowed is None:
+                allowed = by_way[id(way)] = not conflicts(way.requirements, wanted)
+            if allowed:
+                kept.append(offer_of(way, offering))
+        if kept:
+            sizes = shelved.form.sizes
+            room = subtract(sizes.capacity, sizes.overhead)
+            if fits({}, room):
+                reserved = any(offer.reservation is not None for offer in kept)
+                found.append(Suited(item=Item(form=shelved.form, offers=tuple(kept)), room=room, reserved=reserved))
+    return tuple(found)
+
+
+def choose(claim: NodeClaim, among: Iterable[Suited], preferences: Preferences) -> Choice | str:
     """A choice, or why there is none."""
     wanted = from_expressions(claim.requirements)
     has_minimum = any(item.min_values is not None for item in wanted.values())
-    items = _compatible(claim, wanted, shelf)
-    for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
-        items = each(items)
+    holding = [each for each in among if _holds(each.room, claim.requests)]
+    items = [each.item for each in holding]
+    if any(each.reserved for each in holding):
+        for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
+            items = each(items)
     if not has_minimum:
         items = _affordable_spot(_plain(items))
     if not items:
         return NOTHING
-    items = sorted(items, key=lambda item: (min(o.price for o in item.offers), item.form.facts.name))[:MOST_TYPES]
+    items = sorted(items, key=lambda item: (min([o.price for o in item.offers]), item.form.facts.name))[:MOST_TYPES]
     if has_minimum and preferences.strict_min_values and not _meets_minimum(wanted, items):
         return "minValues cannot be met by the instance types that are available"
     kind = _capacity_type(items)
@@ -57,22 +94,13 @@ def choose(claim: NodeClaim, shelf: Iterable[Shelved], preferences: Preferences)
     )
 
 
+def _holds(room: Resources, requests: Resources) -> bool:
+    return all(amount <= room.get(name, 0) for name, amount in requests.items())
+
+
 def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
-    return replace(item, offers=tuple(offer for offer in item.offers if keep(offer)))
-
-
-def _compatible(claim: NodeClaim, wanted: RequirementSet, shelf: Iterable[Shelved]) -> list[Item]:
-    """(1): types that suit and hold the claim, with the offers that suit and are for sale."""
-    found = []
-    for item in shelf:
-        if conflicts(item.form.requirements, wanted):
-            continue
-        if not fits(claim.requests, subtract(item.form.sizes.capacity, item.form.sizes.overhead)):
-            continue
-        kept = _only(item.item(), lambda offer: offer.available and not conflicts(offer.requirements, wanted))
-        if kept.offers:
-            found.append(kept)
-    return found
+    kept = tuple([offer for offer in item.offers if keep(offer)])
+    return item if len(kept) == len(item.offers) else Item(form=item.form, offers=kept)
 
 
 _KINDS: Final = (("default", False), ("capacity-block", False), ("default", True), ("capacity-block", True))

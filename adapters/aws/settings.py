@@ -30,6 +30,7 @@ class AwsSettings:
     best_effort_min_values: bool = False  # MIN_VALUES_POLICY=BestEffort
     expressions: bool = False  # the gate NodeClassCEL of AWS_FEATURE_GATES
     threads: int = 32  # calls under way at once
+    read_seconds: float = 60.0  # that an answer may take
     rates: tuple[tuple[str, float, float], ...] = field(
         default=(
             # (operation, burst, a second): EC2's own bucket for mutating calls is 50 refilled by 5 a second, for

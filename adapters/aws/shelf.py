@@ -36,11 +36,9 @@ class Offer:
     capacity_type: str
     zone: str
     price: float
-    available: bool
     reservation: Reservation | None = None
     partition: str = ""
-    offering: Offering
-    requirements: RequirementSet
+    overlaid: bool = False  # whether a NodeOverlay has set the price (W-88)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,24 +82,17 @@ class Shelved:
     type: InstanceType
     ways: tuple[Way, ...]
 
-    def item(self) -> Item:
-        """With its offers."""
-        return Item(
-            form=self.form,
-            offers=tuple(
-                Offer(
-                    capacity_type=way.capacity_type,
-                    zone=way.zone,
-                    price=offering.price,
-                    available=offering.available,
-                    reservation=way.reservation,
-                    partition=way.partition,
-                    offering=offering,
-                    requirements=way.requirements,
-                )
-                for way, offering in zip(self.ways, self.type.offerings, strict=True)
-            ),
-        )
+
+def offer_of(way: Way, offering: Offering) -> Offer:
+    """One way to buy a type, spelt out."""
+    return Offer(
+        capacity_type=way.capacity_type,
+        zone=way.zone,
+        price=offering.price,
+        reservation=way.reservation,
+        partition=way.partition,
+        overlaid=offering.price_overlay,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from adapters.kube.connection import ClusterAddress
 from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from adapters.kube.nodes import KubeNodes
 from adapters.kube.notices import KubeNotices
+from adapters.kube.overlays import KubeNodeOverlays
 from adapters.kube.pods import KubePods
 from adapters.kube.pools import KubeNodePools
 from adapters.kube.store import Kind
@@ -58,6 +59,7 @@ class KubeAdapter:
     nodes: KubeNodes
     pods: KubePods
     pools: KubeNodePools
+    overlays: KubeNodeOverlays
     notices: KubeNotices
 
     @classmethod
@@ -66,10 +68,12 @@ class KubeAdapter:
         address: ClusterAddress,
         *,
         node_classes: Iterable[Kind] = (EC2_NODE_CLASS,),
+        gated: Iterable[Kind] = (),
         own_thread: bool = False,
         observe: Observer = unobserved,
     ) -> "KubeAdapter":
-        """Ask the server whether it is there, and start watching. `own_thread` for the planner process."""
+        """Ask the server whether it is there, and start watching. `own_thread` for the planner process; `gated`: kinds
+        that are watched because a feature gate is open."""
         client = Client(address, observe)
         try:
             await client.open()
@@ -77,7 +81,7 @@ class KubeAdapter:
         except BaseException:
             await client.close()
             raise
-        cache = Cache((*CLUSTER_KINDS, *node_classes))
+        cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
         view = CachedView(cache, watch.problem)
@@ -92,6 +96,7 @@ class KubeAdapter:
             nodes=KubeNodes(client, view),
             pods=KubePods(client),
             pools=KubeNodePools(client),
+            overlays=KubeNodeOverlays(client),
             notices=KubeNotices(client),
         )
 

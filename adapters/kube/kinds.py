@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from adapters.kube.parsing.nodes import parse_node, parse_node_claim
+from adapters.kube.parsing.overlays import parse_node_overlay
 from adapters.kube.parsing.pods import parse_pod
 from adapters.kube.parsing.pools import parse_node_pool
 from adapters.kube.parsing.workloads import (
@@ -75,6 +76,15 @@ CLUSTER_KINDS: Final = (
     _selector_source("ReplicationController", "/api/v1/replicationcontrollers"),
     _selector_source("ReplicaSet", "/apis/apps/v1/replicasets"),
     _selector_source("StatefulSet", "/apis/apps/v1/statefulsets"),
+)
+
+# Watched only where the feature gate is open, so that a closed gate and no overlays are one thing to every decision.
+NODE_OVERLAY: Final = Kind(
+    "NodeOverlay",
+    "/apis/karpenter.sh/v1alpha1/nodeoverlays",
+    parse_node_overlay,
+    snapshot_field="overlays",
+    optional=True,
 )
 
 

@@ -72,6 +72,8 @@ class Decision:
     notices: tuple[Notice, ...]
     eligible: tuple[tuple[str, int], ...]  # candidates of each method that had its turn, for metrics
     allowances: tuple[Allowance, ...]  # those that were evaluated (D-59)
+    decided_by: str = ""  # the last method that had candidates, for metrics
+    timed_out: tuple[str, ...] = ()  # methods that were stopped before they were through
 
 
 def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Choice:
@@ -97,6 +99,8 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         notices=notices,
         eligible=tuple((p.method.name, len(p.candidates)) for p in passes),
         allowances=tuple({(a.pool, a.reason): a for p in passes for a in p.allowances.values()}.values()),
+        decided_by=next((p.method.name for p in reversed(passes) if p.candidates), ""),
+        timed_out=tuple(p.method.name for p in passes if p.found.timed_out),
     )
 
 

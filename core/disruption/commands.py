@@ -67,6 +67,7 @@ class Found:
     notices: tuple[Notice, ...] = ()
     error: str = ""
     constrained: bool = False  # a candidate was passed over for want of an allowance
+    timed_out: bool = False  # stopped before all candidates were tried
     look_again: float | None = None  # its nodes are being told this very moment: nothing is decided until then
 
 

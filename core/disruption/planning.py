@@ -11,6 +11,7 @@ from core.disruption.commands import Command
 from core.disruption.rounds import Method, Round
 from core.disruption.simulation import Replacement
 from core.model import names
+from core.model.disruption_reasons import DisruptionReason
 from core.model.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
 from core.scheduling.proposals import proposed_nodes
 
@@ -33,7 +34,7 @@ def _command(
     return DisruptionCommand(
         reason=str(command.reason),
         method=method.name,
-        targets=tuple(target_of(c) for c in command.candidates),
+        targets=tuple(target_of(c, command.reason) for c in command.candidates),
         replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),
         drain_first=any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
@@ -51,8 +52,8 @@ def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[s
     return replace(found[0], type_list=lists.setdefault(names_of_types[0], len(lists)))
 
 
-def target_of(candidate: Candidate) -> Target:
-    """One node to disrupt."""
+def target_of(candidate: Candidate, reason: str) -> Target:
+    """One node to disrupt for that reason."""
     node = candidate.member.node
     return Target(
         claim=candidate.claim.name,
@@ -62,7 +63,24 @@ def target_of(candidate: Candidate) -> Target:
         provider_id=candidate.claim.provider_id,
         pool=candidate.pool.name,
         pods=tuple(sorted(pod.uid for pod in candidate.pods)),
+        capacity_type=candidate.capacity_type,
+        policy=_policy_label(candidate.pool.disruption.policy, reason),
+        mode=_mode(candidate.claim.termination_grace),
     )
+
+
+def _policy_label(policy: str, reason: str) -> str:
+    """D-190: in snake case, for the reasons that a policy governs."""
+    if reason not in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
+        return ""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in policy).lstrip("_")
+
+
+def _mode(grace: float | None) -> str:
+    """D-191."""
+    if grace is None:
+        return "graceful"
+    return "forceful" if grace <= 0 else "eventual"
 
 
 def text_for(command: DisruptionCommand, node: str) -> str:

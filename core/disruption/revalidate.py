@@ -126,7 +126,7 @@ def _still_empty(
     if not kept:
         message = f"{len(command.targets)} candidates are nominated or would violate disruption budgets"
         return _invalid(command, Invalidity.BUDGET, message)
-    return replace(command, targets=tuple(target_of(present[t.claim_uid]) for t in kept))
+    return replace(command, targets=tuple(target_of(present[t.claim_uid], command.reason) for t in kept))
 
 
 def _still_standing(

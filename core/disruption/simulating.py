@@ -30,7 +30,6 @@ from core.scheduling.on_nodes import NodePlacer
 from core.scheduling.packing import Packing, Verdict, emptiest_first
 from core.scheduling.settings import Fixes, PlacementSettings
 from core.scheduling.solve import Pass, PassOptions
-from core.scheduling.templates import EmptyPool
 
 
 class PlacementSimulator:
@@ -118,7 +117,7 @@ class PlacementSimulator:
         """D-95: pools that have nothing to offer, as far as anything was simulated."""
         if "index" not in self.__dict__:
             return ()
-        return tuple(_empty_pool_notice(e) for e in self.index.empty_pools)
+        return tuple(no_compatible_types(e.pool.name, e.because_of_min_values) for e in self.index.empty_pools)
 
     @property
     def base(self) -> list[Pod]:
@@ -269,10 +268,9 @@ def _why(refused: RefusedPod) -> str:
     return first.conflict or first.reason
 
 
-def _empty_pool_notice(empty: EmptyPool) -> Notice:
+def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:
+    """S-227."""
     message = "NodePool requirements filtered out all compatible available instance types"
-    if empty.because_of_min_values:
+    if because_of_min_values:
         message += " due to minValues incompatibility"
-    return Notice(
-        kind="NodePool", name=empty.pool.name, reason="NoCompatibleInstanceTypes", message=message, type="Warning"
-    )
+    return Notice(kind="NodePool", name=pool, reason="NoCompatibleInstanceTypes", message=message, type="Warning")

@@ -30,8 +30,10 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     purse = Purse.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
     blocks: list[tuple[Candidate, Block]] = []
     notices: list[Notice] = []
+    timed_out = False
     for candidate in in_turn(by_ratio(candidates)):
         if round_.should_stop():
+            timed_out = True
             blocks.append((candidate, Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event="")))
             break
         if not purse.has(candidate.pool.name):
@@ -55,7 +57,7 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
                 notices.extend(both(candidate, "ConsolidationApproved", score.text))
             return Found(commands=(computed.command,), blocks=tuple(blocks), notices=tuple(notices))
         blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
-    return Found(blocks=tuple(blocks), notices=tuple(notices), constrained=purse.constrained)
+    return Found(blocks=tuple(blocks), notices=tuple(notices), constrained=purse.constrained, timed_out=timed_out)
 
 
 SINGLE = Method(

@@ -252,6 +252,7 @@ class GiveBackRequest:
     plan_id: str
     names: tuple[str, ...]
     why: str = ""
+    method: str = ""  # whose replacements they are; counted where one never came up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,6 +118,7 @@ class Placement:
     existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)  # node name, or claim name before it joins
     refused: tuple[RefusedPod, ...] = ()
     ignored: tuple[IgnoredPod, ...] = ()
+    empty_pools: tuple[tuple[str, bool], ...] = ()  # S-60: pools left without types; whether minValues was the cause
     complete: bool = True  # False: the time was up; pods not reached are refused as such
 
     @property

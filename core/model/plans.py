@@ -85,6 +85,17 @@ class Target:
     provider_id: str
     pool: str
     pods: tuple[str, ...] = ()  # UIDs of the reschedulable pods that the decision knew of
+    capacity_type: str = ""  # this and the next two are labels of what is counted
+    policy: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDelete:
+    """Whose delete is asked for, and why: counted, not judged."""
+
+    target: Target
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

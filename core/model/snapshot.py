@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.model.nodes import Node, NodeClaim
+from core.model.overlays import NodeOverlay
 from core.model.pods import Pod
 from core.model.pools import Catalogue, NodePool
 from core.model.workloads import (
@@ -33,6 +34,7 @@ class Snapshot:
     nodes: Mapping[str, Node] = field(default_factory=dict)
     claims: Mapping[str, NodeClaim] = field(default_factory=dict)
     pools: Mapping[str, NodePool] = field(default_factory=dict)
+    overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)  # none where the gate NodeOverlay is closed
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)  # by pool
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     pdbs: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)

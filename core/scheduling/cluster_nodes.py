@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core.model import names
 from core.model.nodes import Node, NodeClaim
 from core.model.pods import Pod
-from core.model.resources import Resources, subtract
+from core.model.resources import Resources
 from core.model.snapshot import Snapshot
 from core.model.taints import Taint, is_ephemeral
 
@@ -117,5 +117,7 @@ def available(item: ClusterNode, pods: list[Pod]) -> dict[str, int]:
     """S-66: allocatable minus what the bound pods ask for."""
     left = dict(item.allocatable)
     for pod in pods:
-        left = subtract(left, pod.requests) if pod.phase not in ("Succeeded", "Failed") else left
+        if pod.phase not in ("Succeeded", "Failed"):
+            for name, amount in pod.requests.items():
+                left[name] = left.get(name, 0) - amount
     return left

@@ -153,10 +153,12 @@ class Finisher:
             amounts = [overhead.requests for overhead, there in zip(fit.overheads, present, strict=True) if there]
             shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
             least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
-        requests = {name: 0 for wanted in {id(p.requests): p.requests for p in claim.pods}.values() for name in wanted}
+        asked = {name for wanted in {id(p.requests): p.requests for p in claim.pods}.values() for name in wanted}
         used = zip(claim.template.table.dimensions, claim.used, strict=True)
-        requests |= {name: amount for name, amount in used if amount}
-        return requests | {name: requests.get(name, 0) + amount for name, amount in least.items()}
+        requests = {name: amount for name, amount in used if name in asked}  # an explicit zero is asked for, too
+        for name, amount in least.items():
+            requests[name] = requests.get(name, 0) + amount
+        return requests
 
 
 def _reservation_key(template: Template) -> str:

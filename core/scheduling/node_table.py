@@ -35,10 +35,10 @@ class NodeTable:
         self.snapshot = snapshot
         self.every = (1 << len(nodes)) - 1
         self.number = {item.node_name: bit for bit, item in enumerate(nodes) if item.node_name}
-        self.by_hostname: dict[str, int] = {}
+        self.by_hostname: dict[str, tuple[int, ...]] = {}  # nearly always one
         self.settling = 0
         for bit, item in enumerate(nodes):
-            self.by_hostname[item.hostname] = self.by_hostname.get(item.hostname, 0) | 1 << bit
+            self.by_hostname[item.hostname] = (*self.by_hostname.get(item.hostname, ()), bit)
             if settling(item, snapshot):
                 self.settling |= 1 << bit
         self._dimensions = tuple(dimensions)
@@ -71,7 +71,7 @@ class NodeTable:
                             running[name] = running.get(name, 0) + amount
                 for name, amount in held_back(expected, running).items():
                     left[name] = left.get(name, 0) - amount
-            if all(amount >= 0 for amount in left.values()):  # S-76: one negative entry and nothing fits
+            if not left or min(left.values()) >= 0:  # S-76: one negative entry and nothing fits
                 self.usable |= 1 << bit
             self.remaining.append(tuple([left.get(name, 0) for name in self._dimensions]))
         clipped = [[min(amount, _LARGEST) for amount in row] for row in self.remaining]

@@ -99,6 +99,7 @@ def _placement(index: Index, pods: Sequence[Pod], options: PassOptions) -> Place
         },
         refused=(*refused, *cut),
         ignored=index.ignored,
+        empty_pools=tuple([(empty.pool.name, empty.because_of_min_values) for empty in index.empty_pools]),
         complete=run.complete,
     )
 
@@ -150,5 +151,6 @@ def _without_uninitialized(index: Index, placement: Placement, waiting: WaitingP
         existing=placement.existing,
         refused=(*placement.refused, *refused),
         ignored=placement.ignored,
+        empty_pools=placement.empty_pools,
         complete=placement.complete,
     )

@@ -15,7 +15,6 @@ from core.model.requirements import RequirementSet, from_labels
 from core.scheduling.node_table import NodeTable
 from core.scheduling.topology_groups import DomainGroup, Group, HostGroup, Levels, add_counts
 from core.scheduling.topology_terms import Term, TermBook
-from core.scheduling.type_table import bits
 from core.scheduling.universe import Universe
 
 
@@ -38,6 +37,9 @@ class ClusterCounts:
         self._node_domains: dict[Term, dict[str, int]] = {}
         self._levels: dict[Term, tuple[Levels, int]] = {}
         self._labels: dict[str, RequirementSet] = {}
+        self._present_on: dict[str, dict[str, int]] = {}  # key -> domain -> nodes
+        self._places: dict[str, dict[str, str]] = {}  # key -> node -> its domain
+        self._by_place: dict[tuple[str, int], dict[str, int]] = {}  # key, pods per node -> pods per domain
         self.held: list[Term] = []  # inverse terms of bound pods
 
     def add_bound(self, pods: Iterable[Pod]) -> None:
@@ -88,15 +90,33 @@ class ClusterCounts:
         """S-172 (ii): the bound pods that count, per domain."""
         known = self._counts.get(term)
         if known is None:
-            per_node: dict[str, int] = {}
-            for on in self._relevant(term):
-                for node_name, count in on.items():
-                    per_node[node_name] = per_node.get(node_name, 0) + count
             known = self._counts[term] = {}
-            for node_name, count in per_node.items():
+            for on in self._relevant(term):
+                for domain, count in self._per_domain(term, on).items():
+                    known[domain] = known.get(domain, 0) + count
+        return known
+
+    def _per_domain(self, term: Term, on: Mapping[str, int]) -> Mapping[str, int]:
+        """Pods per node as pods per domain. Terms that count on every node share it: a cluster has more terms than
+        keys, and each would otherwise go through all nodes again."""
+        if term.filter is not None:
+            found: dict[str, int] = {}
+            for node_name, count in on.items():
                 domain = self.domain(term, node_name)
                 if domain is not None:
-                    known[domain] = known.get(domain, 0) + count
+                    found[domain] = found.get(domain, 0) + count
+            return found
+        known = self._by_place.get((term.key, id(on)))
+        if known is None:
+            known = self._by_place[term.key, id(on)] = {}
+            places = self._places.get(term.key)
+            if places is None:
+                domains = ((name, domain_on(node, term.key)) for name, node in self.nodes.items())
+                places = self._places[term.key] = {name: domain for name, domain in domains if domain is not None}
+            for node_name, count in on.items():
+                place = places.get(node_name)
+                if place is not None:
+                    known[place] = known.get(place, 0) + count
         return known
 
     def levels(self, term: Term) -> tuple[Levels, int]:
@@ -105,13 +125,15 @@ class ClusterCounts:
         if known is None:
             by_hostname = self.table.by_hostname
             filled = {hostname: count for hostname, count in self.counts(term).items() if count}
-            nodes = {bit: n for hostname, n in filled.items() for bit in bits(by_hostname.get(hostname, 0))}
+            nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
             known = self._levels[term] = (Levels(nodes), len(filled))
         return known
 
     def node_domains(self, term: Term) -> dict[str, int]:
         """S-172 (i): how many nodes that pods may land on carry each domain."""
         known = self._node_domains.get(term)
+        if known is None and term.filter is None:
+            known = self._node_domains[term] = self._present(term.key)
         if known is None:
             known = self._node_domains[term] = {}
             for item in self.table.nodes:
@@ -119,6 +141,17 @@ class ClusterCounts:
                     domain = item.node.labels.get(term.key)
                     if domain is not None:
                         known[domain] = known.get(domain, 0) + 1
+        return known
+
+    def _present(self, key: str) -> dict[str, int]:
+        """The same for terms that count on every node."""
+        known = self._present_on.get(key)
+        if known is None:
+            known = self._present_on[key] = {}
+            for item in self.table.nodes:
+                domain = item.node.labels.get(key) if item.node is not None else None
+                if domain is not None:
+                    known[domain] = known.get(domain, 0) + 1
         return known
 
     def is_counted(self, term: Term, pod: Pod) -> bool:
@@ -163,7 +196,7 @@ class Topology:
         moved: dict[str, int] = {}
         add_counts(moved, self._moved_from(term), 1)
         for hostname, count in moved.items():
-            for bit in bits(self.cluster.table.by_hostname.get(hostname, 0)):
+            for bit in self.cluster.table.by_hostname.get(hostname, ()):
                 for _ in range(count):
                     levels.remove(bit)
             if self.cluster.counts(term)[hostname] == count:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 
 POLICY = Path(__file__).parent / "audit-policy.yaml"
 WRITTEN_SECONDS = 10.0
+LONGEST_LINE = 4 * 2**20  # more than the API server lets a body be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,12 @@ class AuditLog:
 
     def end(self) -> int:
         """The place up to which the log is written now; hand it to `entries` to see only what follows."""
-        return self.path.stat().st_size if self.path.exists() else 0
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            start = log.seek(max(0, size - LONGEST_LINE))
+            return start + log.read(size - start).rfind(b"\n") + 1  # a line that is half written comes after it
 
     def entries(self, since: int = 0) -> list[AuditEntry]:
         if not self.path.exists():

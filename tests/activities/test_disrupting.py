@@ -1,5 +1,6 @@
 """await_disruption_plan: what counts as taken when a held plan is looked at again."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -7,11 +8,16 @@ import pytest
 
 from activities import disrupting
 from activities.disrupting import Disrupting
-from core.disruption.revalidate import Valid
+from activities.snapshots import Snapshots
+from core.disruption.revalidate import SecondLook, Valid
+from core.disruption.rounds import Round
 from core.disruption.settings import DisruptionSettings
-from core.model.inputs import DisruptionRequest, Go, Held
+from core.model import names
+from core.model.inputs import DisruptionRequest, Go, Held, Hold
 from core.model.plans import DisruptionCommand, DisruptionPlan, Seen, Target
 from core.model.snapshot import Snapshot
+from ports.objects import Notice
+from tests.core.disruption.worlds import NOW, a_pair, a_pod, a_world
 
 
 def a_held_plan(claim: str) -> Held:
@@ -30,14 +36,14 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
     """D-134: an empty node, and its neighbour whose pod would land there, dropped each other's plans for ever."""
     given: list[Snapshot] = []
 
-    def revalidate(plan: DisruptionPlan, snapshot: Snapshot, *_: object) -> Valid:
-        given.append(snapshot)
-        return Valid(plan=plan)
+    def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
+        given.append(round_.snapshot)
+        return SecondLook(verdict=Valid(plan=plan), notices=())
 
-    monkeypatch.setattr(disrupting, "revalidate", revalidate)
+    monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)
     clock: Callable[[], float] = lambda: 1.0  # noqa: E731
-    step = Disrupting(nothing, nothing, nothing, DisruptionSettings(), clock)
+    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), clock)
     request = DisruptionRequest(
         must_see=(), nominations=(), quiet_until=0.0, held=tuple(a_held_plan(n) for n in ("first", "second", "third"))
     )
@@ -47,3 +53,31 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
     assert given[0].disrupting == taken
     assert isinstance(answer, Go)
     assert answer.held == index
+
+
+class Said:
+    """Keeps what is published."""
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    async def publish(self, *notices: Notice) -> None:
+        self.notices += notices
+
+
+async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> None:
+    """D-25: upstream tells of every candidate in every pass, whatever comes of it."""
+    held = a_pair("held", node={"annotations": {names.DO_NOT_DISRUPT: "true"}})
+    world = a_world([a_pair("empty"), held], [a_pod("held")])
+    said, nothing = Said(), cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)
+
+    answer, _ = await step._choose(world)
+    await asyncio.gather(*step.telling)
+
+    assert isinstance(answer, Hold)
+    assert [t.node for t in answer.plan.commands[0].targets] == ["empty"]
+    assert {(n.kind, n.name, n.reason) for n in said.notices} == {
+        ("Node", "held", "DisruptionBlocked"),
+        ("NodeClaim", "claim-held", "DisruptionBlocked"),
+    }

@@ -9,6 +9,7 @@ import pytest
 
 from activities.collecting import Collecting
 from activities.ordering import Ordering
+from activities.snapshots import Snapshots
 from core.model import names
 from core.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
 from core.model.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
@@ -84,7 +85,7 @@ class Stage:
 
     def ordering(self) -> Ordering:
         collecting = Collecting(self.cloud, FakeNotices(self.world), self.world.now)
-        return Ordering("c", FakeView(self.world, self.pools), FakeClasses(), [collecting], self.world.now)
+        return Ordering("c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now)
 
     async def orders(self, ordering: Ordering | None = None) -> tuple[Order, ...]:
         found = await asyncio.wait_for((ordering or self.ordering()).await_orders(), timeout=20)

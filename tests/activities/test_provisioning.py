@@ -10,6 +10,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.provisioning import Provisioning, ProvisioningSettings
+from activities.snapshots import Snapshots
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.world import EmbeddedWorld
 from core.lifecycle.conditions import claim_conditions_with, true
@@ -34,7 +35,7 @@ class Stage:
         """The step, under way."""
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-        step = Provisioning(a.view, a.catalogues, a.notices, settings, time.time)
+        step = Provisioning(Snapshots(a.view, a.catalogues), a.notices, settings, time.time)
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
 

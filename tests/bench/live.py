@@ -18,8 +18,8 @@ from typing import Any
 
 from core.model import names
 from testbed.up import folder_of
-from tests.bench.live_timeline import Timeline, moment
 from tests.cluster.system.ground import Ground, deployment, node_pool
+from tests.cluster.system.timeline import Timeline, moment
 
 Json = dict[str, Any]
 

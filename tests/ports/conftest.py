@@ -13,6 +13,7 @@ import yaml
 
 from testbed.plane import ApiClient, ControlPlane, PlaneState, TestbedUnavailable, find_binaries, read_state
 from testbed.plane.processes import identify
+from tests.ports.worlds import aws_cloud as aws_cloud_world
 from tests.ports.worlds import embedded, real
 from tests.ports.worlds import embedded_cloud as embedded_cloud_world
 from tests.ports.worlds.cloud_contract import CloudWorld
@@ -84,7 +85,13 @@ async def embedded_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         yield world
 
 
-@pytest.fixture(scope="session", params=["embedded"])
+@pytest.fixture(scope="session")
+async def aws_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CloudWorld]:
+    async with aws_cloud_world.open_cloud(tmp_path_factory.mktemp("aws-cloud")) as world:
+        yield world
+
+
+@pytest.fixture(scope="session", params=["embedded", "aws"])
 def cloud_world(request: pytest.FixtureRequest) -> Iterator[CloudWorld]:
     """One after the other, as `world`."""
     yield cast(CloudWorld, request.getfixturevalue(f"{request.param}_cloud"))

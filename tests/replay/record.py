@@ -1,9 +1,10 @@
 """Record histories from a real run: python -m tests.replay.record SCENARIO.
 
-Asked by a person who has added a workflow or a step. Scenarios: `killed` (a whole life, the worker killed three times)
-and `cancelled` (drift, replacement, cancel). One history of each workflow type is kept under
-tests/replay/histories/<type>/<scenario>.json; a file that exists is never overwritten, because old histories must go on
-replaying: give the scenario a new name with --as.
+Asked by a person who has added a workflow or a step. Scenarios: `killed` (a whole life, the worker killed three times),
+`cancelled` (drift, replacement, cancel), `released` (a node whose claim was stripped), and `running`, which records
+what ran under another server, such as that of `make up`: --address and --cluster say which. One history of each
+workflow type is kept under tests/replay/histories/<type>/<scenario>.json; a file that exists is never overwritten,
+because old histories must go on replaying: give the scenario a new name with --as.
 """
 
 import argparse
@@ -14,10 +15,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
 from core.model import names
+from core.model.workflow_ids import node_owner_id
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import live
-from tests.system.conftest import a_disruption_that_waits
+from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.histories import executions
 from tests.system.running import own_stage
 from tests.system.stage import Stage
@@ -29,18 +34,34 @@ async def play(stage: Stage, scenario: str) -> None:
     if scenario == "killed":
         await live(stage, LIVES["killed"])
         return
+    if scenario == "released":
+        await a_claimless_node_leaves(stage)
+        return
     claim = await a_disruption_that_waits(stage)
     owner = await stage.workflow(claim["metadata"]["annotations"][names.OWNER])
     await owner.execute_update("cancel_disruption", "recorded")
     await owner.result()
 
 
-async def keep(stage: Stage, name: str) -> None:
+async def a_claimless_node_leaves(stage: Stage) -> None:
+    """Its claim goes with its finalizers stripped, then somebody deletes the node."""
+    await a_settled_node(stage)
+    await stage.rest()
+    [claim] = stage.claims()
+    node = claim["status"]["nodeName"]
+    stage.world.patch("NodeClaim", claim["metadata"]["name"], {"metadata": {"finalizers": []}})
+    stage.world.delete("NodeClaim", claim["metadata"]["name"])
+    stage.world.delete("Node", node)
+    stage.start_worker()
+    await stage.until(lambda: stage.world.get("Node", node) is None, 90, "the node is gone")
+    await (await stage.workflow(node_owner_id(stage.cluster, node))).result()
+
+
+async def keep(client: Client, cluster: str, name: str) -> None:
     """One history of each type: the longest that ended, else the longest."""
-    client = await stage.client()
     found = [
         (e.close_time is not None, e.history_length, e.workflow_type, e.id, e.run_id)
-        for e in await executions(client, stage.cluster)
+        for e in await executions(client, cluster)
     ]
     for _, _, kind, identity, run_id in sorted(found):
         history = await client.get_workflow_handle(identity, run_id=run_id).fetch_history()
@@ -75,17 +96,25 @@ async def record(scenario: str, name: str) -> None:
         stage = await own_stage(Path(folder), "recorded")
         try:
             await play(stage, scenario)
-            await keep(stage, name)
+            await keep(await stage.client(), stage.cluster, name)
         finally:
             await stage.close()
 
 
+async def record_running(address: str, cluster: str, name: str) -> None:
+    await keep(await Client.connect(address, data_converter=pydantic_data_converter), cluster, name)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.replay.record")
-    parser.add_argument("scenario", choices=("killed", "cancelled"))
+    parser.add_argument("scenario", choices=("killed", "cancelled", "released", "running"))
     parser.add_argument("--as", dest="name", help="the name of the files; the scenario's where it is left out")
+    parser.add_argument("--address", default="127.0.0.1:7233", help="running: Temporal's address")
+    parser.add_argument("--cluster", default="dovetail", help="running: the cluster's name")
     given = parser.parse_args()
-    asyncio.run(record(given.scenario, given.name or given.scenario))
+    name = given.name or given.scenario
+    running = given.scenario == "running"
+    asyncio.run(record_running(given.address, given.cluster, name) if running else record(given.scenario, name))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from adapters.aws.calls import Calls
 from adapters.aws.failures import NOT_FOUND, Denied, refusal
 from adapters.aws.interruptions import checks
 from adapters.aws.interruptions.messages import UnreadableMessage, read_message
+from adapters.aws.meters import count, observe
 from adapters.aws.reservations import Reservations
 from adapters.aws.shortages import Shortage, Shortages
 from core.model import names as core
@@ -30,6 +31,7 @@ _log = logging.getLogger(__name__)
 _MOST: Final = 10
 _WAIT_SECONDS: Final = 20
 _VISIBLE_AGAIN_SECONDS: Final = 20
+_REMEMBERED: Final = 10_000
 
 
 class AwsInterruptions:
@@ -46,6 +48,8 @@ class AwsInterruptions:
         self._shortages, self._reservations = known
         self._url = ""
         self._may_check = True
+        self._arrived: dict[str, float] = {}  # the own time of messages that are not deleted yet, by receipt
+        self._unhealthy: frozenset[tuple[str, str]] = frozenset()
 
     async def receive(self) -> tuple[Message, ...]:
         answer = await self._calls.attempt(
@@ -60,22 +64,42 @@ class AwsInterruptions:
         )
         if isinstance(answer, Denied):
             raise self._lost("sqs:ReceiveMessage", answer)
-        return tuple(_message(raw) for raw in answer.get("Messages") or ())
+        messages = tuple(_message(raw) for raw in answer.get("Messages") or ())
+        for message in messages:
+            if message.interruption is not None:  # one that cannot be read is of no kind (W-125)
+                count("interruption_received_messages_total", {"message_type": message.interruption.reason})
+                self._arrived[message.receipt] = message.interruption.at
+        while len(self._arrived) > _REMEMBERED:
+            del self._arrived[next(iter(self._arrived))]
+        return messages
 
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         url = await self._address()
         answers = await asyncio.gather(
             *[self._calls.attempt("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=each) for each in receipts]
         )
-        for answer in answers:
+        lost: Denied | None = None
+        for receipt, answer in zip(receipts, answers, strict=True):
             if isinstance(answer, Denied):
-                raise self._lost("sqs:DeleteMessage", answer)
+                lost = answer
+                continue
+            count("interruption_deleted_messages_total")
+            sent = self._arrived.pop(receipt, 0.0)
+            if sent:  # a body without a time has no latency (W-178)
+                observe("interruption_message_queue_duration_seconds", self._clock() - sent)
+        if lost is not None:
+            raise self._lost("sqs:DeleteMessage", lost)
 
     async def troubles(self) -> tuple[Interruption, ...]:
         if not self._may_check:
             return ()
         try:
-            return await checks.troubles(self._calls, self._clock())
+            found = await checks.troubles(self._calls, self._clock())
+            now = frozenset((instance, each.reason) for each in found for instance in each.instances)
+            for _, category in sorted(now - self._unhealthy):  # once until it is healthy again (W-139)
+                count("interruption_instance_status_unhealthy_total", {"category": category})
+            self._unhealthy = now
+            return found
         except Forbidden as failure:
             _log.warning("checks of instances are not looked at any more: %s", failure)
             self._may_check = False

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adapters.aws import names
-from adapters.aws.class_hash import HASH_VERSION
 from adapters.aws.cluster import Cluster
 from adapters.aws.keeping import conditions as c
 from adapters.aws.keeping.chores import Chore
@@ -22,7 +21,9 @@ from adapters.aws.keeping.conditions import Verdict, conditions, verdict_of
 from adapters.aws.keeping.objects import ClassObjects
 from adapters.aws.keeping.resolving import RESOLUTION_FAILED, Resolution, Resolving
 from adapters.aws.keeping.validation import Validation
+from adapters.aws.meters import forget
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
+from adapters.kube.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.pools import NodePool
@@ -131,7 +132,10 @@ class NodeClassKeeper:
 
     async def _with_metadata(self, node_class: NodeClass) -> NodeClass | None:
         """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (W-47)."""
-        wanted = {names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle), names.HASH_VERSION: HASH_VERSION}
+        wanted = {
+            names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle),
+            names.HASH_VERSION: HASH_VERSION,
+        }
         change: Json = {}
         if names.TERMINATION not in node_class.finalizers:
             change["finalizers"] = [*node_class.finalizers, names.TERMINATION]
@@ -185,6 +189,7 @@ class NodeClassKeeper:
             await self._parts.notices.publish(_notice(node_class, "Normal", ("WaitingOnNodeClaimTermination", text)))
             return _WAIT_SECONDS
         await self._parts.cleaning.of_class(node_class)
+        forget(node_class.name)
         kept = [each for each in node_class.finalizers if each != names.TERMINATION]
         await self._parts.objects.patch(node_class, {"metadata": {"finalizers": kept or None}})
         return _WAIT_SECONDS

@@ -20,6 +20,7 @@ from adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
 from adapters.aws.keeping import conditions as c
 from adapters.aws.keeping.conditions import Verdict, false, true
 from adapters.aws.keeping.kubelet_checks import formula_failure, kubelet_verdict
+from adapters.aws.meters import show_user_data
 from adapters.aws.node_class import NodeClass
 from adapters.aws.settings import AwsSettings
 from adapters.aws.shelf import Form
@@ -124,6 +125,7 @@ class Validation:
             trial = await self._trial(node_class, (form, trial_tenancy(node_class, pools)))
         except BadUserData as error:
             return false("UserDataInvalid", str(error))
+        show_user_data(node_class.name, user_data_bytes(trial.template.data))
         return (
             await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
         ) or true(c.VALIDATION)

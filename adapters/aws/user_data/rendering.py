@@ -1,6 +1,7 @@
 """The user data of a family: which writer is whose."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from adapters.aws.user_data.amazon_linux import al2, al2023
@@ -28,5 +29,25 @@ _WRITERS: Final[dict[str, Callable[[Bootstrap], str]]] = {
 
 
 def user_data(family: str, start: Bootstrap) -> str:
-    """The text; BadUserData where the class's own cannot be merged."""
-    return _WRITERS[family](start)
+    """The text; BadUserData where the class's own cannot be merged. Launches of one plan share one."""
+    return _written(family, _Known(start))
+
+
+class _Known:
+    """A start as a key: its text says everything that the user data depends on."""
+
+    __slots__ = ("start", "text")
+
+    def __init__(self, start: Bootstrap) -> None:
+        self.start, self.text = start, repr(start)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@lru_cache(maxsize=64)
+def _written(family: str, known: _Known) -> str:
+    return _WRITERS[family](known.start)

@@ -1,116 +1,117 @@
-"""The hash that upstream's AWS provider writes for an EC2NodeClass, from the class's JSON (W-115, W-116).
+"""karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (W-115, W-116, version v6).
 
-Asked by upkeep, which stamps it on the class, and at launch, which stamps it on the claim. Names and order of the
-fields are upstream's. The position of connectionTracking among them is not known from any recording that sets another
-field beside it; everything else is. The trap avoided: kubelet counts by the text of its values, not by their meaning.
+Asked by both worlds: by what stamps classes and claims, and by what looks for drift. Names and order of the fields are
+upstream's; they are part of the result. If one bit differed, a cluster taken over from Karpenter would replace every
+node. The trap avoided: an empty text behind a pointer is no zero value, a plain false is.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable
 from typing import Any, Final
 
-import orjson
-
+from api.ec2_ami_selectors import AMI_FAMILIES
 from core.model.hashing import Int, Struct, Value, hash_value
+from core.model.resources import parse_quantity
 
 EC2_NODE_CLASS_HASH_VERSION: Final = "v6"
 
-Json = Mapping[str, Any]
+Json = dict[str, Any]
 
-_FAMILIES: Final = {
-    "al2": "AL2",
-    "al2023": "AL2023",
-    "bottlerocket": "Bottlerocket",
-    "windows2019": "Windows2019",
-    "windows2022": "Windows2022",
-    "windows2025": "Windows2025",
-}
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_DECIMAL: Final = ("", "k", "M", "G", "T", "P", "E")
 
 
 def ec2_node_class_hash(spec: Json, ca_bundle: str | None = None) -> str:
-    """karpenter.k8s.aws/ec2nodeclass-hash: the spec, and beside it what does not come from the spec's own text."""
-    parts: tuple[Value, ...] = (_spec(spec), ami_family(spec), ca_bundle or "", _canonical(spec.get("kubelet")))
-    return str(hash_value(parts))
+    """The hash of a spec as it stands in JSON, with the family in effect and the cluster's CA bundle."""
+    return str(hash_value((_spec(spec), ami_family(spec), ca_bundle or "", canonical_json(spec.get("kubelet")))))
 
 
 def ami_family(spec: Json) -> str:
-    """W-14: the field, else the alias's family, else Custom."""
+    """The family in effect (W-14): the field, else the alias's, else Custom."""
     if spec.get("amiFamily"):
         return str(spec["amiFamily"])
-    aliases = [term["alias"] for term in spec.get("amiSelectorTerms") or () if term.get("alias")]
-    return _FAMILIES.get(aliases[0].partition("@")[0], "Custom") if aliases else "Custom"
-
-
-def _canonical(kubelet: Json | None) -> str:
-    """The kubelet part as Go writes JSON: keys of the first level sorted, no white space, HTML's characters escaped."""
-    if kubelet is None:
-        return "null"
-    text = orjson.dumps({key: kubelet[key] for key in sorted(kubelet)}).decode()
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    for term in spec.get("amiSelectorTerms") or ():
+        if term.get("alias"):
+            return AMI_FAMILIES.get(str(term["alias"]).partition("@")[0], "Custom")
+    return "Custom"
 
 
 def _spec(spec: Json) -> Struct:
     return Struct(
         "EC2NodeClassSpec",
         (
-            ("PlacementGroupSelector", _group(spec.get("placementGroupSelector"))),
+            ("PlacementGroupSelector", _texts("PlacementGroupSelector", spec.get("placementGroupSelector"), _GROUP)),
             ("AssociatePublicIPAddress", _flag(spec.get("associatePublicIPAddress"))),
             ("UserData", spec.get("userData")),
             ("Role", spec.get("role") or None),
             ("InstanceProfile", spec.get("instanceProfile")),
             ("Tags", spec.get("tags")),
-            ("BlockDeviceMappings", _each(spec.get("blockDeviceMappings"), _mapping)),
-            ("NetworkInterfaces", _each(spec.get("networkInterfaces"), _interface)),
-            ("ConnectionTracking", _tracking(spec.get("connectionTracking"))),
+            ("BlockDeviceMappings", _list(spec.get("blockDeviceMappings"), _mapping)),
             ("InstanceStorePolicy", spec.get("instanceStorePolicy")),
+            ("NetworkInterfaces", _list(spec.get("networkInterfaces"), _interface)),
             ("DetailedMonitoring", _flag(spec.get("detailedMonitoring"))),
-            ("MetadataOptions", _metadata_options(spec.get("metadataOptions"))),
+            ("MetadataOptions", _metadata(spec.get("metadataOptions"))),
+            ("ConnectionTracking", _tracking(spec.get("connectionTracking"))),
             ("Context", spec.get("context")),
-            ("CPUOptions", _cpu_options(spec.get("cpuOptions"))),
+            ("CPUOptions", _texts("CPUOptions", spec.get("cpuOptions"), _CPU)),
         ),
     )
 
 
-def _each(raw: Any, read: Any) -> Value:
-    return None if raw is None else tuple(read(entry) for entry in raw)
+_GROUP: Final = (("Name", "name"), ("ID", "id"))
+_CPU: Final = (("NestedVirtualization", "nestedVirtualization"),)
 
 
-def _flag(value: bool | None) -> Value:
-    return None if value is None else Int(int(value), 1)
+def _texts(name: str, raw: Json | None, fields: Iterable[tuple[str, str]]) -> Value:
+    return None if raw is None else Struct(name, tuple((field, raw.get(key)) for field, key in fields))
 
 
-def _number(value: int | None, width: int = 8) -> Value:
-    return None if value is None else Int(value, width)
+def _flag(raw: bool | None) -> Value:
+    return None if raw is None else Int(int(raw), 1)
 
 
-def _group(raw: Json | None) -> Value:
+def _number(raw: int | None, width: int) -> Value:
+    return None if raw is None else Int(int(raw), width)
+
+
+def _list(raw: list[Json] | None, one: Any) -> Value:
+    return None if raw is None else tuple(one(entry) for entry in raw)
+
+
+def canonical_json(raw: Json | None) -> str:
+    """Top-level keys sorted, no white space, HTML's characters escaped, as Go's encoder writes it."""
     if raw is None:
-        return None
-    return Struct("PlacementGroupSelector", (("Name", raw.get("name") or None), ("ID", raw.get("id") or None)))
+        return "null"
+    text = json.dumps(dict(sorted(raw.items())), separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def _mapping(raw: Json) -> Struct:
-    ebs = raw.get("ebs")
     return Struct(
         "BlockDeviceMapping",
         (
             ("DeviceName", raw.get("deviceName")),
-            ("EBS", None if ebs is None else _device(ebs)),
+            ("EBS", _volume(raw.get("ebs"))),
             ("RootVolume", Int(1, 1) if raw.get("rootVolume") else None),
         ),
     )
 
 
-def _device(raw: Json) -> Struct:
+def _volume(raw: Json | None) -> Value:
+    if raw is None:
+        return None
     size = raw.get("volumeSize")
     return Struct(
         "BlockDevice",
         (
             ("DeleteOnTermination", _flag(raw.get("deleteOnTermination"))),
             ("Encrypted", _flag(raw.get("encrypted"))),
-            ("IOPS", _number(raw.get("iops"))),
+            ("IOPS", _number(raw.get("iops"), 8)),
             ("KMSKeyID", raw.get("kmsKeyID")),
             ("SnapshotID", raw.get("snapshotID")),
-            ("Throughput", _number(raw.get("throughput"))),
+            ("Throughput", _number(raw.get("throughput"), 8)),
             ("VolumeInitializationRate", _number(raw.get("volumeInitializationRate"), 4)),
             ("VolumeSize", None if size is None else canonical_quantity(str(size))),
             ("VolumeType", raw.get("volumeType")),
@@ -119,41 +120,28 @@ def _device(raw: Json) -> Struct:
 
 
 def canonical_quantity(text: str) -> str:
-    """A whole quantity with the largest suffix that leaves it whole: 20480Mi is 20Gi."""
-    body = text.rstrip("KMGTPEik")
-    suffix = text[len(body) :]
-    for family, base in ((("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1024), (("", "k", "M", "G", "T", "P", "E"), 1000)):
-        if suffix in family and suffix and body.isdigit():
-            number, step = int(body), family.index(suffix)
-            while number and number % base == 0 and step < len(family) - 1:
-                number, step = number // base, step + 1
-            return f"{number}{family[step]}" if number else "0"
-    return text
+    """A whole quantity as Go prints it: with the largest suffix of its own kind that leaves a whole number."""
+    value = parse_quantity(text)
+    binary = text.endswith("i")
+    step, suffixes = (1024, _BINARY) if binary else (1000, _DECIMAL)
+    power = 0
+    while value and value % step == 0 and power + 1 < len(suffixes):
+        value, power = value // step, power + 1
+    return f"{value}{suffixes[power]}" if value else "0"
 
 
 def _interface(raw: Json) -> Struct:
     return Struct(
         "NetworkInterface",
         (
-            ("NetworkCardIndex", Int(raw["networkCardIndex"], 4) if raw.get("networkCardIndex") else None),
-            ("DeviceIndex", Int(raw["deviceIndex"], 4) if raw.get("deviceIndex") else None),
+            ("NetworkCardIndex", _number(raw.get("networkCardIndex") or None, 4)),
+            ("DeviceIndex", _number(raw.get("deviceIndex") or None, 4)),
             ("InterfaceType", raw.get("interfaceType") or None),
         ),
     )
 
 
-def _tracking(raw: Json | None) -> Value:
-    if raw is None:
-        return None
-    names = (
-        ("TCPEstablishedTimeout", "tcpEstablishedTimeout"),
-        ("UDPStreamTimeout", "udpStreamTimeout"),
-        ("UDPTimeout", "udpTimeout"),
-    )
-    return Struct("ConnectionTracking", tuple((field, _number(raw.get(key), 4)) for field, key in names))
-
-
-def _metadata_options(raw: Json | None) -> Value:
+def _metadata(raw: Json | None) -> Value:
     if raw is None:
         return None
     return Struct(
@@ -161,11 +149,18 @@ def _metadata_options(raw: Json | None) -> Value:
         (
             ("HTTPEndpoint", raw.get("httpEndpoint")),
             ("HTTPProtocolIPv6", raw.get("httpProtocolIPv6")),
-            ("HTTPPutResponseHopLimit", _number(raw.get("httpPutResponseHopLimit"))),
+            ("HTTPPutResponseHopLimit", _number(raw.get("httpPutResponseHopLimit"), 8)),
             ("HTTPTokens", raw.get("httpTokens")),
         ),
     )
 
 
-def _cpu_options(raw: Json | None) -> Value:
-    return None if raw is None else Struct("CPUOptions", (("NestedVirtualization", raw.get("nestedVirtualization")),))
+def _tracking(raw: Json | None) -> Value:
+    if raw is None:
+        return None
+    fields = (
+        ("TCPEstablishedTimeout", "tcpEstablishedTimeout"),
+        ("UDPStreamTimeout", "udpStreamTimeout"),
+        ("UDPTimeout", "udpTimeout"),
+    )
+    return Struct("ConnectionTracking", tuple((name, _number(raw.get(key), 4)) for name, key in fields))

@@ -1,9 +1,9 @@
 """How can a frozen object be made at the price of an ordinary one?
 
-Asked by the parsers of pods, nodes and claims, which make 100,000 of them at a list. A frozen dataclass sets each field
-through `object.__setattr__`: for the twenty fields of a pod that is a third of the whole parse. A draft with the same
-slots that is not frozen is filled instead, and becomes the frozen class before anybody else sees it. The trap avoided:
-thawing the model itself for the sake of one caller.
+Asked by the parsers of pods, nodes and claims, which make 100,000 of them at a list. A frozen dataclass sets each
+field through `object.__setattr__`: for the twenty fields of a pod that is a third of the whole parse. A draft with the
+same slots that is not frozen is filled instead, and becomes the frozen class before anybody else sees it. The trap
+avoided: thawing the model itself for the sake of one caller.
 """
 
 from dataclasses import field, fields, make_dataclass

@@ -33,6 +33,7 @@ LOOK_SECONDS = 0.2
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 CLEARED_SECONDS = 120.0
+KUBELET = "dovetail.test/kubelet"
 
 
 class Overdue(AssertionError):
@@ -147,6 +148,16 @@ class Ground:
         """What kubectl delete does."""
         return await self.api.delete(f"{PATHS.get(kind) or BUDGETS}/{name}")
 
+    async def hear(self, node: str, *, alive: bool) -> None:
+        """Whether the node's kubelet is heard; unheard it is NotReady at once, and no disruption may take it."""
+        change: Json = {"labels": {KUBELET: "alive" if alive else "unheard"}}
+        change["annotations"] = {names.DO_NOT_DISRUPT: None if alive else "true"}
+        assert (await self.api.patch(f"/api/v1/nodes/{node}", {"metadata": change})).status == 200
+        if not alive:
+            ready = [{"type": "Ready", "status": "False", "reason": "Unheard", "message": ""}]
+            status = {"status": {"conditions": ready}}
+            assert (await self.api.patch(f"/api/v1/nodes/{node}/status", status, "strategic")).status == 200
+
     def world(self, change: Json) -> None:
         """Tell the cloud how to behave."""
         self.cloud.control("PATCH", "world", change)
@@ -155,7 +166,8 @@ class Ground:
         """Everything away, by DELETE calls, until nothing is left."""
         self.world({"bootSeconds": 0, "neverJoin": False, "ice": [], "fail": [], "shutdownSeconds": 1})
         await self.api.delete(f"{BUDGETS}/web")
-        await self.api.delete(f"{DEPLOYMENTS}/web", {"propagationPolicy": "Background"})
+        for body in await self.objects("Deployment"):
+            await self.api.delete(f"{DEPLOYMENTS}/{body['metadata']['name']}", {"propagationPolicy": "Background"})
         for pool in await self.objects("NodePool"):
             await self.delete("NodePool", pool["metadata"]["name"])
         self.ensure_workers()
@@ -252,9 +264,9 @@ class Ground:
         return run if (found, status) == (kind, "RUNNING") else ""
 
     async def result(self, identity: str, run: str, seconds: float = 90) -> Any:
-        """What that very run came to."""
+        """What that very run came to; without one, the latest."""
         async with asyncio.timeout(seconds):
-            return await self.client.get_workflow_handle(identity, run_id=run).result()
+            return await self.client.get_workflow_handle(identity, run_id=run or None).result()
 
 
 async def _client(everything: Everything) -> Client:

@@ -4,7 +4,6 @@ Asked by the live figures and by the acceptance tests of disruption. Nothing of 
 counts of calls are read from what the API server wrote down, by the user agent of the caller.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -25,7 +24,8 @@ def moment(entry: AuditEntry) -> float:
 
 def has_true(body: Json | None, kind: str) -> bool:
     """Whether that condition is True in an answer."""
-    conditions = ((body or {}).get("status") or {}).get("conditions") or []
+    status = (body or {}).get("status")
+    conditions = (status.get("conditions") or []) if isinstance(status, dict) else []  # a refusal's is a word
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
 
 
@@ -59,6 +59,10 @@ class Timeline:
                 found[name] = min(found.get(name, moment(entry)), moment(entry))
         return found
 
+    def marked(self) -> dict[str, float]:
+        """Claims, by when an owner was written on them."""
+        return self.first("nodeclaims", lambda e: e.verb == "patch" and bool(_owner(e.request)))
+
     def tainted(self) -> dict[str, float]:
         """Nodes, by when the mark appeared on them."""
         return self.first("nodes", lambda e: e.verb == "patch" and has_taint(e.response))
@@ -87,11 +91,10 @@ class Timeline:
         return Calls(total=len(ours), conflicts=conflicts, kinds=tuple(kinds.most_common()))
 
 
+def _owner(body: Json | None) -> str:
+    return str((((body or {}).get("metadata") or {}).get("annotations") or {}).get(names.OWNER) or "")
+
+
 def _is_released(body: Json | None) -> bool:
     metadata = (body or {}).get("metadata") or {}
     return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
-
-
-def told(body: Json | None) -> str:
-    """An answer in a line, for a failure's message."""
-    return json.dumps(body)[:300]

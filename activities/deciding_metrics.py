@@ -1,0 +1,49 @@
+"""What a provisioning round counts: how long it took, how long pods waited for a decision, how many found no place.
+
+Asked by the provisioning planner (S-228, S-231, S-236). A pod's wait begins when it is first seen pending and is
+counted once, at the first decision about it, whatever that is. The trap avoided: a pod that stays pending and is
+decided about every ten seconds, counted every time.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from activities.counting import observe
+from activities.meters import gauge
+from core.model.placement import Placement
+
+CONTROLLER: Final = {"controller": "provisioner"}
+
+
+class Decisions:
+    """The pods that wait for their first decision, as far as this process has seen them."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._decided: set[str] = set()
+
+    def acknowledge(self, pending: Iterable[str], now: float) -> None:
+        """S-2: these are pending now; those that are not any more are forgotten."""
+        present = set(pending)
+        self._decided &= present
+        self._since = {uid: self._since.get(uid, now) for uid in present}
+
+    def record(self, placement: Placement, took: float, now: float) -> None:
+        """S-228, S-231, S-236: one round has ended."""
+        observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
+        waiting = sum(refused.waits_for_reservation for refused in placement.refused)
+        gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
+        gauge("scheduler_ignored_pods_count").set(len(placement.ignored))
+        for uid in _decided(placement):
+            if uid in self._since and uid not in self._decided:
+                self._decided.add(uid)
+                observe("pods_scheduling_decision_duration_seconds", now - self._since[uid], {})
+
+
+def _decided(placement: Placement) -> Iterable[str]:
+    for node in placement.new:
+        yield from (pod.uid for pod in node.pods)
+    for pods in placement.existing.values():
+        yield from (pod.uid for pod in pods)
+    yield from (refused.pod.uid for refused in placement.refused)
+    yield from (ignored.pod.uid for ignored in placement.ignored)

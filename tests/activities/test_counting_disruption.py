@@ -1,0 +1,93 @@
+"""What decisions about disruption count, by upstream's names and labels (D-192, section 22)."""
+
+from dataclasses import replace
+
+import pytest
+
+from activities import counting_disruption, meters
+from core.disruption.choose import decide
+from core.disruption.revalidate import Invalid, SecondLook
+from core.disruption.rounds import never
+from core.disruption.settings import DisruptionSettings
+from core.model import names
+from core.model.disruption_reasons import Invalidity
+from core.model.plans import DisruptionPlan
+from core.model.pools import Budget
+from tests.activities.test_counting import Counted, Meter
+from tests.core.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+
+
+@pytest.fixture
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    made = Meter()
+    monkeypatch.setattr(meters, "METER", made.provider.get_meter("test"))
+    for instrument in (meters.counter, meters.histogram, meters.gauge):
+        instrument.cache_clear()
+    return made
+
+
+def counted(meter: Meter, name: str) -> list[Counted]:
+    return sorted((c for c in meter.kept if c[0] == f"karpenter_{name}"), key=str)
+
+
+def test_a_decision_tells_candidates_by_reason_and_what_budgets_permit(meter: Meter) -> None:
+    """D-4, D-58: gross, and what consumes it."""
+    drifted = [condition(names.DRIFTED, changed=NOW - 60)]
+    pairs = [a_pair("n1", also=drifted), a_pair("n2", also=drifted, node={"conditions": ()})]
+    world = a_world(pairs, [a_pod("n1"), a_pod("n2")], pools=[a_pool(budgets=(Budget(nodes="1"),))])
+
+    counting_disruption.decided(decide(world, DisruptionSettings(), never), 0.25)
+
+    eligible = counted(meter, "voluntary_disruption_eligible_nodes")
+    assert ("karpenter_voluntary_disruption_eligible_nodes", 2, {"reason": "drifted"}) in eligible
+    labels = {"nodepool": "a", "reason": "Drifted"}
+    assert ("karpenter_nodepools_allowed_disruptions", 1, labels) in meter.kept
+    assert ("karpenter_nodepools_nodes_consuming_budgets", 1, labels) in meter.kept
+    [(_, seconds, _)] = counted(meter, "voluntary_disruption_decision_evaluation_duration_seconds")
+    assert seconds == 0.25
+
+
+def test_a_command_counts_once_and_once_for_each_of_its_pools(meter: Meter) -> None:
+    """D-143, D-151, D-190."""
+    pools = [a_pool("a"), a_pool("b")]
+    plan = decide(a_world([a_pair("n1"), a_pair("n2", pool="b")], pools=pools), DisruptionSettings(), never).choice
+    assert isinstance(plan, DisruptionPlan)
+    [command] = plan.commands
+
+    counting_disruption.started(command, command.targets)
+    counting_disruption.disrupted(replace(command.targets[0], pods=("u1", "u2")), command.reason)
+
+    kind = {"decision": "delete", "reason": "empty", "consolidation_type": "empty"}
+    assert [c[1:] for c in counted(meter, "voluntary_disruption_decisions_total")] == [(1, kind)]
+    by_pool = [c[2]["nodepool"] for c in counted(meter, "voluntary_disruption_decisions_by_nodepool_total")]
+    assert by_pool == ["a", "b"]
+    labels = {
+        "reason": "empty",
+        "nodepool": "a",
+        "capacity_type": "on-demand",
+        "consolidation_policy": "when_empty_or_underutilized",
+        "termination_mode": "graceful",
+    }
+    assert [c[1:] for c in counted(meter, "nodeclaims_disrupted_total")] == [(1, labels)]
+    assert [c[1:] for c in counted(meter, "pods_disruption_initiated_total")] == [(2, labels)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "number"), [(Invalidity.CHURN, 3), (Invalidity.BUDGET, 3), (Invalidity.SCHEDULING, 0)]
+)
+def test_nodes_that_do_not_survive_the_wait_are_counted_unless_the_simulation_came_out_otherwise(
+    meter: Meter, reason: Invalidity, number: int
+) -> None:
+    """D-134 to D-136."""
+    invalid = Invalid(reason=reason, message="", candidates=3)
+
+    counting_disruption.looked_again(SecondLook(verdict=invalid, notices=()), "multi")
+
+    found = counted(meter, "voluntary_disruption_failed_validations_total")
+    assert sum(c[1] for c in found) == number
+
+
+def test_timeouts_stand_at_zero_before_there_is_one(meter: Meter) -> None:
+    counting_disruption.begin()
+    found = counted(meter, "voluntary_disruption_consolidation_timeouts_total")
+    assert [c[1:] for c in found] == [(0, {"consolidation_type": "multi"}), (0, {"consolidation_type": "single"})]

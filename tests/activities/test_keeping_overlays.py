@@ -1,0 +1,113 @@
+"""What upkeep writes about NodeOverlays (N-54), and what decisions see of them (S-138, S-14)."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from activities.keeping_overlays import OverlayKeeper
+from activities.snapshots import whole_snapshot
+from adapters.kube.parsing.overlays import parse_node_overlay
+from core.model.nodes import Condition
+from core.model.overlays import NodeOverlay
+from core.model.pools import Catalogue, NodePool
+from core.model.snapshot import Snapshot
+from tests.core.scheduling.builders import TYPES, a_pool, one_of
+
+POOL = a_pool()
+
+
+@dataclass
+class Written:
+    conditions: dict[str, tuple[Condition, ...]] = field(default_factory=dict)
+
+    async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay:
+        self.conditions[overlay.name] = conditions
+        return replace(overlay, conditions=conditions)
+
+
+def a_snapshot(*overlays: NodeOverlay) -> Snapshot:
+    return Snapshot(
+        now=0.0,
+        pools={POOL.name: POOL},
+        catalogues={POOL.name: Catalogue(types=TYPES)},
+        overlays={item.name: item for item in overlays},
+    )
+
+
+async def kept(snapshot: Snapshot, now: float) -> dict[str, tuple[Condition, ...]]:
+    written = Written()
+    writes, _ = await OverlayKeeper(written, lambda: now).differences(snapshot)
+    for write in writes:
+        await write()
+    return written.conditions
+
+
+async def test_each_overlay_is_told_whether_it_is_applied_or_why_not() -> None:
+    """N-54."""
+    overlays = [
+        NodeOverlay(name="a", price="1"),
+        NodeOverlay(name="b", price="2"),
+        NodeOverlay(name="c", price="3", fault="no"),
+    ]
+    found = await kept(a_snapshot(*overlays), 5.0)
+    verdicts = {
+        name: [(c.status, c.reason, c.message) for c in conditions if c.type == "ValidationSucceeded"]
+        for name, conditions in found.items()
+    }
+    assert verdicts == {
+        "a": [("False", "Conflict", "conflict with another overlay")],
+        "b": [("True", "ValidationSucceeded", "")],
+        "c": [("False", "RuntimeValidation", "no")],
+    }
+
+
+async def test_a_verdict_that_stands_is_not_written_again() -> None:
+    """N-54, P-5: the transition time does not move either."""
+    overlay = NodeOverlay(name="a", price="1")
+    first = await kept(a_snapshot(overlay), 5.0)
+    assert await kept(a_snapshot(replace(overlay, conditions=first["a"])), 99.0) == {}
+
+
+@dataclass
+class View:
+    found: Snapshot
+
+    def snapshot(self) -> Snapshot:
+        return self.found
+
+
+@dataclass
+class Cloud:
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return frozenset({(POOL.template.node_class.group, POOL.template.node_class.kind)})
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        return Catalogue(types=TYPES)
+
+
+async def test_every_decision_sees_the_prices_of_the_overlays() -> None:
+    """S-138."""
+    overlay = NodeOverlay(name="a", price="0.5", requirements=(one_of("node.kubernetes.io/instance-type", "small"),))
+    view: Any = View(a_snapshot(overlay))
+    cloud: Any = Cloud()
+    types = (await whole_snapshot(view, cloud)).catalogues[POOL.name].types
+    assert {o.price for o in types[0].offerings} == {0.5}
+    assert types[1:] == TYPES[1:]
+
+
+@pytest.mark.parametrize(
+    ("spec", "price", "valid"),
+    [
+        ({"requirements": [], "price": "0.2"}, "0.2", True),
+        ({"requirements": [], "priceAdjustment": "-10%"}, "-10%", True),
+        ({"requirements": [], "price": "1", "priceAdjustment": "+1"}, "1", False),
+        ({"requirements": [], "capacity": {"cpu": "5"}}, "", False),
+        ({"requirements": [{"key": "a", "operator": "NotIn", "values": []}], "price": "1"}, "1", False),
+        ({"requirements": [], "price": "cheap"}, "cheap", False),
+    ],
+)
+def test_an_overlay_is_read_with_what_is_wrong_with_it(spec: dict[str, Any], price: str, valid: bool) -> None:
+    """A-17, A-25."""
+    found = parse_node_overlay({"metadata": {"name": "o", "uid": "u"}, "spec": spec})
+    assert (found.price, found.fault == "") == (price, valid)

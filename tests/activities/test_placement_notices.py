@@ -1,0 +1,96 @@
+"""What a provisioning round tells and counts (S-225 to S-228, S-231, S-236)."""
+
+from dataclasses import replace
+
+import pytest
+
+from activities import deciding_metrics
+from activities.deciding_metrics import Decisions
+from activities.placing import placement_notices
+from core.model.placement import IgnoredPod, Placement, PoolRefusal, RefusedPod
+from core.model.snapshot import Snapshot
+from tests.core.scheduling.builders import a_node, a_pod, a_pool
+
+POOL = a_pool()
+
+
+def a_snapshot() -> Snapshot:
+    node, claim = a_node("n1")
+    return Snapshot(now=0.0, nodes={node.name: node}, claims={claim.name: claim}, pools={POOL.name: POOL})
+
+
+def a_refusal(name: str, reason: str = "taints") -> RefusedPod:
+    return RefusedPod(pod=a_pod(name), pools=(PoolRefusal(pool="default", reason=reason, conflict=""),))  # type: ignore[arg-type]
+
+
+def test_a_pod_that_a_standing_node_will_take_is_told_its_node_and_claim() -> None:
+    """S-225."""
+    snapshot = a_snapshot()
+    (claim,) = snapshot.claims
+
+    told = list(placement_notices(snapshot, Placement(existing={"n1": (a_pod("p"),)})))
+
+    assert [(n.kind, n.name, n.reason, n.type, n.message) for n in told] == [
+        ("Pod", "p", "Nominated", "Normal", f"Pod should schedule on: nodeclaim/{claim}, node/n1")
+    ]
+
+
+def test_a_pod_that_moves_from_a_leaving_node_is_nominated_by_nobody() -> None:
+    """S-225: only pods that wait for a node are told."""
+    moving = replace(a_pod("p"), node_name="n0")
+    assert list(placement_notices(a_snapshot(), Placement(existing={"n1": (moving,)}))) == []
+
+
+def test_a_refused_pod_and_an_ignored_one_are_told_why_and_a_waiting_one_is_not() -> None:
+    """S-226, S-186, S-21."""
+    placement = Placement(
+        refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
+        ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"), IgnoredPod(pod=a_pod("s"), why="x", silent=True)),
+    )
+    told = [(n.name, n.reason, n.type, n.window) for n in placement_notices(a_snapshot(), placement)]
+    assert told == [("p", "FailedScheduling", "Warning", 300.0), ("i", "FailedScheduling", "Warning", 300.0)]
+
+
+@pytest.mark.parametrize(("because", "ending"), [(False, "types"), (True, "due to minValues incompatibility")])
+def test_a_pool_without_types_is_told_so(because: bool, ending: str) -> None:
+    """S-60, S-227."""
+    (notice,) = placement_notices(a_snapshot(), Placement(empty_pools=(("default", because),)))
+    assert (notice.kind, notice.uid, notice.reason, notice.window) == (
+        "NodePool",
+        POOL.uid,
+        "NoCompatibleInstanceTypes",
+        60.0,
+    )
+    assert notice.message.endswith(ending)
+
+
+def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-2, S-236: from when it was first seen to the first decision, however often it is decided about."""
+    seen: list[tuple[str, float]] = []
+    monkeypatch.setattr(deciding_metrics, "observe", lambda name, seconds, labels: seen.append((name, seconds)))
+    decisions = Decisions()
+
+    for now in (100.0, 110.0):
+        decisions.acknowledge({"uid-p"}, now)
+        decisions.record(Placement(refused=(a_refusal("p"),)), 0.5, now + 2.0)
+
+    waits = [seconds for name, seconds in seen if name == "pods_scheduling_decision_duration_seconds"]
+    rounds = [seconds for name, seconds in seen if name == "scheduler_scheduling_duration_seconds"]
+    assert (waits, rounds) == ([2.0], [0.5, 0.5])
+
+
+def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-236."""
+    seen: list[float] = []
+    monkeypatch.setattr(
+        deciding_metrics, "observe", lambda name, s, labels: seen.append(s) if "pods_" in name else None
+    )
+    decisions = Decisions()
+
+    decisions.acknowledge({"uid-p"}, 100.0)
+    decisions.record(Placement(refused=(a_refusal("p"),)), 0.5, 101.0)
+    decisions.acknowledge(set(), 110.0)
+    decisions.acknowledge({"uid-p"}, 200.0)
+    decisions.record(Placement(refused=(a_refusal("p"),)), 0.5, 205.0)
+
+    assert seen == [1.0, 5.0]

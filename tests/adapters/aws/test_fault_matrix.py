@@ -1,0 +1,211 @@
+"""Every call of a life, each struck by every fault over HTTP: nothing bought twice, nothing left behind.
+
+The life: a class is resolved, a claim is launched by the real step, its instance is tagged and ended by the real steps,
+the class is deleted. An undisturbed life says which calls there are; each is then struck in a life of its own. Repeats
+are those of the workflows: the same step again, until it ends or its deadline has passed. All facts are the ledger's.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pytest
+
+from activities.launching import Launching
+from activities.terminating import Terminating
+from activities.translating import NotYet
+from adapters.aws.adapter import KeptCluster
+from adapters.aws.calls import Calls
+from adapters.aws.keeping.keeper import ClusterNow, NodeClassKeeper
+from adapters.aws.settings import ClusterFacts
+from core.model.steps import ClaimRef, Departure, LaunchOutcome
+from ports.failures import Failure
+from testbed.cloud.server import CloudServer
+from tests.activities.fakes import FakeClaims, FakeNodes, World
+from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
+
+Json = dict[str, Any]
+
+READ_SECONDS: Final = 1.0
+# How often a fault strikes: the SDK makes three attempts, so that our own code meets the last ones.
+PERSISTENT: Final = 4
+FAULTS: Final[dict[str, Json]] = {
+    "refused": {"code": "UnauthorizedOperation", "message": "no", "status": 403, "times": 1},
+    "refused as wrong": {"code": "InvalidParameterValue", "message": "no", "status": 400, "times": 1},
+    "throttled": {"code": "RequestLimitExceeded", "status": 503, "times": PERSISTENT},
+    "failed within AWS after the effect": {"code": "InternalError", "when": "after", "times": PERSISTENT},
+    "timed out before the effect": {"answer": "late", "when": "before", "delay": 1.5, "times": PERSISTENT},
+    "timed out after the effect": {"answer": "late", "when": "after", "delay": 1.5, "times": PERSISTENT},
+    "answered late": {"answer": "late", "when": "after", "delay": 0.2, "times": 1},
+    "dropped after the effect": {"answer": "drop", "when": "after", "times": PERSISTENT},
+    "truncated": {"answer": "truncate", "times": PERSISTENT},
+    "cut": {"answer": "cut", "times": PERSISTENT},
+}
+# What changes AWS is struck in every run; what only reads is struck by `make soak`.
+READS: Final = ("Describe", "Get", "List")
+QUICK: Final = ("refused", "timed out after the effect", "truncated")
+FACTS: Final = replace(CLUSTER, endpoint="")  # so that EKS is asked, too
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """How a life has ended, by the cloud's own account."""
+
+    outcome: LaunchOutcome
+    bought: int
+    alive: int
+    templates: int
+    profiles: int
+    class_left: bool
+    calls: frozenset[tuple[str, bool]]  # operation, dry run
+
+    @property
+    def complaints(self) -> list[str]:
+        """What must not be."""
+        found = [] if self.bought <= 1 else [f"bought {self.bought}"]
+        left = {"instances": self.alive, "templates": self.templates, "profiles": self.profiles}
+        found += [f"{number} {kind} left" for kind, number in left.items() if number]
+        if self.class_left:
+            found.append("the class is left")
+        if self.outcome.kind == "launched" and self.bought != 1:
+            found.append("launched, and nothing was bought")
+        if self.outcome.kind != "launched" and not self.outcome.message:
+            found.append(f"{self.outcome.kind} without a reason")
+        return found
+
+
+class Life:
+    """One class and one claim, from beginning to end."""
+
+    def __init__(self, server: CloudServer, calls: Calls, facts: ClusterFacts = FACTS) -> None:
+        self.server, self.world, self.classes = server, World(), ClassStore()
+        self.adapter = open_adapter(server, self.classes, calls, facts)
+        now = ClusterNow(claims=lambda: tuple(self.world.claims.values()))
+        claims, nodes = FakeClaims(self.world), FakeNodes(self.world)
+        kept = KeptCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
+        self.keeper: NodeClassKeeper = self.adapter.keeper(kept)
+        self.launching = Launching(claims, self.adapter.cloud, Notices(), self.world.now)
+        self.terminating = Terminating(claims, self.adapter.cloud, self.world.now)
+
+    async def lived(self) -> Lived:
+        since = self.server.control("GET", "ledger")["last"]
+        self.classes.apply()
+        await self._keep(lambda: self.classes.condition("Ready")[0] == "True")
+        claim = replace(a_claim(), created=self.world.clock, resource_version="1")
+        self.world.put(claim)
+        outcome = await self._launch(ClaimRef(name=claim.name, uid=claim.uid, pool="default"))
+        if outcome.kind == "launched":
+            self.world.put(replace(self.world.claims[claim.name], node_name="node-1"))
+            await self._keep(lambda: "karpenter.k8s.aws/tagged" in self.world.claims[claim.name].annotations)
+        await self._terminate(claim.name)
+        self.world.claims.clear()
+        self.classes.delete()
+        await self._keep(lambda: not self.classes.objects)
+        await self.adapter.close()
+        return self._told(outcome, since)
+
+    async def _keep(self, settled: Any) -> None:
+        """Looks of the keeper; what would be due later is due at once."""
+        for _ in range(10):
+            await self.keeper.keep()
+            if settled():
+                return
+            for due in self.keeper._due.values():
+                due.at = 0.0
+            for chore in self.keeper._parts.chores:
+                getattr(chore, "_later", {}).clear()
+
+    async def _launch(self, ref: ClaimRef) -> LaunchOutcome:
+        """The step as often as it takes; a minute passes between two tries."""
+        for _ in range(10):
+            try:
+                return await self.launching.launch_instance(ref)
+            except Failure:
+                self.world.clock += 60.0
+        raise AssertionError("the launch never ends")
+
+    async def _terminate(self, name: str) -> None:
+        claim = self.world.claims[name]
+        departure = Departure(claim=ClaimRef(name=name, uid=claim.uid, pool="default"), provider_id=claim.provider_id)
+        for _ in range(60):
+            try:
+                await self.terminating.terminate_instance(departure)
+                return
+            except (Failure, NotYet):
+                await asyncio.sleep(0.05)
+        raise AssertionError("the termination never ends")
+
+    def _told(self, outcome: LaunchOutcome, since: int) -> Lived:
+        calls = self.server.calls(since=since)
+        shown = self.server.control("GET", "instances?after=0&wait=0")["instances"]
+        return Lived(
+            outcome=outcome,
+            bought=len({each for call in calls for each in call["instances"]}),
+            alive=sum(each["state"] not in ("terminated", "shutting-down") for each in shown),
+            templates=_left(calls, "CreateLaunchTemplate", "DeleteLaunchTemplate", "LaunchTemplateName"),
+            profiles=_left(calls, "CreateInstanceProfile", "DeleteInstanceProfile", "InstanceProfileName"),
+            class_left=bool(self.classes.objects),
+            calls=frozenset((call["op"], bool(call["dryRun"])) for call in calls),
+        )
+
+
+def _left(calls: list[Json], made: str, gone: str, key: str) -> int:
+    """Names that were made and not deleted after that, by what really happened."""
+    names: set[str] = set()
+    for call in calls:
+        if not call["error"] and not call["dryRun"]:
+            if call["op"] == made:
+                names.add(call["input"][key])
+            if call["op"] == gone:
+                names.discard(call["input"][key])
+    return len(names)
+
+
+@pytest.fixture(scope="module")
+async def impatient(aws_server: CloudServer) -> AsyncIterator[Calls]:
+    """Clients that wait for an answer no longer than a moment."""
+    calls = Calls(settings_for(aws_server, read_seconds=READ_SECONDS, threads=8))
+    yield calls
+    await calls.close()
+
+
+async def one_life(server: CloudServer, calls: Calls, rule: Json | None = None) -> Lived:
+    server.control("POST", "reset")
+    server.control("PATCH", "world", {"runSeconds": 0, "shutdownSeconds": 0.1, "fail": [rule] if rule else []})
+    return await Life(server, calls).lived()
+
+
+@pytest.fixture(scope="module")
+async def undisturbed(aws_server: CloudServer, impatient: Calls) -> Lived:
+    return await one_life(aws_server, impatient)
+
+
+def test_an_undisturbed_life_launches_once_and_leaves_nothing(undisturbed: Lived) -> None:
+    assert undisturbed.outcome.kind == "launched"
+    assert undisturbed.complaints == []
+    assert len(undisturbed.calls) > 15
+
+
+@pytest.mark.parametrize(
+    ("fault", "reads"),
+    [
+        *(pytest.param(name, False, marks=() if name in QUICK else pytest.mark.soak) for name in FAULTS),
+        *(pytest.param(name, True, marks=pytest.mark.soak) for name in FAULTS),
+    ],
+)
+async def test_whatever_befalls_a_call_nothing_is_bought_twice_and_nothing_is_left(
+    aws_server: CloudServer, impatient: Calls, undisturbed: Lived, fault: str, *, reads: bool
+) -> None:
+    """D-1, W-46, W-181; every claim ends launched, or with a reason."""
+    struck = [call for call in sorted(undisturbed.calls) if call[0].startswith(READS) == reads]
+
+    complaints = {}
+    for operation, dry_run in struck:
+        rule = {"op": operation, "dryRun": dry_run, **FAULTS[fault]}
+        lived = await one_life(aws_server, impatient, rule)
+        if lived.complaints:
+            complaints[operation, dry_run] = lived.complaints
+
+    assert struck
+    assert complaints == {}

@@ -1,0 +1,129 @@
+"""What the adapter counts, by the names of Karpenter's AWS provider (W-139, W-166)."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from adapters.aws import meters
+from adapters.kube.parsing.pools import parse_node_pool
+from ports.cloud import NoCapacity
+from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.worlds import a_claim, one_of
+from worker.exposition import counted
+
+READER = InMemoryMetricReader()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> Iterator[None]:
+    """As the worker's metrics endpoint does; instruments made before it are stand-ins that then begin to count."""
+    provider = metrics.get_meter_provider()
+    if not isinstance(provider, MeterProvider):
+        metrics.set_meter_provider(MeterProvider(metric_readers=[READER]))
+    yield
+
+
+def told(name: str) -> dict[str, float]:
+    """The series of one metric: what stands in its braces, and its value."""
+    found = {}
+    for line in counted(READER.get_metrics_data()):
+        head, _, value = line.rpartition(" ")
+        series, _, labels = head.partition("{")
+        if series == f"karpenter_{name}":
+            found[labels.rstrip("}")] = float(value)
+    return found
+
+
+def a_pool() -> Any:
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
+    return parse_node_pool({"metadata": {"name": "p", "uid": "p", "resourceVersion": "1"}, "spec": spec})
+
+
+async def test_types_offerings_and_user_data_are_told_as_they_stand(stage: Stage) -> None:
+    """W-166."""
+    await stage.with_class()
+
+    await stage.adapter.catalogues.catalogue(a_pool())
+
+    assert told("cloudprovider_instance_type_cpu_cores")['instance_type="m5.large"'] == 2.0
+    assert told("cloudprovider_instance_type_memory_bytes")['instance_type="m5.large"'] == 7577 * 2**20
+    series = 'capacity_type="on-demand",instance_type="m5.large",zone="us-west-2a"'
+    assert told("cloudprovider_instance_type_offering_available")[series] == 1.0
+    assert told("cloudprovider_instance_type_offering_price_estimate")[series] == 0.096
+    assert 500 < told("ec2nodeclasses_userdata_bytes")['nodeclass="default"'] < 16_384
+    meters.forget("default")
+    assert told("ec2nodeclasses_userdata_bytes") == {}
+
+
+async def test_each_offering_that_a_launch_could_not_have_is_counted_with_its_reason(stage: Stage) -> None:
+    """W-89, W-166."""
+    await stage.with_class()
+    before = sum(told("cloudprovider_instance_launch_failures_total").values())
+    stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
+
+    answer = await stage.buy(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large")))
+
+    assert isinstance(answer, NoCapacity)
+    failures = told("cloudprovider_instance_launch_failures_total")
+    assert sum(failures.values()) - before == len([key for key in failures if "m5" not in key]) == 3
+    assert all('reason="InsufficientInstanceCapacity"' in key and 'zone_id="usw2-az' in key for key in failures)
+
+
+async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(stage: Stage) -> None:
+    """W-126, W-166: the latency is from the event's own time."""
+    queue = stage.adapter.interruptions
+    assert queue is not None
+    sent = datetime.fromtimestamp(time.time() - 3, UTC).isoformat()
+    envelope = {"version": "0", "source": "aws.ec2", "time": sent, "id": "e1"}
+    kind = "EC2 Spot Instance Interruption Warning"
+    stage.server.control(
+        "POST", "sqs", {"body": json.dumps({**envelope, "detail-type": kind, "detail": {"instance-id": "i-1"}})}
+    )
+    stage.server.control("POST", "sqs", {"body": "not JSON"})
+    before = sum(told("interruption_deleted_messages_total").values())
+
+    receipts: list[str] = []
+    while len(receipts) < 2:
+        receipts += [message.receipt for message in await queue.receive()]
+    await queue.acknowledge(receipts)
+
+    assert told("interruption_received_messages_total") == {'message_type="spot_interrupted"': 1.0}
+    assert sum(told("interruption_deleted_messages_total").values()) - before == 2.0
+    assert told("interruption_message_queue_duration_seconds_count") == {"": 1.0}
+    assert 3.0 <= told("interruption_message_queue_duration_seconds_sum")[""] < 30.0
+
+
+async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(stage: Stage) -> None:
+    """W-139."""
+    await stage.with_class()
+    bought = await stage.bought(a_claim())
+    identity = bought.provider_id.rpartition("/")[2]
+    queue = stage.adapter.interruptions
+    assert queue is not None
+    counts = []
+    for impaired in (True, True, False, True):
+        body = {"InstanceId": identity, "Events": [{"Code": "instance-retirement", "Description": "soon"}]}
+        stage.patch(instanceStatus=[{"filter": "event.code", "body": body}] if impaired else [])
+        await queue.troubles()
+        counts.append(told("interruption_instance_status_unhealthy_total").get('category="event_status"', 0.0))
+
+    assert [count - counts[0] for count in counts] == [0.0, 0.0, 0.0, 1.0]
+
+
+async def test_calls_are_counted_with_their_error_code(stage: Stage) -> None:
+    """W-167."""
+    stage.patch(fail=[{"op": "DescribeSubnets", "code": "UnauthorizedOperation", "status": 403, "times": 1}])
+
+    await stage.with_class()
+
+    calls = told("aws_requests_total")
+    assert calls['code="UnauthorizedOperation",operation="DescribeSubnets",service="ec2"'] == 1.0
+    assert calls['code="",operation="DescribeImages",service="ec2"'] >= 1.0

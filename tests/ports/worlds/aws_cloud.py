@@ -1,0 +1,93 @@
+"""AWS over HTTP as a world for the contracts of the cloud's ports: the adapter, and the test bed's server behind it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from adapters.aws.adapter import AwsAdapter, KeptCluster
+from adapters.aws.keeping.keeper import NodeClassKeeper
+from adapters.kube.parsing.pools import parse_node_pool
+from core.model import names
+from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.pools import NodePool
+from ports.cloud import Catalogues, Cloud, Instance
+from testbed.cloud.server import CloudServer
+from tests.adapters.aws.worlds import ClassStore, Notices, a_claim, amd64, family, on_demand, open_adapter
+from tests.ports.worlds.contract import unique
+
+
+class AwsCloudWorld:
+    """The adapter over a class store, and the server's own switches."""
+
+    def __init__(self, server: CloudServer, adapter: AwsAdapter, classes: ClassStore) -> None:
+        self.cloud: Cloud = adapter.cloud
+        self.catalogues: Catalogues = adapter.catalogues
+        self._server, self._adapter, self._classes = server, adapter, classes
+        kept = KeptCluster(objects=classes, claims=None, notices=Notices())
+        self._keeper: NodeClassKeeper = adapter.keeper(kept)
+
+    async def node_class(self, name: str) -> NodeClassRef:
+        await self._applied(name)
+        return NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name=name)
+
+    async def claim(self, node_class: NodeClassRef) -> NodeClaim:
+        labels = {names.NODE_POOL: "general", "karpenter.k8s.aws/ec2nodeclass": node_class.name}
+        return a_claim(family("m5", "c5"), on_demand(), amd64(), node_class=node_class, labels=labels)
+
+    async def pool(self, node_class: NodeClassRef) -> NodePool:
+        reference = {"group": node_class.group, "kind": node_class.kind, "name": node_class.name}
+        spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
+        meta = {"name": unique("pool"), "uid": unique("uid"), "resourceVersion": "1"}
+        return parse_node_pool({"metadata": meta, "spec": spec})
+
+    async def change_class(self, node_class: NodeClassRef) -> None:
+        await self._applied(node_class.name, tags={"changed": "yes"})
+
+    async def remove_class(self, node_class: NodeClassRef) -> None:
+        del self._classes.objects[node_class.name]
+
+    async def spoil_class(self, node_class: NodeClassRef) -> None:
+        await self._applied(node_class.name, subnetSelectorTerms=[{"id": "subnet-none"}])
+
+    async def starve(self, instance: Instance | None) -> None:
+        rule = {}
+        if instance is not None:
+            labels = instance.labels
+            rule = {"instanceType": labels[names.INSTANCE_TYPE], "zone": labels[names.ZONE]}
+            rule["capacityType"] = labels[names.CAPACITY_TYPE]
+        self._server.control("PATCH", "world", {"ice": [rule]})
+
+    async def feed(self) -> None:
+        self._server.control("PATCH", "world", {"ice": []})
+        # Three minutes pass for the adapter's memory of what ran short: other tests' pools are for sale again.
+        shortages = self._adapter.shelves.sources.shortages
+        for known in list(shortages.known()):
+            shortages._until[known] = 0.0
+        shortages._forget()
+
+    async def stranger(self) -> str:
+        tags = {"kubernetes.io/cluster/another": "owned", "eks:eks-cluster-name": "another"}
+        asked: dict[str, Any] = {"type": "m5.large", "zone": "us-west-2a", "tags": tags}
+        return f"aws:///us-west-2a/{self._server.control('POST', 'instances', asked)['id']}"
+
+    async def bought(self) -> int:
+        # A replayed token names the instances of its first use again.
+        return len({each for call in self._server.calls("CreateFleet") for each in call["instances"]})
+
+    async def _applied(self, name: str, **change: Any) -> None:
+        self._classes.apply(name, **change)
+        await self._keeper.keep()
+
+
+@asynccontextmanager
+async def open_cloud(folder: Path) -> AsyncIterator[AwsCloudWorld]:
+    """A server of its own, and an adapter in front of it."""
+    server = CloudServer.start(folder, world={"runSeconds": 0.1, "shutdownSeconds": 0.5})
+    classes = ClassStore()
+    adapter = open_adapter(server, classes)
+    try:
+        yield AwsCloudWorld(server, adapter, classes)
+    finally:
+        await adapter.close()
+        server.stop()
