@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from tests.bench import lifecycle
 from tests.bench.inputs import GENERATED
 
 Line = dict[str, Any]
@@ -69,7 +70,7 @@ def main() -> int:
         return 2
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    made = [*(name for name, _, _ in GENERATED), "generated_simulations", "generated_growth"]
+    made = [*(name for name, _, _ in GENERATED), "generated_simulations", "generated_growth", *lifecycle.INPUTS]
     chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
     lines = []
     for name in chosen:
