@@ -11,11 +11,11 @@ from tests.system.stage import Json, Stage, deployment, node_class, node_pool
 pytestmark = pytest.mark.temporal
 
 PODS = 6
-LIFETIME = 40
+LIFETIME = 120
 
 
 def a_pool(asked_on: str) -> Json:
-    """Nodes that live for 40 s; who asks for a replacement first."""
+    """Nodes that live for two minutes; who asks for a replacement first."""
     pool = node_pool(["c-2x-amd64-linux"], consolidateAfter="Never")
     pool["spec"]["template"]["spec"]["expireAfter"] = f"{LIFETIME}s"
     asks = {"annotations": {names.REPLACE_FIRST: "true"}}
@@ -42,12 +42,12 @@ async def test_two_nodes_of_one_age_expire_without_an_unready_pod_where_that_is_
     stage: Stage, asked_on: str, served: bool
 ) -> None:
     """L-61, D-181; nowhere: v1's rule, which shows that this world would tell."""
-    stage.world.set(boot=4.0, pod_stop=3.0)
+    stage.world.set(boot=10.0, pod_stop=8.0)
     stage.start_worker()
     stage.world.apply(node_class())
     stage.world.apply(a_pool(asked_on))
     stage.world.apply(deployment(PODS, cpu="500m"))
-    await stage.until(lambda: ready_pods(stage) == PODS, 35, "six pods are ready before the first node expires")
+    await stage.until(lambda: ready_pods(stage) == PODS, LIFETIME, "six pods are ready before the first node expires")
     old = {c["metadata"]["uid"] for c in stage.claims()}
     assert len(old) == 2
 
@@ -57,6 +57,6 @@ async def test_two_nodes_of_one_age_expire_without_an_unready_pod_where_that_is_
         counts.add(min(PODS, ready_pods(stage)))
         return not old & {c["metadata"]["uid"] for c in stage.claims()}
 
-    await stage.until(over, 120, "both nodes have expired and are gone")
+    await stage.until(over, 2 * LIFETIME, "both nodes have expired and are gone")
 
     assert (min(counts) == PODS) is served, counts
