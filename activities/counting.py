@@ -7,6 +7,8 @@ between loses a count and never doubles one (D-5, D-13).
 from collections.abc import Mapping
 from typing import Final
 
+from temporalio import activity
+
 from activities.meters import counter, histogram
 from core.model import names
 from core.model.nodes import Node, NodeClaim
@@ -107,3 +109,8 @@ def _mode(claim: NodeClaim) -> str:
     if claim.termination_grace is None:
         return "graceful"
     return "forceful" if claim.termination_grace <= 0 else "eventual"
+
+
+def is_first_attempt() -> bool:
+    """Whether this is no repetition: what a step does twice counts once. True outside a worker, as in a test."""
+    return not activity.in_activity() or activity.info().attempt == 1

@@ -26,7 +26,7 @@ def begin() -> None:
 
 
 def decided(decision: Decision, seconds: float) -> None:
-    """How long it took, how many nodes each reason could have taken, and what the budgets permit."""
+    """How long it took, how many nodes each reason could have taken; what budgets permit is the endpoint's."""
     if decision.decided_by:
         observe("voluntary_disruption_decision_evaluation_duration_seconds", seconds, _kind(decision.decided_by))
     eligible: dict[str, int] = {}
@@ -35,10 +35,6 @@ def decided(decision: Decision, seconds: float) -> None:
         eligible[reason] = eligible.get(reason, 0) + number  # Q-3: drift of both sorts together
     for reason, number in eligible.items():
         gauge("voluntary_disruption_eligible_nodes").set(number, {"reason": reason})
-    for allowance in decision.allowances:
-        labels = {"nodepool": allowance.pool, "reason": str(allowance.reason)}
-        gauge("nodepools_allowed_disruptions").set(allowance.allowed, labels)  # gross (V20)
-        gauge("nodepools_nodes_consuming_budgets").set(allowance.consuming, labels)
     for method in decision.timed_out:
         count(_TIMEOUTS, {"consolidation_type": _METHODS[method].kind})
 

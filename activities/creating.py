@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from temporalio import activity
 
-from activities.counting import claim_created
+from activities.counting import claim_created, is_first_attempt
 from activities.notices.disruptions import replacing
 from core.model import names
 from core.model.inputs import CreateOutcome, CreateRequest
@@ -88,7 +88,7 @@ class Creating:
 
 def _is_new(claim: NodeClaim) -> bool:
     """Whether this try made it: a second try finds it, and counts nothing rather than twice."""
-    return not claim.conditions and (not activity.in_activity() or activity.info().attempt == 1)
+    return not claim.conditions and is_first_attempt()
 
 
 def _pool_refuses(proposed: ProposedNode, pool: NodePool | None) -> str:

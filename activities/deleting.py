@@ -7,6 +7,7 @@ marked carries the reason, so people are told without the caller having to say i
 
 from temporalio import activity
 
+from activities.counting import is_first_attempt
 from activities.counting_disruption import disrupted
 from activities.notices.disruptions import disrupting
 from core.model.plans import PlannedDelete
@@ -31,7 +32,7 @@ class Deleting:
         version = await self.claims.delete(ref.name, ref.uid)
         if version and claim is not None and claim.uid == ref.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
-        if version and plan is not None and (not activity.in_activity() or activity.info().attempt == 1):
+        if version and plan is not None and is_first_attempt():
             disrupted(plan.target, plan.reason)
         write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
         return StepOutcome(message="deleting" if version else "already gone", writes=(write,))

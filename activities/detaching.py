@@ -7,7 +7,6 @@ off early can lose data, so only the deadline ends the wait.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from temporalio import activity
 
@@ -19,29 +18,13 @@ from activities.revising import set_conditions
 from activities.versions import is_same
 from core.lifecycle.conditions import false, true, unknown
 from core.model.names import DRAINED, VOLUMES_DETACHED
-from core.model.nodes import Condition, Node
-from core.model.pods import Pod
+from core.model.nodes import Condition
 from core.model.steps import Departure, StepOutcome
-from core.model.workloads import VolumeAttachment, VolumeClaim
+from core.model.workloads import VolumeAttachment
 from core.model.writes import Write, claim_write
 from core.termination.attachments import holding, volume_claim_keys
 from ports.objects import NodeClaims, Notices
-
-
-class VolumeLookups(Protocol):
-    """The look-ups in the cache that volumes need."""
-
-    def node(self, name: str) -> Node | None:
-        """The node of that name."""
-
-    def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods bound to a node."""
-
-    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
-        """The volumes attached to a node."""
-
-    def volume_claim(self, key: str) -> VolumeClaim | None:
-        """The volume claim of that namespace/name."""
+from ports.view import VolumeLookups
 
 
 class Detaching:

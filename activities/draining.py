@@ -14,7 +14,7 @@ from temporalio import activity
 
 from activities.beating import report
 from activities.evicting import Asked, Evicting, Leave
-from activities.notices.claims import unreadable_deadline
+from activities.notices.claims import claim_deadline, unreadable_deadline
 from activities.notices.nodes import failed_draining, node_deadline
 from activities.notices.pods import told_protection
 from core.lifecycle.initialization import is_ready
@@ -159,7 +159,8 @@ class Draining:
         if deadline is not None:
             found = [self.lookups.node(name) for name in departure.nodes]
             moment = format_moment(deadline)
-            await self.evicting.tell(*[node_deadline(node, moment) for node in found if node is not None])
+            told = [node_deadline(node, moment) for node in found if node is not None]
+            await self.evicting.tell(claim_deadline(claim, moment), *told)
         return deadline
 
     def _rested(self, departure: Departure, progress: _Progress) -> bool:

@@ -9,10 +9,12 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.contending import settled
+from activities.counting import is_first_attempt
 from activities.counting_disruption import failed
+from activities.revising import revise_claim
 from core.model import names
 from core.model.inputs import GiveBackRequest
+from core.model.nodes import NodeClaim
 from core.model.pod_rules import is_reschedulable
 from core.model.steps import StepOutcome
 from core.model.writes import Write
@@ -32,22 +34,30 @@ class GivingBack:
         writes: list[Write] = []
         kept: list[str] = []
         for name in request.names:
-            await settled(partial(self._give_back, request, name, writes, kept))
+            await self._give_back(request, name, (writes, kept))
         unready = len(request.names) - len(kept)
-        if request.method and (not activity.in_activity() or activity.info().attempt == 1):
+        if request.method and is_first_attempt():
             failed(request.method, unready)
         return StepOutcome(message=f"kept {', '.join(kept)}" if kept else "", writes=tuple(writes))
 
-    async def _give_back(self, request: GiveBackRequest, name: str, writes: list[Write], kept: list[str]) -> None:
+    async def _give_back(self, request: GiveBackRequest, name: str, told: tuple[list[Write], list[str]]) -> None:
+        writes, kept = told
         claim = await self.claims.read(name)
-        if claim is None or claim.deleting_since is not None:
-            return
-        if not claim.annotations.get(names.PLAN, "").startswith(f"{request.plan_id}/"):
+        if claim is None or claim.deleting_since is not None or not _is_of(request.plan_id, claim):
             return
         if claim.node_name and any(is_reschedulable(p) for p in await self.pods.list_on(claim.node_name)):
-            removed = {names.PLAN: None, names.PLANNED_PODS: None}
-            await self.claims.patch(claim, MetadataChange(annotations=removed))
+            await revise_claim(self.claims, claim, partial(_let_go, request.plan_id))
             kept.append(name)
             return
         version = await self.claims.delete(name, claim.uid)
         writes.append(Write(kind="NodeClaim", name=name, uid=claim.uid, version=version))
+
+
+def _is_of(plan_id: str, claim: NodeClaim) -> bool:
+    return claim.annotations.get(names.PLAN, "").startswith(f"{plan_id}/")
+
+
+def _let_go(plan_id: str, claim: NodeClaim) -> MetadataChange | None:
+    """The plan's no longer."""
+    removed = {names.PLAN: None, names.PLANNED_PODS: None}
+    return MetadataChange(annotations=removed) if _is_of(plan_id, claim) else None

@@ -136,6 +136,7 @@ class Joining:
             kind="done",
             node=node.name,
             message="the node came without the unregistered taint" if came_unmarked(live) else "",
+            unmarked=came_unmarked(live),
             writes=(node_write(node), claim_write(written)),
         )
 

@@ -10,11 +10,14 @@ from activities.notices.claims import consistency_check_failed
 from activities.revising import set_conditions
 from core.lifecycle.conditions import claim_conditions_with, false, true
 from core.lifecycle.upkeep import CONSISTENT, LOOK_SECONDS, shape_issues
+from core.model import names
 from core.model.nodes import Condition, NodeClaim
 from core.model.snapshot import Snapshot
 from ports.objects import NodeClaims, Notices
 
 Difference = Callable[[], Awaitable[object]]
+
+SETTLED_SECONDS = 10.0  # after its initialisation a claim is written by others; this can wait
 
 
 class ConsistencyKeeper:
@@ -27,6 +30,7 @@ class ConsistencyKeeper:
     async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
         """The writes that are due, and when the next claim's ten minutes are over."""
         now, writes = self.now(), []
+        soon = now + 3600.0
         self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
         nodes = {node.provider_id: node for node in snapshot.nodes.values() if node.provider_id}
         for claim in snapshot.claims.values():
@@ -34,14 +38,18 @@ class ConsistencyKeeper:
             node = nodes.get(claim.provider_id) if claim.provider_id else None
             if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:
                 continue
-            if not claim.is_true("Initialized"):
+            began = claim.condition(names.INITIALIZED_CONDITION)
+            if began is None or began.status != "True":
                 continue  # its ten minutes begin when there is something to compare
+            if now - began.changed < SETTLED_SECONDS:
+                soon = min(soon, began.changed + SETTLED_SECONDS)
+                continue
             self.looked[claim.uid] = now
             issues = shape_issues(claim, node)
             wish = self._condition(issues)
             if issues or claim_conditions_with(claim, wish) is not None:
                 writes.append(partial(self._write, claim, wish, issues))
-        return list(writes), min((at + LOOK_SECONDS for at in self.looked.values()), default=now + 3600.0)
+        return list(writes), min([soon, *[at + LOOK_SECONDS for at in self.looked.values()]])
 
     def _condition(self, issues: tuple[str, ...]) -> Condition:
         if issues:

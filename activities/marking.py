@@ -10,11 +10,13 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.contending import settled
+from activities.counting import is_first_attempt
 from activities.counting_disruption import started
+from activities.revising import revise_claim, revise_node, revise_status
 from core.disruption.live_check import why_not_now
 from core.disruption.resting import rest_text
 from core.lifecycle.conditions import conditions_of_claim
+from core.lifecycle.registration import NodeChange
 from core.model import names
 from core.model.inputs import MarkOutcome, MarkRequest, UnmarkRequest
 from core.model.nodes import Condition, Node, NodeClaim
@@ -43,15 +45,15 @@ class Marking:
         refused: list[tuple[str, str]] = []
         writes: list[Write] = []
         for target in request.command.targets:
-            why_not = await settled(partial(self._mark, request, target, writes))
+            why_not = await self._mark(request, target, writes)
             if why_not:
                 refused.append((target.claim, why_not))
                 ref = ClaimRef(name=target.claim, uid=target.claim_uid)
                 unmark = UnmarkRequest(owner=request.owner, claims=(ref,))
-                await settled(partial(self._unmark, unmark, ref, writes))
+                await self._unmark(unmark, ref, writes)
             else:
                 marked.append(target.claim)
-        if marked and not (refused and request.command.replacements) and _is_first_try():
+        if marked and not (refused and request.command.replacements) and is_first_attempt():
             started(request.command, [t for t in request.command.targets if t.claim in marked])
         return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=tuple(writes))
 
@@ -60,7 +62,7 @@ class Marking:
         """Take this owner's marks off; those of others, and nodes that are leaving, are left alone."""
         writes: list[Write] = []
         for claim in request.claims:
-            await settled(partial(self._unmark, request, claim, writes))
+            await self._unmark(request, claim, writes)
         return StepOutcome(writes=tuple(writes))
 
     async def _mark(self, request: MarkRequest, target: Target, writes: list[Write]) -> str:
@@ -68,18 +70,16 @@ class Marking:
         claim = await self.claims.read(target.claim)
         if claim is None or claim.uid != target.claim_uid:
             return "the NodeClaim is gone"
+        claim = await revise_claim(self.claims, claim, partial(_owned, request.owner))
+        if claim is None:
+            return "the NodeClaim is gone"
         owner = claim.annotations.get(names.OWNER, "")
-        if owner and owner != request.owner:
+        if owner != request.owner:
             return f"already marked by {owner}"
-        if not owner:
-            change = MetadataChange(annotations={names.OWNER: request.owner})
-            claim = await self.claims.patch(claim, change)
-            if claim is None:
-                return "the NodeClaim is gone"
         node = await self.nodes.read(target.node)
         if node is None or node.provider_id != target.provider_id:
             return "the Node is gone"
-        node = await self._taint(node)
+        node = await revise_node(self.nodes, node, _tainted)
         if node is None:
             return "the Node is gone"
         claim = await self._explain(claim, request.command.reason)
@@ -88,55 +88,73 @@ class Marking:
         writes += [claim_write(claim), node_write(node)]
         return why_not_now(claim, node, await self.pods.list_on(node.name), target, self.now())
 
-    async def _taint(self, node: Node) -> Node | None:
-        """Upstream's taint, once."""
-        if DISRUPTED in node.taints:
-            return node
-        others = tuple(t for t in node.taints if t.key != names.DISRUPTED_TAINT)
-        return await self.nodes.patch(node, MetadataChange(), taints=(*others, DISRUPTED))
-
     async def _explain(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
         """The DisruptionReason condition, once."""
-        current = claim.condition(names.DISRUPTION_REASON)
-        if current is not None and (current.status, current.reason) == ("True", reason):
-            return claim
         wish = Condition(type=names.DISRUPTION_REASON, status="True", reason=reason, message=reason, changed=self.now())
-        conditions = conditions_of_claim(claim).set(wish).conditions
-        return await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
+
+        def change(found: NodeClaim) -> ClaimStatus | None:
+            current = found.condition(names.DISRUPTION_REASON)
+            if current is not None and (current.status, current.reason) == ("True", reason):
+                return None
+            return ClaimStatus(conditions=conditions_of_claim(found).set(wish).conditions)
+
+        return await revise_status(self.claims, claim, change)
 
     async def _unmark(self, request: UnmarkRequest, ref: ClaimRef, writes: list[Write]) -> None:
         """Condition and taint first, the owner last: a half-removed mark still says whose it is."""
         claim = await self.claims.read(ref.name)
-        if claim is None or claim.uid != ref.uid or claim.annotations.get(names.OWNER, "") != request.owner:
+        if claim is None or claim.uid != ref.uid or not _is_marked(request.owner, claim):
             return
-        if claim.deleting_since is not None:
-            return  # termination owns the taint now (S-20)
         for node in await self.nodes.list_by_provider_id(claim.provider_id):
-            untainted = await self._untaint(node)
-            if untainted is not None:
+            untainted = await revise_node(self.nodes, node, _untainted)
+            if untainted is not None and untainted is not node:
                 writes.append(node_write(untainted))
-        if claim.condition(names.DISRUPTION_REASON) is not None:
-            conditions = conditions_of_claim(claim).clear(names.DISRUPTION_REASON).conditions
-            claim = await self.claims.patch_status(claim, ClaimStatus(conditions=conditions))
-            if claim is None:
-                return
+        claim = await revise_status(self.claims, claim, partial(_unexplained, request.owner))
+        if claim is None:
+            return
+        claim = await revise_claim(self.claims, claim, partial(self._disowned, request))
+        if claim is not None:
+            writes.append(claim_write(claim))
+
+    def _disowned(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
+        """Without the owner, and with its rest where it has earned one."""
+        if not _is_marked(request.owner, claim):
+            return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
         if request.rest:
             annotations[names.REST] = rest_text(
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
-        if annotations:
-            claim = await self.claims.patch(claim, MetadataChange(annotations=annotations))
-        if claim is not None:
-            writes.append(claim_write(claim))
-
-    async def _untaint(self, node: Node) -> Node | None:
-        """The node without our taint, where it carried it and is not leaving."""
-        rest = tuple(t for t in node.taints if (t.key, t.effect) != (names.DISRUPTED_TAINT, "NoSchedule"))
-        if rest == node.taints or node.deleting_since is not None:
-            return None
-        return await self.nodes.patch(node, MetadataChange(), taints=rest)
+        return MetadataChange(annotations=annotations) if annotations else None
 
 
-def _is_first_try() -> bool:
-    return not activity.in_activity() or activity.info().attempt == 1
+def _is_marked(owner: str, claim: NodeClaim) -> bool:
+    """Whether it carries that owner's mark; of one that is leaving, termination owns the taint (S-20)."""
+    return claim.annotations.get(names.OWNER, "") == owner and claim.deleting_since is None
+
+
+def _owned(owner: str, claim: NodeClaim) -> MetadataChange | None:
+    """With that owner, where it has none."""
+    return None if claim.annotations.get(names.OWNER) else MetadataChange(annotations={names.OWNER: owner})
+
+
+def _unexplained(owner: str, claim: NodeClaim) -> ClaimStatus | None:
+    """Without the DisruptionReason."""
+    if claim.condition(names.DISRUPTION_REASON) is None or not _is_marked(owner, claim):
+        return None
+    return ClaimStatus(conditions=conditions_of_claim(claim).clear(names.DISRUPTION_REASON).conditions)
+
+
+def _tainted(node: Node) -> NodeChange:
+    """With upstream's taint, once."""
+    if DISRUPTED in node.taints:
+        return NodeChange(labels={}, annotations={})
+    others = tuple(t for t in node.taints if t.key != names.DISRUPTED_TAINT)
+    return NodeChange(labels={}, annotations={}, taints=(*others, DISRUPTED))
+
+
+def _untainted(node: Node) -> NodeChange:
+    """Without our taint, where it carries it and is not leaving."""
+    rest = tuple(t for t in node.taints if (t.key, t.effect) != (names.DISRUPTED_TAINT, "NoSchedule"))
+    stays = rest == node.taints or node.deleting_since is not None
+    return NodeChange(labels={}, annotations={}, taints=None if stays else rest)

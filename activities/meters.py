@@ -74,8 +74,6 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
 
 GAUGES: Final = {
     "voluntary_disruption_eligible_nodes": "Nodes that could be disrupted for that reason, budgets aside.",
-    "nodepools_allowed_disruptions": "Nodes that a NodePool's budgets allow to be disrupted at once.",
-    "nodepools_nodes_consuming_budgets": "Nodes of a NodePool that leave or are not ready.",
     "scheduler_unschedulable_pods_count": "Pods that found no place in the last round.",
     "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
 }

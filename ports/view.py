@@ -12,7 +12,7 @@ from typing import Protocol
 from core.model.nodes import Node, NodeClaim
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
-from core.model.workloads import VolumeAttachment
+from core.model.workloads import VolumeAttachment, VolumeClaim
 from core.model.writes import Write
 
 
@@ -63,3 +63,19 @@ class ClusterLookups(Protocol):
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         """The volumes attached to a node; NotReadable while one of them cannot be read."""
+
+
+class VolumeLookups(Protocol):
+    """The look-ups that volumes need."""
+
+    def node(self, name: str) -> Node | None:
+        """The node of that name."""
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        """The pods bound to a node."""
+
+    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
+        """The volumes attached to a node."""
+
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        """The volume claim of that namespace/name."""

@@ -73,10 +73,10 @@ class Scrape:
         yield from self._budgets(snapshot)
 
     def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
-        """D-58."""
+        """D-58: what the budgets allow before those that leave are taken off (V20), and how many those are."""
         for (pool, reason), found in sorted(allowances(snapshot, self.settings).items()):
             labels = (("nodepool", pool), ("reason", reason))
-            yield Sample(name="nodepools_allowed_disruptions", labels=labels, value=float(found.left))
+            yield Sample(name="nodepools_allowed_disruptions", labels=labels, value=float(found.allowed))
             yield Sample(name="nodepools_nodes_consuming_budgets", labels=labels, value=float(found.consuming))
 
     async def alive(self) -> Answer:

@@ -25,9 +25,9 @@ from activities.joining import Joining
 from activities.keeping_claims import ClaimKeeper
 from activities.keeping_consistency import ConsistencyKeeper
 from activities.keeping_labels import LabelKeeper
+from activities.keeping_notices import NoticeKeeper
 from activities.keeping_overlays import OverlayKeeper
 from activities.keeping_pools import PoolKeeper
-from activities.keeping_status import PoolStatusKeeper
 from activities.launching import Launching
 from activities.lookers import Looker
 from activities.marking import Marking
@@ -130,10 +130,10 @@ class Wiring:
         return [
             *overlays,
             ClaimKeeper(w.claims, w.catalogues, now),
-            PoolKeeper(w.pools, w.claims, now),
-            PoolStatusKeeper(w.pools, w.catalogues, now),
+            PoolKeeper(w.pools, w.claims, w.catalogues, now),
             LabelKeeper(w.claims, w.nodes, now),
             ConsistencyKeeper(w.claims, w.notices, now),
+            NoticeKeeper(w.notices, now),
         ]
 
 

@@ -11,7 +11,8 @@ with workflow.unsafe.imports_passed_through():
     from activities.deleting import Deleting
     from activities.joining import Joining
     from activities.launching import Launching
-    from core.model.inputs import ClaimInput
+    from activities.noticing import Noticing
+    from core.model.inputs import ClaimInput, NoticeRequest
     from core.model.steps import JoinOutcome
     from core.model.workflow_types import LAUNCH_NODE
     from workflows.attributes import PHASE
@@ -72,6 +73,8 @@ class LaunchNode:
         )
         if registered.kind != "done":
             return await self.unjoined(registered)
+        if registered.unmarked:
+            await self.tell_unmarked(registered.node)
         self.enter("initialising")
         initialised = await workflow.execute_activity_method(
             Joining.await_initialized, claim, summary="wait for the node to be ready for pods", **waiting(cluster)
@@ -79,6 +82,20 @@ class LaunchNode:
         if initialised.kind != "done":
             return await self.unjoined(initialised)
         return "initialised"
+
+    async def tell_unmarked(self, node: str) -> None:
+        """V-7: pods may have been bound too early."""
+        await workflow.execute_activity_method(
+            Noticing.publish,
+            NoticeRequest(
+                nodes=(node,),
+                reason="UnregisteredTaintMissing",
+                message="The node came without the taint karpenter.sh/unregistered: pods may be bound too early",
+                warning=True,
+            ),
+            summary="say that a taint is missing",
+            **quick(self.given.cluster),
+        )
 
     async def unjoined(self, outcome: JoinOutcome) -> str:
         """The node did not join: its time ran out, or somebody deleted the claim."""

@@ -14,12 +14,6 @@ def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
     return _warning(claim, "InsufficientCapacityError", text)
 
 
-def unregistered_taint_missing(claim: NodeClaim) -> Notice:
-    """V-7: the node came without the taint that its user data should set."""
-    text = "The node came without the taint karpenter.sh/unregistered: pods may be bound before it is registered"
-    return _warning(claim, "UnregisteredTaintMissing", text)
-
-
 def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
     """V-8: the node is smaller than what was bought."""
     return _warning(claim, "FailedConsistencyCheck", issue)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.disruption.allowances import Allowance, allowances, budget_notices
+from core.disruption.allowances import allowances, budget_notices
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import both
 from core.disruption.drift import DRIFT
@@ -71,7 +71,6 @@ class Decision:
     choice: Choice
     notices: tuple[Notice, ...]
     eligible: tuple[tuple[str, int], ...]  # candidates of each method that had its turn, for metrics
-    allowances: tuple[Allowance, ...]  # those that were evaluated (D-59)
     decided_by: str = ""  # the last method that had candidates, for metrics
     timed_out: tuple[str, ...] = ()  # methods that were stopped before they were through
 
@@ -98,7 +97,6 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         choice=plan or _nothing(round_, passes, notices),
         notices=notices,
         eligible=tuple((p.method.name, len(p.candidates)) for p in passes),
-        allowances=tuple({(a.pool, a.reason): a for p in passes for a in p.allowances.values()}.values()),
         decided_by=next((p.method.name for p in reversed(passes) if p.candidates), ""),
         timed_out=tuple(p.method.name for p in passes if p.found.timed_out),
     )

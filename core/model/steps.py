@@ -40,6 +40,7 @@ class JoinOutcome:
     kind: Literal["done", "deleting", "gone", "timed_out"]
     message: str = ""
     node: str = ""
+    unmarked: bool = False  # the node came without the taint that keeps pods off until it is registered (L-22)
     writes: tuple[Write, ...] = ()
 
 

@@ -1,10 +1,10 @@
-"""Sixty claims at once become nodes side by side, with few requests and hardly a conflict (issue 6).
+"""Sixty claims at once become nodes side by side, with few requests and hardly a conflict.
 
-Upstream on a real control plane: median 11 to 15 s, 23 to 29 requests a node, 18 to 21 % of them conflicts.
+Upstream on a real control plane: 23 to 29 requests a node, 18 to 21 % of them conflicts. How long a burst takes is a
+matter of `make bench` (lifecycle_burst).
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -33,29 +33,24 @@ async def world(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedWorld, EmbeddedAd
         made.close()
 
 
-async def test_sixty_claims_at_once_meet_the_figures(world: tuple[EmbeddedWorld, EmbeddedAdapter]) -> None:
+async def test_sixty_claims_at_once_take_few_requests_and_hardly_a_conflict(
+    world: tuple[EmbeddedWorld, EmbeddedAdapter],
+) -> None:
     outside, adapter = world
     fate = Fate()
     worker = Worker(adapter, fate)
 
-    async def one(number: int) -> float:
+    async def one(number: int) -> str:
         life = Life(adapter, f"claim-{number}", fate, worker)
-        started = time.monotonic()
         await life.create()
-        assert await life.launch() == "initialised"
-        return time.monotonic() - started
+        return await life.launch()
 
-    seconds = sorted(await asyncio.gather(*[one(number) for number in range(CLAIMS)]))
+    assert set(await asyncio.gather(*[one(number) for number in range(CLAIMS)])) == {"initialised"}
 
     requests = Counter(name for name in fate.calls if name in ("read", "patch", "patch_status"))
     requests["create"] = CLAIMS
     count = requests.total()
     conflicts = sum(entry.outcome.startswith("409") for entry in outside.ledger() if entry.actor == "dovetail/test")
-    said = (
-        f"median {seconds[CLAIMS // 2]:.1f} s, last {seconds[-1]:.1f} s, {count / CLAIMS:.1f} requests a node, "
-        f"{conflicts} conflicts of {count}; {dict(requests)}"
-    )
-    print(said)
-    assert seconds[CLAIMS // 2] < 8.0, said
+    said = f"{count / CLAIMS:.1f} requests a node, {conflicts} conflicts of {count}; {dict(requests)}"
     assert count <= 15 * CLAIMS, said
     assert conflicts <= 0.01 * count, said

@@ -219,7 +219,8 @@ async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage)
     await stage.run(deadline=5000.0)
 
     assert stage.world.clock < 1025.0
-    assert "TerminationGracePeriodExpiring" in stage.world.said()
+    told = {notice.kind for notice in stage.world.notices if notice.reason == "TerminationGracePeriodExpiring"}
+    assert told == {"Node", "NodeClaim"}
 
 
 async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stage: Stage) -> None:

@@ -128,6 +128,7 @@ async def test_a_node_that_came_without_its_taint_is_registered_and_told_of(stag
     outcome = await stage.register()
 
     assert (outcome.kind, outcome.message) == ("done", "the node came without the unregistered taint")
+    assert outcome.unmarked
 
 
 async def test_two_nodes_of_one_instance_are_never_registered(stage: Stage) -> None:

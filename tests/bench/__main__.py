@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from tests.bench import lifecycle
 from tests.bench.bench_aws import ROWS as AWS
 from tests.bench.inputs import GENERATED
 
@@ -70,7 +71,8 @@ def main() -> int:
         return 2
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    made = [*(name for name, _, _ in GENERATED), "generated_simulations", "generated_growth", *AWS]
+    generated = [name for name, _, _ in GENERATED]
+    made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS]
     chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
     lines = []
     for name in chosen:

@@ -13,6 +13,7 @@ from activities.detaching import Detaching
 from activities.draining import Draining, DrainOutcome
 from activities.joining import Joining
 from activities.launching import Launching
+from activities.noticing import Noticing
 from activities.terminating import Terminating
 from core.model.inputs import ClaimInput
 from core.model.steps import ClaimRef, Departure, JoinOutcome, LaunchOutcome, StepOutcome
@@ -24,7 +25,7 @@ from workflows.terminate_node import TerminateNode
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Deleting, Departing, Detaching, Draining, Joining, Launching, Terminating)
+STEPS = (Deleting, Departing, Detaching, Draining, Joining, Launching, Noticing, Terminating)
 CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
 LAUNCH = ["launch_instance", "await_registered", "await_initialized"]
 TERMINATION = ["begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim"]
@@ -65,6 +66,21 @@ async def test_a_claim_is_launched_registered_and_initialised(skipping: Workflow
     ending = await run(skipping, serving, steps)
 
     assert (ending, steps.names()) == ("initialised", LAUNCH)
+
+
+async def test_a_node_that_came_without_its_taint_is_told_of(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    """L-22, V-7."""
+    steps = willing(await_registered=JoinOutcome(kind="done", node="node-1", unmarked=True), publish=None)
+
+    ending = await run(skipping, serving, steps)
+
+    [told] = steps.arguments("publish")
+    assert (ending, told.nodes, told.reason, told.warning) == (
+        "initialised",
+        ("node-1",),
+        "UnregisteredTaintMissing",
+        True,
+    )
 
 
 @pytest.mark.parametrize("kind", ["no_capacity", "class_not_ready", "timed_out"])

@@ -155,6 +155,17 @@ def test_a_pool_may_ask_for_a_replacement_before_expiry(fields: dict[str, Any], 
     assert len(expired(replace(world, pools={}))) == 1
 
 
+def test_a_claim_may_ask_for_a_replacement_for_itself() -> None:
+    """Ours: the annotation on the claim alone; without a pool nobody could launch a replacement."""
+    claim = a_joined_claim(created=900.0, expire_after=1000.0, annotations={names.REPLACE_FIRST: "true"})
+    pool = NodePool(name="pool", template=ClaimTemplate(node_class=claim.node_class))
+    world = replace(a_snapshot(claim), pools={"pool": pool})
+
+    assert expired(world) == ()
+    assert len(expired(replace(world, pools={}))) == 1
+    assert len(expired(replace(world, pools={"pool": replace(pool, replicas=1)}))) == 1
+
+
 def test_a_mark_is_named_with_its_owner() -> None:
     claim = a_joined_claim(annotations={names.OWNER: "c/disrupt/1"})
 

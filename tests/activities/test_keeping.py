@@ -1,0 +1,144 @@
+"""What upkeep writes on pools and tells of claims: one writer for a pool, one notice for a change."""
+
+from dataclasses import replace
+
+from activities.keeping_consistency import ConsistencyKeeper
+from activities.keeping_notices import NoticeKeeper
+from activities.keeping_pools import PoolKeeper
+from core.lifecycle.pool_health import RESULTS
+from core.model import names
+from core.model.nodes import NodeClaim, NodeClassRef
+from core.model.pools import NodePool
+from core.model.snapshot import Snapshot
+from ports.cloud import NodeClassState
+from ports.failures import Conflict
+from ports.objects import MetadataChange, PoolStatus
+from tests.activities.fakes import FakeClaims, FakeNotices, World
+from tests.activities.test_ordering import FakeClasses
+from tests.core.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, is_now
+from tests.core.lifecycle.test_pools import a_pool
+
+SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
+
+
+class Pools:
+    """Pools with versions: a write at another version than the last one's is a conflict."""
+
+    def __init__(self, *pools: NodePool) -> None:
+        self.pools = {pool.name: pool for pool in pools}
+        self.calls: list[str] = []
+
+    async def read(self, name: str) -> NodePool | None:
+        return self.pools.get(name)
+
+    def _write(self, what: str, pool: NodePool, changed: NodePool) -> NodePool:
+        live = self.pools[pool.name]
+        if live.resource_version != pool.resource_version:
+            raise Conflict(pool.name, "the object has been modified")
+        self.calls.append(what)
+        self.pools[pool.name] = replace(changed, resource_version=str(int(live.resource_version) + 1))
+        return self.pools[pool.name]
+
+    async def patch(self, pool: NodePool, change: MetadataChange) -> NodePool | None:
+        kept = {key: value for key, value in {**pool.annotations, **change.annotations}.items() if value is not None}
+        return self._write("metadata", pool, replace(pool, annotations=kept))
+
+    async def patch_status(self, pool: NodePool, status: PoolStatus) -> NodePool | None:
+        return self._write("status", pool, replace(pool, usage=status.usage, conditions=status.conditions or ()))
+
+
+class ReadyClass(FakeClasses):
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        return NodeClassState(found=True, ready="True", generation=1)
+
+
+def seen(world: World, *pools: NodePool) -> Snapshot:
+    return Snapshot(
+        now=world.clock,
+        claims=dict(world.claims),
+        nodes=dict(world.nodes),
+        pools={pool.name: pool for pool in pools},
+        supported_node_classes=SUPPORTED,
+    )
+
+
+async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> None:
+    """N-1, N-10: two writers of one pool answered each other with conflicts."""
+    world, pool = World(), a_pool(hash="123")
+    pools = Pools(pool)
+    keeper = PoolKeeper(pools, FakeClaims(world), ReadyClass(), world.now)
+
+    writes, _ = await keeper.differences(seen(world, pool))
+    for write in writes:
+        await write()
+
+    written = pools.pools["pool"]
+    assert pools.calls == ["status", "metadata"]
+    assert written.annotations[names.NODE_POOL_HASH] == "123"
+    assert RESULTS in written.annotations or written.is_true(names.READY)
+
+
+async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
+    """A second write at the version of the first is a sure conflict."""
+    world, pool = World(), a_pool(hash="123")
+    pools = Pools(pool)
+    keeper = PoolKeeper(pools, FakeClaims(world), ReadyClass(), world.now)
+    for write in (await keeper.differences(seen(world, pool)))[0]:
+        await write()
+
+    stale, again = await keeper.differences(seen(world, pool))
+    fresh, _ = await keeper.differences(seen(world, pools.pools["pool"]))
+
+    assert (stale, again, fresh) == ([], world.clock + 0.5, [])
+
+
+async def said(keeper: NoticeKeeper, world: World, snapshot: Snapshot) -> list[tuple[str, str, str]]:
+    before = len(world.notices)
+    for write in (await keeper.differences(snapshot))[0]:
+        await write()
+    return [(notice.kind, notice.name, notice.reason) for notice in world.notices[before:]]
+
+
+def ready(claim: NodeClaim) -> NodeClaim:
+    return replace(claim, conditions=(*claim.conditions, is_now(names.READY)))
+
+
+async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
+    """V-13, of the root condition; what stood there at the first look is no news."""
+    world = World()
+    keeper = NoticeKeeper(FakeNotices(world), world.now)
+    world.put(a_claim())
+
+    first = await said(keeper, world, seen(world))
+    world.put(ready(world.claims["pool-1"]))
+    second, third = await said(keeper, world, seen(world)), await said(keeper, world, seen(world))
+
+    assert (first, second, third) == ([], [("NodeClaim", "pool-1", "Ready")], [])
+    assert "Unknown -> True" in world.notices[-1].message
+
+
+async def test_what_has_lost_our_finalizer_is_told_of() -> None:
+    """V-14, on claims and nodes alike."""
+    world = World()
+    keeper = NoticeKeeper(FakeNotices(world), world.now)
+    finalizers = (names.TERMINATION_FINALIZER,)
+    world.put(a_joined_claim(finalizers=finalizers), a_joined_node(finalizers=finalizers))
+    await said(keeper, world, seen(world))
+
+    told = await said(keeper, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
+
+    assert told == [("NodeClaim", "pool-1", "Finalized"), ("Node", "node-1", "Finalized")]
+
+
+async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() -> None:
+    """L-75: others write the claim in its first seconds."""
+    world = World()
+    initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock)
+    world.put(a_joined_claim(conditions=(initialised,)), a_joined_node())
+    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+
+    early, again = await keeper.differences(seen(world))
+    world.clock += 10.0
+    late, _ = await keeper.differences(seen(world))
+
+    assert (early, again, len(late)) == ([], 1010.0, 1)

@@ -1,0 +1,32 @@
+"""The generated faults leave no step out: what LaunchNode and TerminateNode call is killed, repeated, failed."""
+
+import re
+
+from tests.faults.catalogue import DISRUPT, EVERYTHING, LAUNCH, LEAVE
+from tests.replay.fingerprints import fingerprint_of
+from workflows.launch_node import LaunchNode
+from workflows.terminate_node import TerminateNode
+
+# Said to people and nothing else: killed or repeated, it says something once more.
+TOLD = {"publish"}
+
+
+def steps_of(workflow: type) -> set[str]:
+    """The activities that its source calls."""
+    calls = [call for found in fingerprint_of(workflow).values() for call in found]
+    return {m.group(1) for call in calls if (m := re.fullmatch(r"execute_activity_method\(\w+\.(\w+)\)", call))}
+
+
+def test_every_step_of_a_launch_and_of_a_termination_has_its_faults() -> None:
+    called = steps_of(LaunchNode) | steps_of(TerminateNode)
+
+    assert called - TOLD - {*LAUNCH, *LEAVE, *DISRUPT} == set()
+    assert {"launch_instance", "drain_node", "release_claim"} <= called
+
+
+def test_every_step_is_struck_before_after_and_in_workflow_code_with_and_without_its_database() -> None:
+    struck = {(kill.point, kill.lose_database) for life in EVERYTHING.values() for kill in life.kills}
+
+    for step in (*LAUNCH, *LEAVE):
+        for moment in ("before", "after", "calls"):
+            assert {(f"{moment}:{step}", lost) for lost in (False, True)} <= struck, (moment, step)
