@@ -26,8 +26,11 @@ class Deleting:
         self.lookups = lookups
 
     @activity.defn
-    async def delete_claim(self, ref: ClaimRef, plan: PlannedDelete | None = None) -> StepOutcome:
-        """Delete the claim of that UID; another claim under the name is left alone. A plan's delete is counted."""
+    async def delete_claim(self, ref: ClaimRef, plan: PlannedDelete | None) -> StepOutcome:
+        """Delete the claim of that UID; another claim under the name is left alone. A plan's delete is counted.
+
+        No default: Temporal decodes by type only where as many arguments come as the step has.
+        """
         claim = self.lookups.claim(ref.name)
         version = await self.claims.delete(ref.name, ref.uid)
         if version and claim is not None and claim.uid == ref.uid:

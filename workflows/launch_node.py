@@ -109,7 +109,7 @@ class LaunchNode:
         workflow.set_current_details(f"**giving up**: NodeClaim {self.given.claim.name}: {why}")
         await workflow.execute_activity_method(
             Deleting.delete_claim,
-            self.given.claim,
+            args=[self.given.claim, None],  # no plan's
             summary=f"delete the claim: {why}"[:200],
             **quick(self.given.cluster),
         )
