@@ -208,6 +208,8 @@ def _add_fleet(folded: list[Call], call: Call) -> None:
     """Equal launches are one with their sum: how claims are batched says nothing."""
     target = call.body["input"]["TargetCapacitySpecification"]
     capacity = int(target.pop("TotalTargetCapacity", 1))
+    if not call.body["outcome"]["launched"]:
+        capacity = 0  # it brought nothing: how often that is tried says nothing either
     for other in folded:
         if other.op == call.op and other.counts and other.body["input"] == call.body["input"]:
             other.body["capacity"] += capacity

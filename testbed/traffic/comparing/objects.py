@@ -49,13 +49,18 @@ def comparable(objects: Json) -> Json:
     """One phase's objects, kind by kind; kinds of which nothing is known are left out."""
     return {
         **{kind: Bag([_READ[kind](each) for each in objects[kind]]) for kind in STATES if kind in objects},
-        "events": Bag(_distinct([_event(each) for each in objects.get("events") or []])),
+        "events": Bag(_distinct([_event(each) for each in objects.get("events") or [] if not _is_transition(each)])),
     }
 
 
 def _distinct(found: list[str]) -> list[str]:
     """How often one Event was published says nothing: both sides leave out repetitions, for times of their own."""
     return list(dict.fromkeys(found))
+
+
+def _is_transition(body: Json) -> bool:
+    """A condition's change, announced: the recording keeps these apart, and what they led to is in the conditions."""
+    return str(body.get("message") or "").startswith("Status condition transitioned")
 
 
 def _event(body: Json) -> str:
