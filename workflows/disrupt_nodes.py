@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
         ReadyRequest,
         UnmarkRequest,
     )
-    from core.model.plans import PlannedDelete, Target, claim_name
+    from core.model.plans import Deletion, PlannedDelete, Target, claim_name
     from core.model.steps import ClaimRef
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
@@ -240,7 +240,12 @@ class DisruptNodes:
         """The order to leave: carried out by TerminateNode, which runs whether or not this workflow does."""
         await workflow.execute_activity_method(
             Deleting.delete_claim,
-            args=[claim, PlannedDelete(target=target, reason=self.given.command.reason)],
+            Deletion(
+                name=claim.name,
+                uid=claim.uid,
+                pool=claim.pool,
+                plan=PlannedDelete(target=target, reason=self.given.command.reason),
+            ),
             summary=f"delete {claim.name}",
             **quick(self.given.cluster),
         )
