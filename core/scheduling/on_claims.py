@@ -271,13 +271,13 @@ class ClaimPlacer:
             claim.held = held
         if pod.shape.host_ports:
             claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
-        for group in kind.kin.recording:
-            if group.term.filter is not None:
-                self.record_in(group, claim)
-            elif isinstance(group, HostGroup):
-                group.record(group.claims, claim.number)
-            else:
-                group.record_placement(state.requirements.get(group.term.key))
+        told = kind.kin.recording
+        for group in told.hosts:
+            group.record(group.claims, claim.number)
+        for domains, key in told.domains:
+            domains.record_placement(state.requirements.get(key))
+        for filtered in told.filtered:
+            self.record_in(filtered, claim)
 
     def record_in(self, group: DomainGroup | HostGroup, claim: Claim) -> None:
         """S-181: count one pod on a claim in one group, if the group counts pods of such nodes."""
