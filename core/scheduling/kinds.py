@@ -83,6 +83,7 @@ class Kin:
         "held",
         "hosts",
         "node_mask",
+        "nowhere_at",
         "open",
         "options",
         "picked_at",
@@ -108,6 +109,7 @@ class Kin:
         self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
         self.values: list[tuple[str, set[str]]] | None = None  # kept like them, for nodes whose domains are fixed
         self.picked_at = -1
+        self.nowhere_at = -1  # when no new claim was possible for the sake of its groups alone; good while picks are
         # Claims that reject by a count of their own: the masks per count, and the count from which they do. The groups
         # in which that is no matter of one count are asked each time.
         self.full = [(g.claims.masks, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]

@@ -181,6 +181,16 @@ def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() 
     assert groups(placed(a_snapshot([holder, repelled]))) == [["holder"], ["repelled"]]
 
 
+def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_zone_is_pinned() -> None:
+    """S-180, S-181, T-130: that no open claim may take the second pod says nothing about zones for a new one."""
+    shape = a_shape({"app": "x"}, anti_affinity=(near(names.ZONE, app="x"), near(names.HOSTNAME, app="x")))
+
+    placement = placed(a_snapshot([a_pod(f"p{n}", shape=shape) for n in range(3)]))
+
+    assert groups(placement) == [["p0"]]
+    assert {refused.pod.name for refused in placement.refused} == {"p1", "p2"}
+
+
 def test_affinity_to_a_pod_that_comes_later_in_the_queue_is_met_in_the_same_pass() -> None:
     """S-92, T-131."""
     follower = a_pod("follower", cpu="2", shape=a_shape(affinity=(near(names.HOSTNAME, app="leader"),)))
