@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.model.names import WELL_KNOWN_LABELS
+from core.model.pods import SpreadConstraint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class DisruptionSettings:
     reserved_capacity: bool = True
     min_values_policy: Literal["Strict", "BestEffort"] = "Strict"
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
+    default_spread: tuple[SpreadConstraint, ...] = ()
     validate_after: float = 15.0  # seconds between decision and second look (D-132)
     well_known: frozenset[str] = WELL_KNOWN_LABELS
 
