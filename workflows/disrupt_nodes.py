@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.awaiting import Awaiting
     from activities.creating import Creating
     from activities.deleting import Deleting
+    from activities.draining import Draining
     from activities.giving_back import GivingBack
     from activities.marking import Marking
     from activities.noticing import Noticing
@@ -29,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
         UnmarkRequest,
     )
     from core.model.plans import PlannedDelete, Target, claim_name
-    from core.model.steps import ClaimRef
+    from core.model.steps import ClaimRef, Departure
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
     from workflows.claim_owners import start_launches, start_terminations
@@ -146,6 +147,9 @@ class DisruptNodes:
             claims = await self.create_replacements()
             self.enter("waiting for replacements")
             await self.await_replacements(claims)
+        if self.given.command.drain_first:
+            self.enter("draining before the delete")
+            await asyncio.gather(*[self.drain(target) for target in self.marked])
         self.enter("deleting")
         self.committed = True
 
@@ -197,6 +201,19 @@ class DisruptNodes:
         )
         if outcome.kind == "failed":
             raise Undone(outcome.message)
+
+    async def drain(self, target: Target) -> None:
+        """Pods off while a cancel is still possible: by eviction alone, for as long as budgets hold them."""
+        departure = Departure(
+            claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),
+            provider_id=target.provider_id,
+            nodes=(target.node,),
+            node_uids=(target.node_uid,),
+            reason=self.given.command.reason,
+        )
+        await workflow.execute_activity_method(
+            Draining.drain_node, departure, summary=f"drain {target.node}", **waiting(self.given.cluster)
+        )
 
     async def undo(self, record: DisruptionRecord) -> None:
         """Marks off, replacements back. Retries without end: a node must not stay marked."""
