@@ -21,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.noticing import Noticing
     from core.model.inputs import (
         CreateRequest,
+        DeleteRequest,
         DisruptInput,
         DisruptionRecord,
         GiveBackRequest,
@@ -29,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
         ReadyRequest,
         UnmarkRequest,
     )
-    from core.model.plans import PlannedDelete, Target, claim_name
+    from core.model.plans import Target, claim_name
     from core.model.steps import ClaimRef, Departure
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
@@ -244,7 +245,7 @@ class DisruptNodes:
         """Delete the claims, then wait until each node is drained and its instance gone."""
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
-        await asyncio.gather(*[self.delete(claim, target) for claim, target in zip(claims, self.marked, strict=True)])
+        await asyncio.gather(*[self.delete(target) for target in self.marked])
         await start_terminations(given.cluster, claims)
         self.enter("draining")
         await workflow.execute_activity_method(
@@ -253,11 +254,17 @@ class DisruptNodes:
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
 
-    async def delete(self, claim: ClaimRef, target: Target) -> None:
+    async def delete(self, target: Target) -> None:
         """The order to leave: carried out by TerminateNode, which runs whether or not this workflow does."""
         await workflow.execute_activity_method(
             Deleting.delete_claim,
-            args=[claim, PlannedDelete(target=target, reason=self.given.command.reason)],
-            summary=f"delete {claim.name}",
+            DeleteRequest(
+                name=target.claim,
+                uid=target.claim_uid,
+                pool=target.pool,
+                target=target,
+                reason=self.given.command.reason,
+            ),
+            summary=f"delete {target.claim}",
             **quick(self.given.cluster),
         )
