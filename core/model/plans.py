@@ -91,14 +91,6 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedDelete:
-    """Whose delete is asked for, and why: counted, not judged."""
-
-    target: Target
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionCommand:
     """One DisruptNodes workflow: targets that go together, and what must stand before they go."""
 

@@ -22,7 +22,7 @@ from core.model.snapshot import Snapshot
 from core.scheduling.index import Index
 from core.scheduling.place_pods import SimulationOptions, place, place_pods, simulate
 from core.scheduling.settings import Fixes, PlacementSettings
-from tests.bench import lifecycle
+from tests.bench import bench_disruption, lifecycle
 from tests.bench.bench_aws import ROWS as AWS
 from tests.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from tests.placement_worlds import settings_of, snapshot_of
@@ -211,6 +211,8 @@ def main(arguments: list[str]) -> int:
         line = run_growth(Path(folder), int(repeat))
     elif name in AWS:
         line = AWS[name](int(repeat))
+    elif name in bench_disruption.INPUTS:
+        line = bench_disruption.line_of(name)
     elif name in lifecycle.INPUTS:
         line = lifecycle.measure(name)
     elif any(name == known for known, _, _ in GENERATED):
