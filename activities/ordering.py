@@ -62,7 +62,7 @@ class Ordering:
         self.memory = _Memory()
 
     @activity.defn
-    async def await_orders(self, request: OrdersRequest | None = None) -> Orders:
+    async def await_orders(self, request: OrdersRequest | None) -> Orders:
         """What must be done now; empty after an hour."""
         if request is not None:
             await self.view.catch_up(request.must_see)

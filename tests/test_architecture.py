@@ -118,3 +118,10 @@ def test_long_steps_beat_more_often_than_they_time_out() -> None:
     """A kill then costs 10 to 11 s at any step, not the whole start-to-close."""
     options = planning("c")
     assert options["heartbeat_timeout"].total_seconds() == 10
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_has_no_defaults(step: str) -> None:
+    """Temporal decodes by type only where as many arguments come as the step has; else it hands over plain dicts."""
+    parameters = inspect.signature(STEPS[step]).parameters.values()
+    assert [each.name for each in parameters if each.default is not inspect.Parameter.empty] == []

@@ -18,6 +18,7 @@ from typing import Final
 
 from testbed.traffic.cases import Case
 from testbed.traffic.comparing.case import Found, compare
+from testbed.traffic.comparing.timing import OTHER_STEP, joined
 from testbed.traffic.lane import Lane, open_lane
 from testbed.traffic.named import Named, sort_out
 from testbed.traffic.playing import Played, keep, kept, play
@@ -134,7 +135,7 @@ async def _one(case: Case, lane: Lane | None, plan: Plan) -> Result:
 
 
 def _judged(case: Case, played: Played, plan: Plan, began: float) -> Result:
-    rest, met = sort_out(compare(case, played), plan.named, case.given.get("world"))
+    rest, met = _compared(case, played, plan)
     took = " ".join(f"{each.name} {each.seconds:.1f}" for each in played.phases)
     return Result(
         case=case,
@@ -143,6 +144,17 @@ def _judged(case: Case, played: Played, plan: Plan, began: float) -> Result:
         named=met,
         phases=f"prepared {played.prepared:.1f} {took}",
     )
+
+
+def _compared(case: Case, played: Played, plan: Plan) -> tuple[list[Found], Counter[str]]:
+    """Phase by phase; where that differs, with all steps as one."""
+    world = case.given.get("world")
+    rest, met = sort_out(compare(case, played), plan.named, world)
+    again = joined(case, played) if rest else None
+    if again is None:
+        return rest, met
+    left, met_later = sort_out([*compare(*again), OTHER_STEP], plan.named, world)
+    return (rest, met) if left else (left, met_later)
 
 
 def report(results: Sequence[Result], file: Path) -> None:

@@ -1,6 +1,7 @@
 """await_orders: what must be put in hand is found within a second, and ordered once."""
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -87,7 +88,7 @@ class Stage:
         return Ordering("c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now)
 
     async def orders(self, ordering: Ordering | None = None) -> tuple[Order, ...]:
-        found = await asyncio.wait_for((ordering or self.ordering()).await_orders(), timeout=20)
+        found = await asyncio.wait_for((ordering or self.ordering()).await_orders(None), timeout=20)
         return found.orders
 
 
@@ -207,10 +208,10 @@ async def test_more_orders_than_fit_come_with_the_next_look(stage: Stage, monkey
     stage.world.put(*[a_claim(f"c{number}", deleting_since=1000.0) for number in range(3)])
     ordering = stage.ordering()
 
-    first = await asyncio.wait_for(ordering.await_orders(), timeout=20)
+    first = await asyncio.wait_for(ordering.await_orders(None), timeout=20)
     started = [order.claim.name for order in first.orders if isinstance(order, StartOwner)]
     stage.workflows.update({f"c/claim/{name}": "TerminateNode" for name in started})
-    second = await asyncio.wait_for(ordering.await_orders(), timeout=20)
+    second = await asyncio.wait_for(ordering.await_orders(None), timeout=20)
 
     assert (len(first.orders), first.more, len(second.orders), second.more) == (2, True, 1, False)
 
@@ -241,7 +242,8 @@ async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
     assert told == {("NodePool", "pool", "Warning", "InstanceCollectionStopped")}
 
 
-async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
+async def test_the_cloud_is_listed_every_ten_seconds_at_first_and_then_twice_a_minute(stage: Stage) -> None:
+    """W-109: what a death has left behind is found soon after the start."""
     lists: list[float] = []
     found = stage.cloud.list_instances
 
@@ -250,9 +252,14 @@ async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
         return await found()
 
     stage.cloud.list_instances = listed  # type: ignore[method-assign]
-    await stage.orders()
+    ordering = stage.ordering()
+    for _ in range(3):
+        await stage.orders(ordering)
 
-    assert lists == [1000.0, 1030.0, 1060.0, 1090.0, 1120.0, 1150.0]
+    gaps = [after - before for before, after in itertools.pairwise(lists)]
+    assert len(lists) > 21
+    assert gaps[:19] == [10.0] * 19
+    assert set(gaps[19:]) == {30.0}
 
 
 async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:

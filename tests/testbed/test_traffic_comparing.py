@@ -6,6 +6,7 @@ from typing import Any
 from testbed.traffic.cases import Case
 from testbed.traffic.comparing.case import Found, compare
 from testbed.traffic.comparing.renaming import Renaming
+from testbed.traffic.comparing.timing import joined
 from testbed.traffic.comparing.user_data import parsed
 from testbed.traffic.comparing.values import ABSENT, Bag, differences
 from testbed.traffic.playing import Played, PlayedPhase
@@ -293,3 +294,44 @@ def test_a_bootstrap_call_is_compared_by_its_arguments() -> None:
 
     assert one == same
     assert one != parsed(script.format("true"))
+
+
+def _two_steps(first: list[Json], second: list[Json]) -> list[Json]:
+    return [{"phase": "step1", "seconds": 4, "calls": first}, {"phase": "step2", "seconds": 4, "calls": second}]
+
+
+def _played_steps(first: list[Json], second: list[Json]) -> Played:
+    phases = [
+        PlayedPhase(name=name, seconds=4.0, entries=_entries(calls), objects={"events": []})
+        for name, calls in (("step1", first), ("step2", second))
+    ]
+    return Played(phases=phases)
+
+
+def test_what_happens_a_step_later_is_equal_with_all_steps_as_one() -> None:
+    expected = {"calls": _two_steps(THEIRS, []), "objects": [{"phase": "step1"}, {"phase": "step2"}]}
+    case, played = Case(id="c", words="", file="drift", given={}, expected=expected), _played_steps([], OURS)
+
+    together = joined(case, played)
+
+    assert compare(case, played) != []
+    assert together is not None
+    assert compare(*together) == []
+
+
+def test_what_never_happens_differs_with_all_steps_as_one_too() -> None:
+    expected = {"calls": _two_steps(THEIRS, []), "objects": [{"phase": "step1"}, {"phase": "step2"}]}
+    case = Case(id="c", words="", file="drift", given={}, expected=expected)
+
+    together = joined(case, _played_steps([], OURS[:2]))
+
+    assert together is not None
+    assert _told(compare(*together)) == [("call CreateFleet", "")]
+
+
+def test_a_single_step_is_joined_with_nothing() -> None:
+    expected = {"calls": _two_steps(THEIRS, [])[:1], "objects": [{"phase": "step1"}]}
+    played = _played_steps(OURS, [])
+    played.phases.pop()
+
+    assert joined(Case(id="c", words="", file="drift", given={}, expected=expected), played) is None

@@ -197,7 +197,7 @@ class Validation:
                 MaxCount=1,
                 InstanceType=trial.instance_type,
                 LaunchTemplate={"LaunchTemplateName": trial.template.name, "Version": "$Latest"},
-                NetworkInterfaces=[{"DeviceIndex": 0, "SubnetId": subnet.id}],
+                NetworkInterfaces=_interfaces(trial.node_class, subnet.id),
                 TagSpecifications=[tag_specification(kind, trial.tags) for kind in kinds],
             )
             if denied is None:
@@ -232,6 +232,22 @@ _NOBODY: Final = NodeClaim(
     capacity={},
     allocatable={},
 )
+
+
+def _interfaces(node_class: NodeClass, subnet: str) -> list[Json]:
+    """A run of instances names the subnet on each interface, so each that the class wants must be named."""
+    wanted = node_class.spec.network_interfaces
+    if not wanted:
+        return [{"DeviceIndex": 0, "SubnetId": subnet}]
+    return [
+        {
+            "NetworkCardIndex": each.network_card_index,
+            "DeviceIndex": each.device_index,
+            "InterfaceType": each.interface_type,
+            "SubnetId": subnet,
+        }
+        for each in wanted
+    ]
 
 
 def _unauthorised(operation: str, denied: Denied) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from testbed.traffic.comparing.user_data import parsed, without_max_pods
+from testbed.traffic.comparing.user_data import of_no_type, parsed
 from testbed.traffic.comparing.values import Bag
 
 Json = dict[str, Any]
@@ -195,7 +195,7 @@ def _forget_choice(given: Json) -> None:
     if isinstance(data, dict):
         data.pop("ImageId", None)
         if "UserData" in data:
-            data["UserData"] = without_max_pods(data["UserData"])
+            data["UserData"] = of_no_type(data["UserData"])
     for config in given.get("LaunchTemplateConfigs") or ():
         overrides = (config.get("Overrides") or {}).values()
         config["Overrides"] = sorted({each.get("SubnetId", "") for each in overrides})
@@ -208,6 +208,8 @@ def _add_fleet(folded: list[Call], call: Call) -> None:
     """Equal launches are one with their sum: how claims are batched says nothing."""
     target = call.body["input"]["TargetCapacitySpecification"]
     capacity = int(target.pop("TotalTargetCapacity", 1))
+    if not call.body["outcome"]["launched"]:
+        capacity = 0  # it brought nothing: how often that is tried says nothing either
     for other in folded:
         if other.op == call.op and other.counts and other.body["input"] == call.body["input"]:
             other.body["capacity"] += capacity

@@ -17,6 +17,7 @@ Json = dict[str, Any]
 
 STATES: Final = ("nodeClasses", "nodeClaims", "nodes", "pods", "instances")
 _MILLI: Final = 1000
+_OF_THE_CASE: Final = frozenset({"example.com/touch", "dovetail-dead"})  # written by its steps, on what there then was
 
 
 def unsure(phases: list[Json], differs: list[str]) -> set[str]:
@@ -48,13 +49,18 @@ def comparable(objects: Json) -> Json:
     """One phase's objects, kind by kind; kinds of which nothing is known are left out."""
     return {
         **{kind: Bag([_READ[kind](each) for each in objects[kind]]) for kind in STATES if kind in objects},
-        "events": Bag(_distinct([_event(each) for each in objects.get("events") or []])),
+        "events": Bag(_distinct([_event(each) for each in objects.get("events") or [] if not _is_transition(each)])),
     }
 
 
 def _distinct(found: list[str]) -> list[str]:
     """How often one Event was published says nothing: both sides leave out repetitions, for times of their own."""
     return list(dict.fromkeys(found))
+
+
+def _is_transition(body: Json) -> bool:
+    """A condition's change, announced: the recording keeps these apart, and what they led to is in the conditions."""
+    return str(body.get("message") or "").startswith("Status condition transitioned")
 
 
 def _event(body: Json) -> str:
@@ -65,6 +71,8 @@ def _event(body: Json) -> str:
 
 def _identity(metadata: Json) -> Json:
     kept = {key: metadata[key] for key in ("annotations", "labels", "generation", "name") if metadata.get(key)}
+    if "annotations" in kept:
+        kept["annotations"] = {k: v for k, v in kept["annotations"].items() if k not in _OF_THE_CASE}
     kept["finalizers"] = sorted(metadata.get("finalizers") or [])
     kept["deleting"] = bool(metadata.get("deletionTimestamp"))
     return kept

@@ -91,10 +91,18 @@ def _kubelet_arguments(text: str) -> Json:
     return found
 
 
-def without_max_pods(found: Any) -> Any:
-    """The same without the number of pods, which validation chooses with its instance type."""
+_OF_A_TYPE: Final = frozenset(
+    {"maxPods", "max-pods", "--max-pods", "kubeReserved", "systemReserved", "kube-reserved", "system-reserved"}
+)
+
+
+def of_no_type(found: Any) -> Any:
+    """The same without what follows from the instance type, which validation takes at random.
+
+    Reserved resources do where the class computes them; where it states them they are compared at the launch.
+    """
     if isinstance(found, dict):
-        return {k: without_max_pods(v) for k, v in found.items() if k not in {"maxPods", "max-pods", "--max-pods"}}
+        return {key: of_no_type(value) for key, value in found.items() if key not in _OF_A_TYPE}
     if isinstance(found, list):
-        return [without_max_pods(each) for each in found]
+        return [of_no_type(each) for each in found]
     return found
