@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adapters.aws import names as aws_names
 from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
-from adapters.aws.cluster_facts import facts_of
+from adapters.aws.cluster_facts import facts_of, version_of
 from adapters.aws.keeping.keeper import ClusterNow
 from adapters.aws.keeping.objects import KubeClassObjects
 from adapters.aws.settings import AwsSettings, ClusterFacts
@@ -128,6 +128,7 @@ async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
         cluster=await facts_of(kube.client, given, eks_control_plane=settings.eks_control_plane),
         store=ConfigMapStore(kube.client, settings.namespace),
         standing=lambda: _standing(kube),
+        version_now=None if settings.eks_control_plane else lambda: version_of(kube.client),
         agent=user_agent(),
     )
     aws = AwsAdapter.open(_aws_settings(settings), surroundings)

@@ -1,6 +1,7 @@
 """Interruptions over a real queue: every warning durable before it is acknowledged, none lost, none answered twice."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -46,9 +47,10 @@ def queue_of(adapter: AwsAdapter) -> Queue:
 
 
 async def until(holds: Callable[[], bool], pause: float = 0.1) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not await asyncio.to_thread(holds):
-            await asyncio.sleep(pause)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not await asyncio.to_thread(holds):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(pause)
 
 
 async def test_every_message_is_acknowledged_and_only_warnings_that_end_instances_delete_their_claims_once(
