@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
-from activities.collecting import Collecting
+from activities.collecting import FIRST_LISTS, Collecting
 from activities.ordering import Ordering
 from activities.snapshots import Snapshots
 from core.model import names
@@ -241,7 +242,8 @@ async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
     assert told == {("NodePool", "pool", "Warning", "InstanceCollectionStopped")}
 
 
-async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
+async def test_the_cloud_is_listed_twice_a_minute_and_more_often_at_first(stage: Stage) -> None:
+    """W-109."""
     lists: list[float] = []
     found = stage.cloud.list_instances
 
@@ -250,9 +252,13 @@ async def test_the_cloud_is_listed_twice_a_minute(stage: Stage) -> None:
         return await found()
 
     stage.cloud.list_instances = listed  # type: ignore[method-assign]
-    await stage.orders()
+    ordering = stage.ordering()
+    for _ in range(2):
+        await stage.orders(ordering)
 
-    assert lists == [1000.0, 1030.0, 1060.0, 1090.0, 1120.0, 1150.0]
+    gaps = [later - earlier for earlier, later in pairwise(lists)]
+    assert gaps[:3] == [10.0, 10.0, 10.0]
+    assert gaps[FIRST_LISTS - 1 :] == [30.0] * len(gaps[FIRST_LISTS - 1 :])
 
 
 async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:
