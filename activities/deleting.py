@@ -10,7 +10,7 @@ from temporalio import activity
 from activities.counting import is_first_attempt
 from activities.counting_disruption import disrupted
 from activities.notices.disruptions import disrupting
-from core.model.plans import Deletion
+from core.model.inputs import DeleteRequest
 from core.model.steps import StepOutcome
 from core.model.writes import Write
 from ports.objects import NodeClaims, Notices
@@ -26,13 +26,13 @@ class Deleting:
         self.lookups = lookups
 
     @activity.defn
-    async def delete_claim(self, ref: Deletion) -> StepOutcome:
+    async def delete_claim(self, ref: DeleteRequest) -> StepOutcome:
         """Delete the claim of that UID; another claim under the name is left alone. A plan's delete is counted."""
         claim = self.lookups.claim(ref.name)
         version = await self.claims.delete(ref.name, ref.uid)
         if version and claim is not None and claim.uid == ref.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
-        if version and ref.plan is not None and is_first_attempt():
-            disrupted(ref.plan.target, ref.plan.reason)
+        if version and ref.target is not None and is_first_attempt():
+            disrupted(ref.target, ref.reason)
         write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
         return StepOutcome(message="deleting" if version else "already gone", writes=(write,))

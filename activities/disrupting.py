@@ -25,6 +25,7 @@ from core.disruption.resting import resting
 from core.disruption.revalidate import SecondLook, Valid, look_again
 from core.disruption.rounds import Round
 from core.disruption.settings import DisruptionSettings
+from core.model.disruption_reasons import Invalidity
 from core.model.inputs import DisruptionAnswer, DisruptionRequest, Drop, Go, Held, Hold, NothingPlanned
 from core.model.plans import DisruptionPlan
 from core.model.snapshot import Snapshot
@@ -39,6 +40,8 @@ RETURN_SECONDS = 3600.0
 QUIET_SECONDS = 0.1
 # A decision that took long is not made again at once: at most half of the time is spent deciding.
 REST_FACTOR = 1.0
+# A held plan whose budget is not free yet is looked at again with every change, but not for ever.
+PATIENCE_SECONDS = 30.0
 
 
 class Disrupting:
@@ -70,15 +73,17 @@ class Disrupting:
             revision = self.view.revision()
             started = self.now()
             snapshot = self._known(await self.snapshots.whole(), request)
-            due = next((i for i, held in enumerate(request.held) if held.due <= self.now()), -1)
-            if due >= 0:
-                return await self._check(snapshot, request, due)
+            for index, held in enumerate(request.held):
+                checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
+                if checked is not None:
+                    return checked
             answer, next_due = await self._choose(snapshot)
             if answer is not None:
                 return answer
             report("nothing to disrupt now")
             await self._pause((self.now() - started) * REST_FACTOR)
-            wake = min([until, next_due, *[held.due for held in request.held]])
+            moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
+            wake = min([until, next_due, *[m for m in moments if m > self.now()]])
             await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
         return NothingPlanned()
 
@@ -108,8 +113,8 @@ class Disrupting:
             return Go(plan=choice), 0.0
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
-    async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer:
-        """Whether a held plan still stands; what no longer does is left out (D-134).
+    async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer | None:
+        """Whether a held plan still stands; what no longer does is left out (D-134). None: its turn is yet to come.
 
         Only what was held before it counts as taken: a later plan was made in the knowledge of this one. Were both to
         count, an empty node whose neighbour's pods would land there, and the neighbour, would rule each other out for
@@ -127,6 +132,8 @@ class Disrupting:
         verdict = second.verdict
         if isinstance(verdict, Valid):
             return Go(plan=verdict.plan, held=index)
+        if verdict.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
+            return None  # it was made while the nodes before it were drained, and they are not gone yet
         return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
 
     def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:

@@ -20,6 +20,7 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         preference_policy=settings.preferences,
         min_values_policy=settings.min_values,
         reserved_capacity=settings.gates["ReservedCapacity"],
+        default_spread=settings.default_spread,
         well_known=WELL_KNOWN,
     )
 
@@ -31,5 +32,6 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,
         preference_policy=settings.preferences,
+        default_spread=settings.default_spread,
         well_known=WELL_KNOWN,
     )

@@ -13,6 +13,9 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from core.model.pods import SpreadConstraint
+from worker.scheduler_config import default_spread
+
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -53,6 +56,7 @@ class Settings(BaseModel):
     preferences: Literal["Respect", "Ignore"] = Field("Respect", alias="PREFERENCE_POLICY")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
+    default_spread: tuple[SpreadConstraint, ...] = Field((), alias="SCHEDULER_CONFIG")
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
@@ -81,6 +85,11 @@ class Settings(BaseModel):
         if not parts or "".join(a + b for a, b in parts) != value:
             raise ValueError(f"not a duration: {value!r}")
         return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+    @field_validator("default_spread", mode="before")
+    @classmethod
+    def _spread(cls, value: Any) -> Any:
+        return default_spread(value) if isinstance(value, str) else value
 
     @field_validator("roles", mode="before")
     @classmethod

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from adapters.aws import names as aws_names
 from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
-from adapters.aws.cluster_facts import facts_of
+from adapters.aws.cluster_facts import facts_of, version_of
 from adapters.aws.keeping.keeper import ClusterNow
 from adapters.aws.keeping.objects import KubeClassObjects
+from adapters.aws.overlaying import Overlaying
 from adapters.aws.settings import AwsSettings, ClusterFacts
 from adapters.aws.shortage_store import ConfigMapStore
 from adapters.embedded.adapter import EmbeddedAdapter
@@ -128,6 +129,10 @@ async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
         cluster=await facts_of(kube.client, given, eks_control_plane=settings.eks_control_plane),
         store=ConfigMapStore(kube.client, settings.namespace),
         standing=lambda: _standing(kube),
+        overlaying=Overlaying(
+            overlays=lambda: kube.view.snapshot().overlays.values(), pools=lambda: kube.view.snapshot().pools
+        ),
+        version_now=None if settings.eks_control_plane else lambda: version_of(kube.client),
         agent=user_agent(),
     )
     aws = AwsAdapter.open(_aws_settings(settings), surroundings)

@@ -15,11 +15,13 @@ with workflow.unsafe.imports_passed_through():
     from activities.awaiting import Awaiting
     from activities.creating import Creating
     from activities.deleting import Deleting
+    from activities.draining import Draining
     from activities.giving_back import GivingBack
     from activities.marking import Marking
     from activities.noticing import Noticing
     from core.model.inputs import (
         CreateRequest,
+        DeleteRequest,
         DisruptInput,
         DisruptionRecord,
         GiveBackRequest,
@@ -28,8 +30,8 @@ with workflow.unsafe.imports_passed_through():
         ReadyRequest,
         UnmarkRequest,
     )
-    from core.model.plans import Deletion, PlannedDelete, Target, claim_name
-    from core.model.steps import ClaimRef
+    from core.model.plans import Target, claim_name
+    from core.model.steps import ClaimRef, Departure
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import PHASE
     from workflows.claim_owners import start_launches, start_terminations
@@ -146,6 +148,9 @@ class DisruptNodes:
             claims = await self.create_replacements()
             self.enter("waiting for replacements")
             await self.await_replacements(claims)
+        if self.given.command.drain_first:
+            self.enter("draining before the delete")
+            await asyncio.gather(*[self.drain(target) for target in self.marked])
         self.enter("deleting")
         self.committed = True
 
@@ -198,6 +203,19 @@ class DisruptNodes:
         if outcome.kind == "failed":
             raise Undone(outcome.message)
 
+    async def drain(self, target: Target) -> None:
+        """Pods off while a cancel is still possible: by eviction alone, for as long as budgets hold them."""
+        departure = Departure(
+            claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),
+            provider_id=target.provider_id,
+            nodes=(target.node,),
+            node_uids=(target.node_uid,),
+            reason=self.given.command.reason,
+        )
+        await workflow.execute_activity_method(
+            Draining.drain_node, departure, summary=f"drain {target.node}", **waiting(self.given.cluster)
+        )
+
     async def undo(self, record: DisruptionRecord) -> None:
         """Marks off, replacements back. Retries without end: a node must not stay marked."""
         given = self.given
@@ -227,7 +245,7 @@ class DisruptNodes:
         """Delete the claims, then wait until each node is drained and its instance gone."""
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
-        await asyncio.gather(*[self.delete(claim, target) for claim, target in zip(claims, self.marked, strict=True)])
+        await asyncio.gather(*[self.delete(target) for target in self.marked])
         await start_terminations(given.cluster, claims)
         self.enter("draining")
         await workflow.execute_activity_method(
@@ -236,16 +254,17 @@ class DisruptNodes:
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
 
-    async def delete(self, claim: ClaimRef, target: Target) -> None:
+    async def delete(self, target: Target) -> None:
         """The order to leave: carried out by TerminateNode, which runs whether or not this workflow does."""
         await workflow.execute_activity_method(
             Deleting.delete_claim,
-            Deletion(
-                name=claim.name,
-                uid=claim.uid,
-                pool=claim.pool,
-                plan=PlannedDelete(target=target, reason=self.given.command.reason),
+            DeleteRequest(
+                name=target.claim,
+                uid=target.claim_uid,
+                pool=target.pool,
+                target=target,
+                reason=self.given.command.reason,
             ),
-            summary=f"delete {claim.name}",
+            summary=f"delete {target.claim}",
             **quick(self.given.cluster),
         )

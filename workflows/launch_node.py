@@ -12,8 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.joining import Joining
     from activities.launching import Launching
     from activities.noticing import Noticing
-    from core.model.inputs import ClaimInput, NoticeRequest
-    from core.model.plans import Deletion
+    from core.model.inputs import ClaimInput, DeleteRequest, NoticeRequest
     from core.model.steps import JoinOutcome
     from core.model.workflow_types import LAUNCH_NODE
     from workflows.attributes import PHASE
@@ -110,7 +109,7 @@ class LaunchNode:
         workflow.set_current_details(f"**giving up**: NodeClaim {self.given.claim.name}: {why}")
         await workflow.execute_activity_method(
             Deleting.delete_claim,
-            Deletion(name=self.given.claim.name, uid=self.given.claim.uid, pool=self.given.claim.pool),
+            DeleteRequest(name=self.given.claim.name, uid=self.given.claim.uid, pool=self.given.claim.pool),
             summary=f"delete the claim: {why}"[:200],
             **quick(self.given.cluster),
         )

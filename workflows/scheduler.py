@@ -261,9 +261,9 @@ class Scheduler:
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
-        started = await asyncio.gather(*[self.start_disruption(plan, command) for command in plan.commands])
         destinations = tuple(d for command in plan.commands for d in command.destinations)
-        self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)
+        self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)  # first: starting takes a while
+        started = await asyncio.gather(*[self.start_disruption(plan, command) for command in plan.commands])
         self.state = replace(self.state, awaiting=tuple(started))
 
     async def start_disruption(self, plan: DisruptionPlan, command: DisruptionCommand) -> AwaitedMark:

@@ -14,7 +14,7 @@ from adapters.aws.buying import Buying
 from adapters.aws.calls import Calls, Observer
 from adapters.aws.catalogues import AwsCatalogues
 from adapters.aws.cloud import AwsCloud, Parts
-from adapters.aws.cluster import Cluster
+from adapters.aws.cluster import Cluster, VersionNow
 from adapters.aws.drift import Drift
 from adapters.aws.failures import refusal
 from adapters.aws.groups import SecurityGroups
@@ -35,6 +35,7 @@ from adapters.aws.keeping.validation import Validation
 from adapters.aws.memory import SeenMemory, Standing
 from adapters.aws.meters import called
 from adapters.aws.node_class import NodeClasses, RawClasses
+from adapters.aws.overlaying import Overlaying
 from adapters.aws.placement import PlacementGroups
 from adapters.aws.preparing import Preparing
 from adapters.aws.prices import PriceKeeper, Prices
@@ -58,6 +59,8 @@ class Surroundings:
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
     standing: Standing = tuple  # claims with their nodes
+    overlaying: Overlaying = field(default_factory=Overlaying)
+    version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
     observe: Observer = called
     agent: str = "dovetail"
     calls: Calls | None = None  # shared clients; closed by who made them
@@ -114,7 +117,7 @@ class AwsAdapter:
             ),
             classes,
         )
-        cluster = Cluster(calls, settings, given.cluster)
+        cluster = Cluster(calls, settings, given.cluster, given.version_now, clock)
         inventory, templates = Inventory(calls, settings, clock), Templates(calls, clock)
         inventory.shifted = lambda: shelves.shifted
         parts = Parts(
@@ -122,7 +125,7 @@ class AwsAdapter:
             classes=classes,
             shelves=shelves,
             inventory=inventory,
-            preparing=Preparing(classes, shelves, cluster, region),
+            preparing=Preparing(classes, shelves, cluster, (region, given.overlaying)),
             buying=Buying(calls, shelves, cluster, templates, clock),
         )
         return cls(

@@ -6,20 +6,38 @@ change with it, and every node would have drifted.
 """
 
 import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from adapters.aws.calls import Calls
 from adapters.aws.settings import AwsSettings, ClusterFacts
+from ports.failures import Failure
 
 Json = dict[str, Any]
+VersionNow = Callable[[], Awaitable[str]]
+
+_log = logging.getLogger(__name__)
+
+VERSION_SECONDS: Final = 300.0
 
 
 class Cluster:
     """The facts, completed when first needed."""
 
-    def __init__(self, calls: Calls, settings: AwsSettings, given: ClusterFacts) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        settings: AwsSettings,
+        given: ClusterFacts,
+        version_now: VersionNow | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._calls, self._settings, self._given, self._facts = calls, settings, given, given
+        self._version_now, self._clock = version_now, clock
+        self._version_at = clock()
         self._asking = asyncio.Lock()
         self._asked = False
 
@@ -29,9 +47,15 @@ class Cluster:
         return self._given
 
     async def version(self) -> str:
-        """Major.minor."""
+        """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (W-159)."""
         if not self._facts.version:
             await self._ask()
+        if self._version_now is not None and self._clock() - self._version_at >= VERSION_SECONDS:
+            self._version_at = self._clock()
+            try:
+                self._facts = replace(self._facts, version=await self._version_now() or self._facts.version)
+            except Failure as failure:
+                _log.warning("the cluster's version is taken to be %s still: %s", self._facts.version, failure)
         return self._facts.version
 
     async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:

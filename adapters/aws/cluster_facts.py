@@ -20,11 +20,12 @@ _NOT_FOUND: Final = 404
 
 async def facts_of(client: Client, given: ClusterFacts, *, eks_control_plane: bool = False) -> ClusterFacts:
     """`given` completed by what the API server says. With an EKS control plane its version is asked of EKS."""
-    version = given.version or ("" if eks_control_plane else await _version(client))
+    version = given.version or ("" if eks_control_plane else await version_of(client))
     return replace(given, version=version, dns_address=given.dns_address or await _dns(client))
 
 
-async def _version(client: Client) -> str:
+async def version_of(client: Client) -> str:
+    """Major.minor, as the API server says it now."""
     answer = await client.call(Request(method="GET", path="/version", subject="version of the cluster"))
     minor = "".join(c for c in str(answer.body.get("minor", "")) if c.isdigit())  # EKS says "36+"
     return f"{answer.body.get('major', '')}.{minor}"

@@ -11,6 +11,7 @@ from typing import Final
 from adapters.aws import names
 from adapters.aws.cluster import Cluster
 from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
+from adapters.aws.overlaying import Overlaying
 from adapters.aws.placement import PlacementGroup
 from adapters.aws.purchases import Group, Purchase, frozen
 from adapters.aws.selection import Choice, Preferences, Suited, choose, suited
@@ -47,8 +48,9 @@ class _Part:
 class Preparing:
     """Works launches out."""
 
-    def __init__(self, classes: NodeClasses, shelves: Shelves, cluster: Cluster, region: str) -> None:
-        self._classes, self._shelves, self._cluster, self._region = classes, shelves, cluster, region
+    def __init__(self, classes: NodeClasses, shelves: Shelves, cluster: Cluster, view: tuple[str, Overlaying]) -> None:
+        self._classes, self._shelves, self._cluster = classes, shelves, cluster
+        self._region, self._overlaying = view
         self._looked: dict[str, tuple[tuple[Shelved, ...], dict[tuple[Expression, ...], tuple[Suited, ...]]]] = {}
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
@@ -57,7 +59,7 @@ class Preparing:
         if not isinstance(node_class, NodeClass):
             return node_class
         try:
-            shelf = await self._shelves.items(node_class)
+            shelf = self._overlaying.laid_over(await self._shelves.items(node_class), claim)
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
         strict = not self._shelves.sources.settings.best_effort_min_values
@@ -76,9 +78,10 @@ class Preparing:
 
     def _suited(self, node_class: NodeClass, claim: NodeClaim, shelf: tuple[Shelved, ...]) -> tuple[Suited, ...]:
         """Claims of one plan ask for the same of one shelf, so the look over fourteen hundred types is made once."""
-        before = self._looked.get(node_class.uid)
+        key = f"{node_class.uid}/{claim.labels.get(core.NODE_POOL, '')}"  # overlays tell pools apart
+        before = self._looked.get(key)
         if before is None or before[0] is not shelf or len(before[1]) >= _KEPT_LOOKS:
-            before = self._looked[node_class.uid] = (shelf, {})
+            before = self._looked[key] = (shelf, {})
         found = before[1].get(claim.requirements)
         if found is None:
             found = before[1][claim.requirements] = suited(claim.requirements, shelf)

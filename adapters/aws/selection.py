@@ -62,8 +62,7 @@ def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> tupl
             if allowed:
                 kept.append(offer_of(way, offering))
         if kept:
-            sizes = shelved.form.sizes
-            room = subtract(sizes.capacity, sizes.overhead)
+            room = subtract(shelved.type.capacity, shelved.type.overhead)
             if fits({}, room):
                 reserved = any(offer.reservation is not None for offer in kept)
                 found.append(Suited(item=Item(form=shelved.form, offers=tuple(kept)), room=room, reserved=reserved))

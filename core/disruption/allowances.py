@@ -6,6 +6,7 @@ count whatever their reason was. The trap avoided: a node that is both NotReady 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from core.disruption.budgets import Limit, Verdict, judge_budgets, limit_for
 from core.disruption.fleet import Fleet, Member
@@ -15,6 +16,8 @@ from core.model import names
 from core.model.disruption_reasons import DisruptionReason
 from core.model.pools import Budget
 from core.model.snapshot import Snapshot
+
+DRAIN_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +29,14 @@ class Allowance:
     nodes: int
     allowed: int
     consuming: int
+    ahead: int = 0  # of these, nodes whose drain will be over before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
 
     @property
     def left(self) -> int:
         """D-49."""
-        return max(0, self.allowed - self.consuming)
+        return max(0, self.allowed - self.consuming + self.ahead)
 
 
 def allowances(
@@ -43,12 +47,12 @@ def allowances(
     return {(a.pool, a.reason): a for reason in reasons for a in allowances_for(fleet, reason).values()}
 
 
-def allowances_for(fleet: Fleet, reason: str) -> dict[str, Allowance]:
-    """Every pool's allowance for one reason, by pool."""
-    return {name: _allowance(fleet, name, reason) for name in fleet.pools}
+def allowances_for(fleet: Fleet, reason: str, ahead: bool = False) -> dict[str, Allowance]:
+    """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged once more before its mark."""
+    return {name: _allowance(fleet, name, reason, ahead) for name in fleet.pools}
 
 
-def _allowance(fleet: Fleet, pool: str, reason: str) -> Allowance:
+def _allowance(fleet: Fleet, pool: str, reason: str, ahead: bool) -> Allowance:
     counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
     limit = _limit(fleet, pool, reason, len(counted))
     return Allowance(
@@ -57,6 +61,7 @@ def _allowance(fleet: Fleet, pool: str, reason: str) -> Allowance:
         nodes=len(counted),
         allowed=max(0, limit.allowed),
         consuming=sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)),
+        ahead=sum(1 for m in counted if _is_being_drained(m, fleet.now)) if ahead else 0,
         binding=limit.binding,
         errors=limit.errors,
     )
@@ -79,6 +84,12 @@ def _counts(member: Member) -> bool:
     return (
         member.managed and claim is not None and member.is_initialized and not claim.is_true(names.INSTANCE_TERMINATING)
     )
+
+
+def _is_being_drained(member: Member, now: float) -> bool:
+    """A drain that takes longer is held by something: nothing is planned on its end, or it would be again and again."""
+    since = member.claim.deleting_since if member.claim is not None else None
+    return since is not None and now - since < DRAIN_SECONDS
 
 
 def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:

@@ -82,7 +82,7 @@ def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
 
 def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Decision:
     """The same, with what people are told of every method that had its turn."""
-    round_ = Round(snapshot, settings, should_stop)
+    round_ = Round(snapshot, settings, should_stop, deciding=True)
     passes: list[Pass] = []
     plan: DisruptionPlan | None = None
     for method in METHODS:

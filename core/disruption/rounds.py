@@ -7,6 +7,7 @@ that a round which finds empty nodes never builds the placement index.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 from core.disruption.allowances import Allowance, allowances_for
 from core.disruption.balanced import Scales
@@ -24,6 +25,9 @@ from core.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
 
+# The reasons of methods whose plans wait (D-3).
+WAITING_REASONS: Final = frozenset({DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED})
+
 
 def never() -> bool:
     """For callers without a deadline."""
@@ -33,10 +37,18 @@ def never() -> bool:
 class Round:
     """What all methods of one decision share."""
 
-    def __init__(self, snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop = never) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        settings: DisruptionSettings,
+        should_stop: ShouldStop = never,
+        *,
+        deciding: bool = False,
+    ) -> None:
         self.snapshot = snapshot
         self.settings = settings
         self.should_stop = should_stop
+        self.deciding = deciding  # what is found is judged once more before a mark, with the allowances of then
         self.fleet = Fleet(snapshot, settings)
         self._allowances: dict[str, dict[str, Allowance]] = {}
 
@@ -63,7 +75,8 @@ class Round:
     def allowances(self, reason: str) -> Mapping[str, Allowance]:
         """By pool, for one reason."""
         if reason not in self._allowances:
-            self._allowances[reason] = allowances_for(self.fleet, reason)
+            ahead = self.deciding and self.settings.look_ahead and reason in WAITING_REASONS
+            self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
         return self._allowances[reason]
 
     def priced(self, made: Replacement) -> Replacement:

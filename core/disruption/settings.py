@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.model.names import WELL_KNOWN_LABELS
+from core.model.pods import SpreadConstraint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class DisruptionSettings:
     reserved_capacity: bool = True
     min_values_policy: Literal["Strict", "BestEffort"] = "Strict"
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
+    default_spread: tuple[SpreadConstraint, ...] = ()
     validate_after: float = 15.0  # seconds between decision and second look (D-132)
     well_known: frozenset[str] = WELL_KNOWN_LABELS
 
@@ -30,6 +32,7 @@ class DisruptionSettings:
     multi_search: Literal["prefix", "wide"] = "wide"
     graceful_expiry: bool = False  # replace before expiry in every pool; a pool may ask for it alone
     patient: bool = True  # a node that is still starting is not told that it cannot be disrupted
+    look_ahead: bool = True  # a plan that waits 15 s may begin its wait while the nodes before it are drained
     tell_all: bool = True  # every rejected consolidation is told, multi-node ones too
     mend: bool = True  # batches of at most 100, no launch that is certain to fail
     shortcuts: bool = True  # a node that prices alone rule out is not simulated; its Event then says only that
@@ -48,6 +51,7 @@ def upstream(spot_to_spot: bool = False) -> DisruptionSettings:
         taken_leave=False,
         tracked_cost=False,
         patient=False,
+        look_ahead=False,
         tell_all=False,
         mend=False,
         shortcuts=False,

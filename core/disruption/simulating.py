@@ -238,6 +238,7 @@ def placement_settings(settings: DisruptionSettings) -> PlacementSettings:
     """The placement engine's own choices that belong to ours."""
     return PlacementSettings(
         preference_policy=settings.preference_policy,
+        default_spread=settings.default_spread,
         min_values_policy=settings.min_values_policy,
         reserved_capacity=settings.reserved_capacity,
         well_known=settings.well_known,

@@ -7,7 +7,7 @@ iterates in the same order.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core.model.plans import DisruptionCommand, DisruptionPlan, ProposedNode, ProvisioningPlan, Seen
+from core.model.plans import DisruptionCommand, DisruptionPlan, ProposedNode, ProvisioningPlan, Seen, Target
 from core.model.steps import ClaimRef
 from core.model.writes import Write
 
@@ -235,6 +235,17 @@ class UnmarkRequest:
     why: str = ""
     rest: Literal["", "failed", "cancelled"] = ""
     reason: str = ""  # what the disruption was for: the rest is from that alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRequest:
+    """Delete this claim. A plan's delete says whose and why, which is counted; anybody else's says nothing."""
+
+    name: str
+    uid: str
+    pool: str = ""
+    target: Target | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

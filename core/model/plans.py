@@ -91,24 +91,6 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedDelete:
-    """Whose delete is asked for, and why: counted, not judged."""
-
-    target: Target
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
-    """A claim to be deleted, by a plan or not: the fields of a ClaimRef, so that what was asked before is understood."""
-
-    name: str
-    uid: str
-    pool: str = ""
-    plan: PlannedDelete | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionCommand:
     """One DisruptNodes workflow: targets that go together, and what must stand before they go."""
 

@@ -74,9 +74,9 @@ def is_reschedulable(pod: Pod) -> bool:
 
 def is_provisionable(pod: Pod) -> bool:
     """S-20: the scheduler gave up on it and nothing else will find it a place."""
-    return (
-        pod.unschedulable and not pod.node_name and not pod.nominated_node and not is_daemon(pod) and not is_mirror(pod)
-    )
+    if not pod.unschedulable or pod.node_name or pod.nominated_node:
+        return False
+    return not pod.owners or not (is_daemon(pod) or is_mirror(pod))
 
 
 def _tolerates_disrupted(toleration: Toleration) -> bool:

@@ -61,7 +61,7 @@ class ClaimOrder:
         """One more pod on a claim."""
         height = self.pods[claim]
         level = self._levels[height]
-        if level[-1] != claim and self._must_sort(claim, height):
+        if len(self.pods) <= EXACT_UP_TO and level[-1] != claim and self._must_sort(claim, height):
             flat = self._flat()
             self.pods[claim] = height + 1
             self._level(height + 1)
@@ -89,7 +89,7 @@ class ClaimOrder:
 
     def _must_sort(self, claim: int, height: int) -> bool:
         count = len(self.pods)
-        if count <= _STABLE_UP_TO or count > EXACT_UP_TO:
+        if count <= _STABLE_UP_TO:
             return False
         if count < _NINTHER_FROM:
             return True
@@ -102,15 +102,22 @@ class ClaimOrder:
 
     def _sort(self, flat: list[int]) -> None:
         """The full sort, after which the levels are built anew."""
+        pods, ranks = self.pods, self._rank
         self._levels, self._masks, self._lowest, self._highest = {}, {}, {}, {}
-        for rank, claim in enumerate(unstable_sorted(flat, self.pods.__getitem__)):
-            height = self.pods[claim]
-            self._levels.setdefault(height, []).append(claim)
-            self._masks[height] = self._masks.get(height, 0) | 1 << claim
-            self._lowest.setdefault(height, rank)
-            self._highest[height] = rank
-            self._rank[claim] = rank
-        self._heights = sorted(self._levels)
+        in_order = unstable_sorted(flat, pods.__getitem__)
+        start = 0
+        while start < len(in_order):
+            height = pods[in_order[start]]
+            end = start
+            mask = 0
+            while end < len(in_order) and pods[claim := in_order[end]] == height:
+                ranks[claim] = end
+                mask |= 1 << claim
+                end += 1
+            self._levels[height], self._masks[height] = in_order[start:end], mask
+            self._lowest[height], self._highest[height] = start, end - 1
+            start = end
+        self._heights = list(self._levels)
 
     def first(self, candidates: int) -> int:
         """The first of the candidates (at least one) in order."""

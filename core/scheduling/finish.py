@@ -118,8 +118,9 @@ class Finisher:
             if prices is None:
                 prices = self._prices[template.number, form.identity] = template.table.prices(form.requirements)
             numbers = template.table.types_in(rows)
+            types = template.table.types
             order = price_order([prices[number] for number in numbers])[: self._settings.max_types]
-            compiled = tuple([template.table.types[numbers[index]] for index in order])
+            compiled = tuple([types[numbers[index]] for index in order])
             known = self._lists[key] = _TypeList(
                 compiled=compiled,
                 types=tuple([item.source for item in compiled]),

@@ -22,7 +22,7 @@ def unstable_sorted(items: list[Item], key: Callable[[Item], float]) -> list[Ite
     """The items in ascending order of key, ties where Go's sort.Slice would leave them."""
     if len(items) <= _SHORT:
         return sorted(items, key=key)  # insertion sort is stable
-    keys = [key(item) for item in items]
+    keys = list(map(key, items))
     if len(set(keys)) == len(keys):
         return sorted(items, key=key)  # no ties, one order
     sorter = _Sorter(keys)

@@ -55,12 +55,25 @@ class ShapeFacts:
         return self._next[prefer_no_schedule]
 
 
+class Recording:
+    """Groups to tell of a placement, by what there is to do: most count pods wherever they are."""
+
+    __slots__ = ("domains", "everything", "filtered", "hosts")
+
+    def __init__(self, groups: Sequence[DomainGroup | HostGroup]) -> None:
+        self.everything = groups
+        self.filtered = [group for group in groups if group.term.filter is not None]
+        plain = [group for group in groups if group.term.filter is None]
+        self.hosts = [group for group in plain if isinstance(group, HostGroup)]
+        self.domains = [(group, group.term.key) for group in plain if isinstance(group, DomainGroup)]
+
+
 class Kin:
     """Pods of one shape in one pass: the groups that bind them, and the states of claims that suit them."""
 
     __slots__ = (
-        "_counting",
-        "_counting_born",
+        "_recording",
+        "_recording_born",
         "_topology",
         "by_key",
         "crowded",
@@ -70,6 +83,7 @@ class Kin:
         "held",
         "hosts",
         "node_mask",
+        "nowhere_at",
         "open",
         "options",
         "picked_at",
@@ -95,13 +109,14 @@ class Kin:
         self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
         self.values: list[tuple[str, set[str]]] | None = None  # kept like them, for nodes whose domains are fixed
         self.picked_at = -1
+        self.nowhere_at = -1  # when no new claim was possible for the sake of its groups alone; good while picks are
         # Claims that reject by a count of their own: the masks per count, and the count from which they do. The groups
         # in which that is no matter of one count are asked each time.
         self.full = [(g.claims.masks, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
         self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
-        self._counting: list[DomainGroup | HostGroup] = []
-        self._counting_born = -1
+        self._recording = Recording([])
+        self._recording_born = -1
         self.node_mask: int | None = None
         self.seen_states = 0
         # States of claims that suit, each narrowed per alternative. Where every key of the groups has one value, the
@@ -111,12 +126,12 @@ class Kin:
         self.open: list[tuple[State, tuple[State, ...]]] = []
 
     @property
-    def recording(self) -> list[DomainGroup | HostGroup]:
+    def recording(self) -> "Recording":
         """The groups to tell of a pod of this kin, wherever it lands: those that count it, and those it holds."""
-        if self._counting_born != self._topology.born:
-            self._counting = [*self._topology.counting(self.facts.shape), *self.held]
-            self._counting_born = self._topology.born
-        return self._counting
+        if self._recording_born != self._topology.born:
+            self._recording = Recording([*self._topology.counting(self.facts.shape), *self.held])
+            self._recording_born = self._topology.born
+        return self._recording
 
     def admit(self, state: State) -> None:
         """Remember a state that claims have come to, if it suits."""

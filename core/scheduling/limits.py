@@ -51,7 +51,7 @@ class Limits:
         for name, amount in left.items():
             if amount < 0:
                 return 0
-            if name != NODES:
+            if name != NODES and amount < template.capacities[name].most:
                 rows &= template.capacities[name].at_most(amount)
         return rows
 

@@ -12,7 +12,7 @@ from operator import add, contains
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
 from core.scheduling.claim_order import ClaimOrder
-from core.scheduling.domain_picks import node_values, targets
+from core.scheduling.domain_picks import forget_old_picks, node_values, targets
 from core.scheduling.headroom import Headroom
 from core.scheduling.kinds import Kin, Kind
 from core.scheduling.limits import Limits
@@ -63,6 +63,7 @@ class ClaimPlacer:
         self._in_state: dict[State, int] = {}
         self._template_of = {template.states: template for template in templates}
         self._headroom = Headroom()
+        self._somewhere = False  # whether topology left the last pod any place for a new claim
 
     # --- open claims
 
@@ -186,12 +187,21 @@ class ClaimPlacer:
         for group, own in kin.hosts:
             if not group.accepts_new(own):
                 return False
+        if kin.domains:  # F-21: a preference that cannot be met any more is not tried with every template again
+            forget_old_picks(kin)
+            if kin.nowhere_at == kin.picked_at:
+                return False
+            self._somewhere = False
         for template in self._templates:
             if not kin.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
                 continue
             rows = self.limits.rows(template)
-            if rows and self._open(kind, pod, template, rows):
+            if not rows:
+                self._somewhere = True  # not asked
+            elif self._open(kind, pod, template, rows):
                 return True
+        if kin.domains and not self._somewhere:
+            kin.nowhere_at = kin.picked_at
         return False
 
     def _open(self, kind: Kind, pod: Pod, template: Template, rows: int) -> bool:
@@ -199,10 +209,12 @@ class ClaimPlacer:
         if rows and pod.shape.host_ports:
             rows = self.free_ports(pod, template, [], rows)
         if not rows:
+            self._somewhere = True
             return False
         waits = False
         for narrowed in kind.kin.narrowings(template.start):
             for wished in targets(kind.kin, narrowed, self._agree):
+                self._somewhere = True
                 left = rows & wished.rows
                 if not left:
                     continue
@@ -271,13 +283,13 @@ class ClaimPlacer:
             claim.held = held
         if pod.shape.host_ports:
             claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
-        for group in kind.kin.recording:
-            if group.term.filter is not None:
-                self.record_in(group, claim)
-            elif isinstance(group, HostGroup):
-                group.record(group.claims, claim.number)
-            else:
-                group.record_placement(state.requirements.get(group.term.key))
+        told = kind.kin.recording
+        for group in told.hosts:
+            group.record(group.claims, claim.number)
+        for domains, key in told.domains:
+            domains.record_placement(state.requirements.get(key))
+        for filtered in told.filtered:
+            self.record_in(filtered, claim)
 
     def record_in(self, group: DomainGroup | HostGroup, claim: Claim) -> None:
         """S-181: count one pod on a claim in one group, if the group counts pods of such nodes."""

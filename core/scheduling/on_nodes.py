@@ -165,7 +165,7 @@ class NodePlacer:
 
     def record(self, kin: Kin, bit: int) -> None:
         """S-181: tell the groups that count such a pod."""
-        for group in kin.recording:
+        for group in kin.recording.everything:
             self.record_in(group, bit)
 
     def record_in(self, group: DomainGroup | HostGroup, bit: int) -> None:

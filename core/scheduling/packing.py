@@ -19,7 +19,7 @@ Packing = Callable[[NodePlacer, ClaimPlacer, Kind, Pod], Verdict]
 
 def emptiest_first(nodes: NodePlacer, claims: ClaimPlacer, kind: Kind, pod: Pod) -> Verdict:
     """Upstream's choice. "waits": reserved capacity suits but cannot be had now (S-186)."""
-    if nodes.place(kind, pod) or claims.place_on_open(kind, pod):
+    if (nodes.active and nodes.place(kind, pod)) or claims.place_on_open(kind, pod):
         return "placed"
     try:
         return "placed" if claims.place_on_new(kind, pod) else "refused"

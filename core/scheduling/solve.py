@@ -169,12 +169,14 @@ class Pass:
         cheaper than comparing two tuples.
         """
         by_requests: dict[int, list[Pod]] = {}
-        for pod in pods:
-            by_requests.setdefault(id(pod.requests), []).append(pod)
         by_size: dict[tuple[int, int], list[Pod]] = {}
-        for alike in by_requests.values():
-            requests = alike[0].requests
-            by_size.setdefault((-requests.get(CPU, 0), -requests.get(MEMORY, 0)), []).extend(alike)
+        for pod in pods:
+            requests = pod.requests
+            alike = by_requests.get(id(requests))
+            if alike is None:
+                size = (-requests.get(CPU, 0), -requests.get(MEMORY, 0))
+                alike = by_requests[id(requests)] = by_size.setdefault(size, [])
+            alike.append(pod)
         found: list[Pod] = []
         for size in sorted(by_size):
             alike = by_size[size]

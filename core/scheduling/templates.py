@@ -67,6 +67,7 @@ class Capacities:
         self._largest_first = sorted(
             ((amount, table.type_rows[number]) for number, amount in enumerate(amounts)), reverse=True
         )
+        self.most = self._largest_first[0][0] if self._largest_first else 0
         self._largest: dict[int, int] = {}
         self._values: list[int] = []
         self._masks: list[int] = [0]

@@ -45,13 +45,9 @@ class DomainGroup:
 
     def record_placement(self, final: Requirement | None) -> None:
         """S-181: anti-affinity counts every value that the node may still have, the others only a single one."""
-        if final is None:
-            return
-        if self._every_value:
+        if final is not None and (self._every_value or (len(final.values) == 1 and not final.complement)):
             for value in final.values:
                 self.record(value)
-        elif not final.complement and len(final.values) == 1:
-            self.record(next(iter(final.values)))
 
     def _minimum(self, wanted: Requirement | None) -> int:
         """S-175: the smallest count over the known domains that the pod itself allows."""

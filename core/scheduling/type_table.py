@@ -142,9 +142,9 @@ def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[
     if offering is not None and offering.overhead_override:
         overhead = {**overhead, **offering.overhead_override}
     room = {name: amount - overhead.get(name, 0) for name, amount in capacity.items()}
-    pages = sum(amount for name, amount in capacity.items() if name.startswith("hugepages-"))
+    pages = [name for name in capacity if name[:10] == "hugepages-"]
     if pages and MEMORY in room:
-        room[MEMORY] = max(0, room[MEMORY] - pages)
+        room[MEMORY] = max(0, room[MEMORY] - sum([capacity[name] for name in pages]))
     return room
 
 

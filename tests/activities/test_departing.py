@@ -10,9 +10,8 @@ from activities.departing import Departing
 from activities.terminating import Terminating
 from activities.translating import NotYet
 from core.model import names
-from core.model.inputs import NodeInput
+from core.model.inputs import DeleteRequest, NodeInput
 from core.model.nodes import Condition, Node, NodeClaim
-from core.model.plans import Deletion
 from core.model.steps import ClaimRef, Departure
 from core.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from ports.cloud import Instance
@@ -21,6 +20,7 @@ from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes
 from tests.core.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+ORDER = DeleteRequest(name=REF.name, uid=REF.uid)
 DELETED = 1_000.0
 SILENT = (Condition(type=names.READY, status="Unknown"),)
 
@@ -330,9 +330,9 @@ async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Sta
     stage.world.put(a_joined_claim())
     step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
 
-    other = await step.delete_claim(Deletion(name=REF.name, uid="another"))
+    other = await step.delete_claim(replace(ORDER, uid="another"))
     assert (other.message, stage.world.claims["pool-1"].deleting_since) == ("already gone", None)
-    outcome = await step.delete_claim(Deletion(name=REF.name, uid=REF.uid))
+    outcome = await step.delete_claim(ORDER)
 
     claim = stage.world.claims["pool-1"]
     assert claim.deleting_since is not None
@@ -346,7 +346,7 @@ async def test_people_are_told_when_a_marked_claim_is_deleted(stage: Stage) -> N
     stage.world.put(a_joined_claim(conditions=(marked,)), a_joined_node())
     step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
 
-    await step.delete_claim(Deletion(name=REF.name, uid=REF.uid))
+    await step.delete_claim(ORDER)
 
     told = [(n.kind, n.name, n.reason, n.message) for n in stage.world.notices]
     assert told == [

@@ -94,3 +94,25 @@ def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.Monkey
     decisions.record(Placement(refused=(a_refusal("p"),)), 0.5, 205.0)
 
     assert seen == [1.0, 5.0]
+
+
+def test_a_round_is_told_by_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-231, S-234: those that wait for a reservation are not unschedulable."""
+    found: dict[str, float] = {}
+
+    class Gauge:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def set(self, value: float, labels: object = None) -> None:
+            found[self.name] = value
+
+    monkeypatch.setattr(deciding_metrics, "gauge", Gauge)
+    placement = Placement(
+        refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
+        ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"),),
+    )
+
+    Decisions().record(placement, 0.5, 1.0)
+
+    assert found == {"scheduler_unschedulable_pods_count": 1, "scheduler_ignored_pods_count": 1}

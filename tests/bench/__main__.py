@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tests.bench import lifecycle
+from tests.bench import bench_disruption, lifecycle
 from tests.bench.bench_aws import ROWS as AWS
 from tests.bench.inputs import GENERATED
 
@@ -72,7 +72,7 @@ def main() -> int:
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     generated = [name for name, _, _ in GENERATED]
-    made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS]
+    made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS, *bench_disruption.INPUTS]
     chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
     lines = []
     for name in chosen:

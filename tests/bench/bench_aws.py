@@ -27,14 +27,17 @@ from adapters.aws.settings import AwsSettings
 from adapters.aws.shelf import Circumstances, Form, Region, Shelved, forms_of, items_of
 from adapters.aws.shortages import Shortages
 from adapters.aws.type_facts import known_facts, read_type
+from cli.demo.temporal_server import start_temporal
 from ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
+from tests.workflows.interruption_scene import Scene
 
 Line = dict[str, Any]
 Json = dict[str, Any]
 
 LAUNCHES: Final = 100
+WARNINGS: Final = 500
 MEBIBYTE: Final = 2**20
 REGION: Final = "us-west-2"
 SETTINGS: Final = AwsSettings(cluster="dovetail")
@@ -206,7 +209,44 @@ async def _bought(adapter: AwsAdapter) -> None:
     assert isinstance(instance, Instance), instance
 
 
+def run_interruptions(repeat: int) -> Line:
+    """500 spot warnings that wait in the queue: from the worker's start until the last claim is deleted."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = CloudServer.start(Path(folder))
+        try:
+            return asyncio.run(_interruptions(server, Path(folder) / "temporal"))
+        finally:
+            server.stop()
+
+
+async def _interruptions(server: CloudServer, folder: Path) -> Line:
+    folder.mkdir()
+    temporal = await start_temporal(folder)
+    try:
+        adapter = open_adapter(server, ClassStore())
+        scene = Scene(server, await temporal.client(), instances=WARNINGS)
+        await asyncio.to_thread(scene.send_burst, WARNINGS)
+        queue = adapter.interruptions
+        assert queue is not None
+        start, start_processor = time.perf_counter(), time.process_time()
+        async with scene.worker(queue):
+            while len(scene.deletes()) < WARNINGS:
+                assert time.perf_counter() - start < 300, f"{len(scene.deletes())} of {WARNINGS} answered"
+                await asyncio.sleep(0.05)
+            wall, processor = time.perf_counter() - start, time.process_time() - start_processor
+        await adapter.close()
+        return {
+            "input": "generated_aws_interruptions",
+            "warnings": WARNINGS,
+            "seconds": round(wall, 2),
+            "cpu": round(processor, 2),
+        }
+    finally:
+        await asyncio.to_thread(temporal.stop)
+
+
 ROWS: Final[dict[str, Callable[[int], Line]]] = {
     "generated_aws_catalogue": run_catalogue,
     "generated_aws_launches": run_launches,
+    "generated_aws_interruptions": run_interruptions,
 }

@@ -235,9 +235,27 @@ def drift_wave(sizes: Iterable[int] = (20, 200, 1000)) -> list[Row]:
     return rows
 
 
+# What `make bench` runs, each in a process of its own; the sizes of one input are its growth with nodes.
+INPUTS: dict[str, Callable[[], list[Row]]] = {
+    "disruption_multi_node": multi_node,
+    "disruption_single_node": single_node,
+    "disruption_drift": drift_wave,
+    "disruption_round": whole_round,
+}
+
+
+def line_of(name: str) -> Row:
+    """One input's line: the largest size in its columns, all sizes beside it."""
+    rows = INPUTS[name]()
+    last = rows[-1]
+    growth = {row["work"]: row["ms"] for row in rows}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return {"input": name, "cpu": last["ms"] / 1000, "milliseconds": growth, "rows": rows, "MB": peak}
+
+
 def measure() -> list[Row]:
     """All rows."""
-    return [*multi_node(), *single_node(), *drift_wave(), *whole_round()]
+    return [row for work in INPUTS.values() for row in work()]
 
 
 if __name__ == "__main__":

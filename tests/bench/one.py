@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from core.model.snapshot import Snapshot
 from core.scheduling.index import Index
 from core.scheduling.place_pods import SimulationOptions, place, place_pods, simulate
 from core.scheduling.settings import Fixes, PlacementSettings
-from tests.bench import lifecycle
+from tests.bench import bench_disruption, lifecycle
 from tests.bench.bench_aws import ROWS as AWS
 from tests.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from tests.placement_worlds import settings_of, snapshot_of
@@ -119,6 +120,7 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
             "ratio": round(upstream / taken[0], 1),
             "over upstream": round(line["cost"] / recorded["total_cheapest_cost"][0], 4),
             "upstream_nodes": recorded["node_count"],
+            "upstream_cost": recorded["total_cheapest_cost"],  # least and most over its runs: ties are random there
         }
     if out is not None:
         (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
@@ -182,7 +184,21 @@ def run_growth(folder: Path, repeat: int) -> Line:
     for count in (500, 1_000, 2_000, 4_000):
         given = orjson.dumps(standing_nodes(count, 200))
         by_nodes[str(count)] = round(_placed(given, types, min(repeat, 3))[0][1], 4)
-    return {"input": "generated_growth", "by_pods": by_pods, "by_nodes": by_nodes, "MB": _peak_megabytes()}
+    return {
+        "input": "generated_growth",
+        "by_pods": by_pods,
+        "exponent_in_pods": _exponent(by_pods),
+        "by_nodes": by_nodes,
+        "exponent_in_nodes": _exponent(by_nodes),
+        "MB": _peak_megabytes(),
+    }
+
+
+def _exponent(seconds: dict[str, float]) -> float:
+    """Between half and all: 1 is linear, 2 is quadratic. The fixed costs of the small ones would flatter it."""
+    sizes = sorted(seconds, key=int)
+    large, largest = sizes[len(sizes) // 2], sizes[-1]
+    return round(log(seconds[largest] / seconds[large]) / log(int(largest) / int(large)), 2)
 
 
 def main(arguments: list[str]) -> int:
@@ -195,6 +211,8 @@ def main(arguments: list[str]) -> int:
         line = run_growth(Path(folder), int(repeat))
     elif name in AWS:
         line = AWS[name](int(repeat))
+    elif name in bench_disruption.INPUTS:
+        line = bench_disruption.line_of(name)
     elif name in lifecycle.INPUTS:
         line = lifecycle.measure(name)
     elif any(name == known for known, _, _ in GENERATED):

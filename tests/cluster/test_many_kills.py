@@ -16,7 +16,8 @@ from tests.cluster.system.ground import Ground, deployment, node_pool
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
 FOLDER = Path(__file__).parents[2] / ".dovetail" / "tests-kills"
-ROUNDS, CLAIMS = 10, 5
+KILLS, CLAIMS = 50, 5
+MOST_ROUNDS = 20  # on a loaded machine an answer or two of a round comes before the kill
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -33,7 +34,7 @@ async def ground() -> AsyncIterator[Ground]:
 async def strike(ground: Ground) -> int:
     """One round; how many purchases were answered to nobody."""
     before = {i["id"] for i in await ground.instances()}
-    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 20, "times": CLAIMS}]})
+    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 30, "times": CLAIMS}]})
     ground.ensure_workers()
     await ground.apply(node_pool())
     await ground.apply(deployment(CLAIMS, "3"))
@@ -52,6 +53,9 @@ async def strike(ground: Ground) -> int:
 
 
 async def test_fifty_claims_struck_between_answer_and_record_have_one_instance_each(ground: Ground) -> None:
-    struck = [await strike(ground) for _ in range(ROUNDS)]
+    struck, rounds = 0, 0
+    while struck < KILLS and rounds < MOST_ROUNDS:
+        struck += await strike(ground)
+        rounds += 1
 
-    assert sum(struck) == ROUNDS * CLAIMS
+    assert struck >= KILLS, f"{struck} claims were struck in {rounds} rounds"

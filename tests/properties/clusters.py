@@ -91,8 +91,29 @@ def _term(app: str, key: str) -> Raw:
     return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
 
 
+def _merged(left: Raw, right: Raw) -> Raw:
+    """Both: what is a list grows, what is a mapping is merged, what is neither is the right one's."""
+    result = dict(left)
+    for field, value in right.items():
+        present = result.get(field)
+        if isinstance(value, dict) and isinstance(present, dict):
+            result[field] = _merged(present, value)
+        elif isinstance(value, list) and isinstance(present, list):
+            result[field] = [*present, *value]
+        else:
+            result[field] = value
+    return result
+
+
 @st.composite
 def _rules(draw: st.DrawFn, app: str) -> Raw:
+    """One rule or two at once: what each of them remembers must not be taken for the other's."""
+    spec: Raw = draw(_rule(app))
+    return _merged(spec, draw(_rule(app))) if draw(st.integers(0, 2)) == 0 else spec
+
+
+@st.composite
+def _rule(draw: st.DrawFn, app: str) -> Raw:
     spec: Raw = {}
     key, other = draw(st.sampled_from((ZONE, HOSTNAME))), draw(st.sampled_from(APPS))
     match draw(st.integers(0, 8)):

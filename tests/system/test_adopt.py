@@ -16,6 +16,7 @@ from cli.demo.temporal_server import TemporalServer
 from testbed.adopt.__main__ import run
 from testbed.adopt.states import State, moment_of, moved_to, read_states
 from testbed.adopt.takeover import Result, take_over
+from testbed.adopt.variants import VARIANTS, variant
 
 RECORDED = Path(os.environ.get("ADOPT_STATES", Path(__file__).parents[3] / "shared" / "adopt" / "mid_flight.jsonl.gz"))
 
@@ -90,3 +91,22 @@ async def test_every_recorded_state_comes_out_right(tmp_path: Path) -> None:
 
     assert {result.id: result.problems for result in results if result.problems} == {}
     assert len(results) == len(recorded())
+
+
+@pytest.mark.soak
+async def test_states_that_no_recording_holds_come_out_right_too(tmp_path: Path) -> None:
+    """One request more or less: half a mark, one of two objects deleted, no finalizer yet (D-2 to D-16)."""
+    made = [variant(name, recorded()) for name in VARIANTS]
+
+    results = await run(made, tmp_path, AT_ONCE)
+
+    assert {result.id: result.problems for result in results if result.problems} == {}
+    assert len(results) == len(VARIANTS)
+
+
+def test_every_variant_differs_from_what_was_recorded() -> None:
+    states = recorded()
+
+    for name, (base, _) in VARIANTS.items():
+        made = variant(name, states)
+        assert (made.objects, made.instances) != (states[base].objects, states[base].instances), name

@@ -1,6 +1,7 @@
 """DisruptNodes: forward to the delete, undone before it, never after it (D-144 to D-158)."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from temporalio.testing import WorkflowEnvironment
 from activities.awaiting import Awaiting
 from activities.creating import Creating
 from activities.deleting import Deleting
+from activities.draining import Draining, DrainOutcome
 from activities.giving_back import GivingBack
 from activities.marking import Marking
 from activities.noticing import Noticing
@@ -33,7 +35,7 @@ from workflows.launch_node import LaunchNode
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Awaiting, Creating, Deleting, GivingBack, Marking, Noticing)
+STEPS = (Awaiting, Creating, Deleting, Draining, GivingBack, Marking, Noticing)
 PLAN = "0190-plan"
 FORWARD = ["mark_nodes", "delete_claim", "await_gone"]
 WITH_REPLACEMENT = ["mark_nodes", "create_node_claims", "await_ready", "delete_claim", "await_gone"]
@@ -85,6 +87,7 @@ def willing(**other: Any) -> FakeSteps:
         "unmark_nodes": StepOutcome(),
         "create_node_claims": create_all,
         "await_ready": ReadyOutcome(kind="ready"),
+        "drain_node": DrainOutcome(),
         "delete_claim": StepOutcome(),
         "await_gone": StepOutcome(),
         "give_back": StepOutcome(),
@@ -222,3 +225,38 @@ async def test_after_the_delete_an_update_is_refused_and_a_signal_is_answered(
     assert record.outcome == "done"
     assert steps.arguments("publish")[0].nodes == ("node-1",)
     assert "unmark_nodes" not in steps.names()
+
+
+DRAINED_FIRST = ["mark_nodes", "create_node_claims", "await_ready", "drain_node", "delete_claim", "await_gone"]
+
+
+async def test_a_pool_that_asks_for_it_is_drained_before_the_delete(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    steps = willing()
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, replace(a_command(replacements=1), drain_first=True)))
+
+    assert (record.outcome, steps.names()) == ("done", DRAINED_FIRST)
+    assert steps.arguments("drain_node")[0].nodes == ("node-1",)
+
+
+async def test_a_drain_before_the_delete_can_be_called_off(skipping: WorkflowEnvironment, serving: Serving) -> None:
+    reached = asyncio.Event()
+
+    def held(given: Any) -> Any:
+        reached.set()
+        raise not_yet()
+
+    steps = willing(drain_node=held)
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, replace(a_command(replacements=1), drain_first=True))
+        await reached.wait()
+        await handle.execute_update(DisruptNodes.cancel_disruption, "not now")
+        record = await result_of(handle)
+
+    assert record.outcome == "cancelled"
+    assert "delete_claim" not in steps.names()
+    assert steps.names()[-2:] == ["unmark_nodes", "give_back"]

@@ -126,6 +126,12 @@ def _build(namespace: str, labels: Raw, spec: Raw, volumes: list[Raw]) -> PodSha
 
 def _ports_or_claims(spec: Raw) -> list[object] | None:
     """The parts of containers that belong to the shape; None for nearly every pod."""
+    if "initContainers" not in spec:
+        for container in spec.get("containers") or ():
+            if "ports" in container or "claims" in (container.get("resources") or ()):
+                break
+        else:
+            return None
     found: list[object] = []
     for field in ("containers", "initContainers"):
         for container in spec.get(field) or ():

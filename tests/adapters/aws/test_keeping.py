@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from core.model.pools import ClaimTemplate, NodePool
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import a_claim
+from tests.adapters.aws.worlds import REFERENCE, a_claim, one_of
 
 READY = [
     "AMIsReady",
@@ -107,6 +108,31 @@ async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
     if kind != "Ready":
         assert stage.classes.condition("Ready") == ("False", "UnhealthyDependents")
         assert reason in stage.notices.reasons()
+
+
+async def test_a_windows_class_whose_pools_allow_arm_alone_is_told_and_not_found_out_at_each_launch(
+    stage: Stage,
+) -> None:
+    """W-50, W-83: upstream creates the claim, which then fails for ever."""
+    arm = ClaimTemplate(node_class=REFERENCE, requirements=(one_of("kubernetes.io/arch", "arm64"),))
+    stage.pools.append(NodePool(name="arm", uid="arm", template=arm))
+
+    await stage.with_class(amiSelectorTerms=[{"alias": "windows2022@latest"}])
+
+    assert stage.classes.condition("ValidationSucceeded") == ("False", "NoCompatibleInstanceTypes")
+    assert "NoCompatibleInstanceTypes" in stage.notices.reasons()
+
+
+async def test_every_event_has_a_reason_and_the_name_of_its_object(stage: Stage) -> None:
+    """W-168: upstream leaves one or the other empty."""
+    await stage.with_class(role="NoSuchRole", subnetSelectorTerms=[{"id": "subnet-none"}])
+    await stage.with_class(amiSelectorTerms=[{"alias": "al2@latest"}])
+    stage.claims.append(a_claim())
+    stage.classes.delete()
+    await stage.keeper.keep()
+
+    assert len(stage.notices.said) >= 4
+    assert all(notice.reason and notice.name == "default" and notice.uid for notice in stage.notices.said)
 
 
 async def test_an_error_of_ssm_is_not_taken_for_a_missing_parameter(stage: Stage) -> None:

@@ -161,3 +161,27 @@ def test_a_pod_that_comes_to_need_the_node_during_the_wait_keeps_it() -> None:
     pod = a_pod()
     verdict = revalidate(planned(world), replace(world, now=NOW + 15, pods={pod.uid: pod}), SETTINGS)
     assert isinstance(verdict, Invalid) and verdict.reason == Invalidity.CHURN
+
+
+def test_the_wait_of_the_next_node_begins_while_the_one_before_it_is_drained() -> None:
+    """Ours (upstream: 25 s a node under budget 1): the wait overlaps the drain, and the second look counts it."""
+    draining = a_pair("n1", claim={"deleting_since": NOW - 5})
+    world = a_world([draining, a_pair("n2")], pools=[a_pool(budgets=(Budget(nodes="1"),))])
+
+    choice = choose(world, DisruptionSettings(), never)
+
+    assert isinstance(choice, DisruptionPlan)
+    assert [t.node for t in choice.commands[0].targets] == ["n2"]
+    verdict = revalidate(choice, world, DisruptionSettings())
+    assert isinstance(verdict, Invalid)
+    assert verdict.reason == Invalidity.BUDGET
+    gone = a_world(
+        [a_pair("n2", claim={"uid": choice.commands[0].targets[0].claim_uid})], pools=[*world.pools.values()]
+    )
+    assert isinstance(revalidate(choice, gone, DisruptionSettings()), Valid)
+
+
+def test_nothing_is_planned_on_the_end_of_a_drain_that_something_holds() -> None:
+    held = a_pair("n1", claim={"deleting_since": NOW - 60})
+    world = a_world([held, a_pair("n2")], pools=[a_pool(budgets=(Budget(nodes="1"),))])
+    assert isinstance(choose(world, DisruptionSettings(), never), NothingToDo)

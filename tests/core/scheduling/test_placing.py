@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.model import names
-from core.model.pods import Expression, HostPort, Pod, Toleration
+from core.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
 from core.model.pools import DisruptionPolicy
 from core.model.resources import parse_resources
 from core.model.taints import Taint
@@ -181,6 +181,16 @@ def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() 
     assert groups(placed(a_snapshot([holder, repelled]))) == [["holder"], ["repelled"]]
 
 
+def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_zone_is_pinned() -> None:
+    """S-180, S-181, T-130: that no open claim may take the second pod says nothing about zones for a new one."""
+    shape = a_shape({"app": "x"}, anti_affinity=(near(names.ZONE, app="x"), near(names.HOSTNAME, app="x")))
+
+    placement = placed(a_snapshot([a_pod(f"p{n}", shape=shape) for n in range(3)]))
+
+    assert groups(placement) == [["p0"]]
+    assert {refused.pod.name for refused in placement.refused} == {"p1", "p2"}
+
+
 def test_affinity_to_a_pod_that_comes_later_in_the_queue_is_met_in_the_same_pass() -> None:
     """S-92, T-131."""
     follower = a_pod("follower", cpu="2", shape=a_shape(affinity=(near(names.HOSTNAME, app="leader"),)))
@@ -331,3 +341,26 @@ def test_the_same_snapshot_gives_the_same_answer_twice() -> None:
     snapshot = a_snapshot([a_pod(f"p{i}", cpu=f"{i + 1}") for i in range(5)], types=TYPES)
 
     assert placed(snapshot) == placed(snapshot)
+
+
+def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> None:
+    """S-54, Q-13: upstream places it as if it had no volumes."""
+    pod = a_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="gone"),)))
+    snapshot = a_snapshot([])
+
+    (refused,) = place_pods(snapshot, [pod], PlacementSettings()).refused
+    upstream = place_pods(snapshot, [pod], PlacementSettings(fixes=Fixes.none()))
+
+    assert refused.reasons == ("volume_lookup",)
+    assert groups(upstream) == [["p"]]
+
+
+def test_a_relaxed_pod_is_given_back_as_it_came() -> None:
+    """S-99: no copy, and with the preference that it had to give up."""
+    preferred = replace(term(one_of(names.ZONE, "nowhere")), weight=5)
+    pod = a_pod("p", shape=a_shape(preferred_terms=(preferred,)))
+
+    (node,) = placed(a_snapshot([pod])).new
+
+    assert node.pods[0] is pod
+    assert pod.shape.preferred_terms == (preferred,)

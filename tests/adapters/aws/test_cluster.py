@@ -1,0 +1,57 @@
+"""What is known of the cluster: its version is looked at again, because an upgrade changes what an alias means."""
+
+from typing import Any
+
+from adapters.aws.cluster import Cluster
+from adapters.aws.settings import AwsSettings, ClusterFacts
+from ports.failures import Unreachable
+
+
+class Server:
+    """An API server that is upgraded, or away."""
+
+    def __init__(self) -> None:
+        self.now, self.version, self.asked = 1000.0, "1.36", 0
+
+    async def tell(self) -> str:
+        self.asked += 1
+        if not self.version:
+            raise Unreachable("version", "away")
+        return self.version
+
+    def cluster(self) -> Cluster:
+        calls: Any = None  # everything is given, so that nothing is asked of EKS
+        return Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), self.tell, lambda: self.now)
+
+
+async def test_the_version_is_asked_for_again_every_five_minutes_and_no_sooner() -> None:
+    """W-159."""
+    server = Server()
+    cluster = server.cluster()
+    told = []
+    for seconds in (0.0, 299.0, 1.0, 10.0):
+        server.now += seconds
+        told.append(await cluster.version())
+
+    assert (told, server.asked) == (["1.35", "1.35", "1.36", "1.36"], 1)
+
+
+async def test_a_server_that_is_away_changes_nothing() -> None:
+    server = Server()
+    cluster = server.cluster()
+    server.version = ""
+    server.now += 300.0
+
+    assert await cluster.version() == "1.35"
+
+
+async def test_a_new_version_is_no_drift_of_the_class() -> None:
+    """W-116: what the hash covers is what was given at the start."""
+    server = Server()
+    cluster = server.cluster()
+    before = cluster.known
+    server.now += 300.0
+
+    await cluster.version()
+
+    assert cluster.known == before

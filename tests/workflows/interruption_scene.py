@@ -1,0 +1,112 @@
+"""A queue of real messages over HTTP, claims of their instances, and the workflows that answer.
+
+Asked by the tests of Interruptions and by the benchmark of a burst. The queue is the AWS server's, read by the adapter;
+claims are kept in memory, where every delete is in a ledger.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.worker import Worker
+
+from activities.beating import Beating
+from activities.interruptions import Answering, TellingOfInterruptions, Watching
+from core.model.interruptions import InterruptionsInput
+from core.model.nodes import Node, NodeClaim
+from core.model.snapshot import Snapshot
+from core.model.workflow_ids import interruptions_id, task_queue
+from core.model.workflow_types import INTERRUPTIONS
+from ports.interruptions import Interruptions as Queue
+from testbed.cloud.server import CloudServer
+from tests.activities.fakes import FakeClaims, World
+from tests.adapters.aws.worlds import Notices, a_claim
+from worker.sandbox import runner
+from workflows.interruptions import AnswerInterruption, Interruptions
+
+Json = dict[str, Any]
+
+SPOT = "EC2 Spot Instance Interruption Warning"
+REBALANCE = "EC2 Instance Rebalance Recommendation"
+STATE = "EC2 Instance State-change Notification"
+
+
+class Scene:
+    """Claims of some instances, and a queue that warns of them."""
+
+    def __init__(self, server: CloudServer, client: Client, instances: int) -> None:
+        self.server, self.client, self.cluster = server, client, f"test-{uuid.uuid4().hex[:8]}"
+        self.world, self.notices = World(), Notices()
+        for number in range(instances):
+            self.world.put(claim_of(f"i-{number}"))
+        self.since = server.control("GET", "ledger")["last"]
+
+    def snapshot(self) -> Snapshot:
+        nodes: dict[str, Node] = {}
+        return replace(Snapshot(now=self.world.clock), claims=dict(self.world.claims), nodes=nodes)
+
+    def send(self, kind: str, instance: str, **detail: str) -> None:
+        body = {"version": "0", "id": uuid.uuid4().hex, "source": "aws.ec2", "detail-type": kind}
+        self.send_text(json.dumps({**body, "detail": {"instance-id": instance, **detail}}))
+
+    def send_burst(self, number: int) -> None:
+        """Spot warnings of the instances 0 to number, several at once as EventBridge would."""
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda each: self.send(SPOT, f"i-{each}"), range(number)))
+
+    def send_text(self, body: str) -> None:
+        self.server.control("POST", "sqs", {"body": body})
+
+    def acknowledged(self) -> int:
+        """Messages that are deleted from the queue."""
+        return sum(not call["error"] for call in self.server.calls("DeleteMessage", self.since))
+
+    def deletes(self) -> list[str]:
+        """Every delete of a claim that was asked for, in order."""
+        return [line.removeprefix("delete claim ") for line in self.world.ledger if line.startswith("delete claim")]
+
+    @asynccontextmanager
+    async def worker(self, queue: Queue) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+        """Serve the cluster's queues, Interruptions running; leaving it is a worker that is gone."""
+        claims: Any = FakeClaims(self.world)
+        view: Any = self
+        steps: list[Any] = [
+            Watching(self.cluster, queue, time.time).watch_interruptions,
+            Answering(view, claims, queue, time.time).answer_interruption,
+            TellingOfInterruptions(self.notices, view).tell_interruption,
+        ]
+        async with AsyncExitStack() as stack:
+            for name in ("control", "waits"):
+                worker = Worker(
+                    self.client,
+                    task_queue=task_queue(self.cluster, name),
+                    workflows=[Interruptions, AnswerInterruption] if name == "control" else [],
+                    activities=steps,
+                    workflow_runner=runner(),
+                    interceptors=[Beating()],
+                )
+                await stack.enter_async_context(worker)
+            yield await self._started()
+
+    async def _started(self) -> WorkflowHandle[Any, Any]:
+        handle: WorkflowHandle[Any, Any] = await self.client.start_workflow(
+            INTERRUPTIONS,
+            InterruptionsInput(cluster=self.cluster),
+            id=interruptions_id(self.cluster),
+            task_queue=task_queue(self.cluster, "control"),
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
+        return handle
+
+
+def claim_of(instance: str) -> NodeClaim:
+    claim = a_claim(name=f"claim-{instance}")
+    finalizers = ("karpenter.sh/termination",)
+    return replace(claim, provider_id=f"aws:///us-west-2a/{instance}", finalizers=finalizers)

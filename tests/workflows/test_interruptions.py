@@ -1,0 +1,151 @@
+"""Interruptions over a real queue: every warning durable before it is acknowledged, none lost, none answered twice."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from adapters.aws.adapter import AwsAdapter
+from core.model.interruptions import Interruption
+from core.model.nodes import NodeClaim
+from ports.interruptions import Interruptions as Queue
+from ports.interruptions import Message
+from testbed.cloud.server import CloudServer
+from tests.adapters.aws.worlds import ClassStore, open_adapter
+from tests.workflows.interruption_scene import REBALANCE, SPOT, STATE, Scene
+
+pytestmark = pytest.mark.temporal
+
+PATIENCE_SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer]:
+    server = CloudServer.start(Path(tmp_path_factory.mktemp("aws")))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def adapter(cloud: CloudServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AwsAdapter]:
+    """An unacknowledged message comes again after two seconds instead of twenty."""
+    monkeypatch.setattr("adapters.aws.interruptions.queue._VISIBLE_AGAIN_SECONDS", 2)
+    monkeypatch.setattr("adapters.aws.interruptions.queue._WAIT_SECONDS", 1)
+    cloud.control("POST", "reset")
+    found = open_adapter(cloud, ClassStore())
+    yield found
+    await found.close()
+
+
+def queue_of(adapter: AwsAdapter) -> Queue:
+    queue = adapter.interruptions
+    assert queue is not None
+    return queue
+
+
+async def until(holds: Callable[[], bool], pause: float = 0.1) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not await asyncio.to_thread(holds):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(pause)
+
+
+async def test_every_message_is_acknowledged_and_only_warnings_that_end_instances_delete_their_claims_once(
+    cloud: CloudServer, adapter: AwsAdapter, full_server: Client
+) -> None:
+    """W-124 to W-134: duplicates, unknown kinds, broken bodies, instances of others."""
+    scene = Scene(cloud, full_server, instances=3)
+    scene.send(SPOT, "i-0")
+    scene.send(SPOT, "i-0")
+    scene.send(REBALANCE, "i-1")
+    scene.send(STATE, "i-2", state="stopping")
+    scene.send(SPOT, "i-of-nobody")
+    scene.send("Some Other Event", "i-1")
+    scene.send_text("no JSON at all")
+    scene.send_text('{"version": "0"}')
+
+    async with scene.worker(queue_of(adapter)):
+        await until(lambda: scene.acknowledged() >= 8 and len(set(scene.deletes())) >= 2)
+        await until(lambda: len(scene.notices.said) >= 3)
+
+    assert sorted(scene.deletes()) == ["claim-i-0", "claim-i-2"]
+    assert {"SpotInterrupted", "SpotRebalanceRecommendation", "InstanceStopping"} <= set(scene.notices.reasons())
+    assert all(notice.reason and notice.name for notice in scene.notices.said)
+
+
+class Dying:
+    """A queue at which a worker stands still for ever at one point: it is then taken away."""
+
+    def __init__(self, queue: Queue, point: str) -> None:
+        self.queue, self.point, self.reached = queue, point, asyncio.Event()
+
+    async def _stop_here(self, point: str) -> None:
+        if point == self.point:
+            self.reached.set()
+            await asyncio.Event().wait()
+
+    async def receive(self) -> tuple[Message, ...]:
+        messages = await self.queue.receive()
+        if messages:
+            await self._stop_here("before the answer is started")
+        return messages
+
+    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+        await self._stop_here("while the answer is given")
+        await self.queue.heed(interruption, claim)
+
+    async def acknowledge(self, receipts: Sequence[str]) -> None:
+        await self._stop_here("before the message is acknowledged")
+        await self.queue.acknowledge(receipts)
+        await self._stop_here("after the message is acknowledged")
+
+    async def troubles(self) -> tuple[Interruption, ...]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "before the answer is started",
+        "while the answer is given",
+        "before the message is acknowledged",
+        "after the message is acknowledged",
+    ],
+)
+async def test_a_worker_that_is_gone_at_any_point_loses_no_warning(
+    cloud: CloudServer, adapter: AwsAdapter, full_server: Client, point: str
+) -> None:
+    """W-127, W-187: durable before it is acknowledged, answered once."""
+    scene = Scene(cloud, full_server, instances=1)
+    dying = Dying(queue_of(adapter), point)
+    scene.send(SPOT, "i-0")
+
+    async with scene.worker(dying):
+        await asyncio.wait_for(dying.reached.wait(), PATIENCE_SECONDS)
+        acknowledged = scene.acknowledged()
+    async with scene.worker(queue_of(adapter)):
+        await until(lambda: scene.deletes() != [] and scene.acknowledged() >= 1)
+
+    # An answer may run while its message is being acknowledged; at the other points the message is still there, or not.
+    assert point == "while the answer is given" or acknowledged == (point == "after the message is acknowledged")
+    assert scene.deletes() == ["claim-i-0"]
+
+
+async def test_five_hundred_warnings_in_one_burst_are_all_answered_once(
+    cloud: CloudServer, full_server: Client
+) -> None:
+    """How fast is measured by `make bench`."""
+    cloud.control("POST", "reset")
+    adapter = open_adapter(cloud, ClassStore())
+    scene = Scene(cloud, full_server, instances=500)
+    await asyncio.to_thread(scene.send_burst, 500)
+
+    async with scene.worker(queue_of(adapter)):
+        await until(lambda: len(scene.deletes()) >= 500)
+        await until(lambda: scene.acknowledged() >= 500, pause=2.0)
+    await adapter.close()
+
+    assert sorted(scene.deletes()) == sorted(f"claim-i-{number}" for number in range(500))
