@@ -71,7 +71,7 @@ SETTINGS = st.sampled_from([DisruptionSettings(), DisruptionSettings(graceful_ex
 @settings(max_examples=150, deadline=None)
 @given(worlds(), SETTINGS)
 def test_no_plan_takes_more_than_the_allowance(world: Snapshot, chosen: DisruptionSettings) -> None:
-    """Also where the plan was made while a drain was coming to its end: what is marked is what the second look leaves."""
+    """Also where a drain was coming to its end when the plan was made: only what the second look leaves is marked."""
     choice = choose(world, chosen, never)
     if isinstance(choice, NothingToDo):
         return
