@@ -37,7 +37,7 @@ lint: $(STAMP) ## format, lint, types, import contracts
 	@$(BIN)/lint-imports
 
 check: lint ## lint and the fast tests (under two minutes)
-	@$(BIN)/python -m tests.run -m "not temporal and not cluster and not soak"
+	@$(BIN)/python -m tests.run -m "not temporal and not cluster and not slow and not soak"
 
 test: $(STAMP) ## everything
 	@$(BIN)/python -m tests.run -m "not soak"

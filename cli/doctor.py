@@ -5,7 +5,6 @@ does not hold says what to do. A check that cannot be made because of another sa
 """
 
 import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from temporalio.client import Client
@@ -63,5 +62,6 @@ async def _cluster(settings: Settings) -> tuple[Check, ...]:
         await world.close()
 
 
-def _ready(world: World) -> Awaitable[None]:
-    return asyncio.wait_for(world.ready(), READY_SECONDS)
+async def _ready(world: World) -> None:
+    async with asyncio.timeout(READY_SECONDS):
+        await world.ready()

@@ -125,3 +125,11 @@ def test_a_step_has_no_defaults(step: str) -> None:
     """Temporal decodes by type only where as many arguments come as the step has; else it hands over plain dicts."""
     parameters = inspect.signature(STEPS[step]).parameters.values()
     assert [each.name for each in parameters if each.default is not inspect.Parameter.empty] == []
+
+
+def test_nothing_waits_in_a_way_that_can_swallow_a_cancellation() -> None:
+    """Where a result comes in the moment of a cancel, Python 3.11's asyncio.wait_for returns it and the cancel is lost:
+    the task goes on for ever. asyncio.timeout does not do so."""
+    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    assert files
+    assert [str(file) for file in files if "asyncio.wait_for(" in file.read_text()] == []

@@ -111,7 +111,8 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle)
         started = asyncio.get_running_loop().time()
         with _translated(request.subject):
-            response = await asyncio.wait_for(self._send(request, timeout), _CALL_SECONDS)
+            async with asyncio.timeout(_CALL_SECONDS):
+                response = await self._send(request, timeout)
         try:
             if response.status != 200:
                 with _translated(request.subject):

@@ -25,6 +25,8 @@ from testbed.cloud.server import CloudServer
 from tests.activities.fakes import FakeClaims, FakeNodes, World
 from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
 
+pytestmark = pytest.mark.slow  # forty seconds of faults
+
 Json = dict[str, Any]
 
 READ_SECONDS: Final = 1.0

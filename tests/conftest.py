@@ -1,0 +1,31 @@
+"""No test waits for ever: one that hangs fails, and its traceback says where it waited."""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+LONGEST_SECONDS = 420.0  # more than any test of `make test` takes on a loaded machine; soak tests may take their time
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every asynchronous test its limit."""
+    for item in items:
+        may_hang = isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
+        if may_hang and item.get_closest_marker("soak") is None:
+            item.obj = limited(item.obj)  # type: ignore[attr-defined]
+
+
+def limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The test, ended by a TimeoutError where it does not end by itself."""
+
+    @functools.wraps(test)
+    async def within(*arguments: Any, **named: Any) -> None:
+        async with asyncio.timeout(LONGEST_SECONDS):
+            await test(*arguments, **named)
+
+    return within
