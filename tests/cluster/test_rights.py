@@ -62,6 +62,7 @@ async def test_a_right_that_is_missing_is_named_and_once_it_is_granted_the_drain
     await give_rights(ground.api, "hindered", _rights())
     await ground.until(lambda: gone(ground, claim), 90, "the claim is gone")
     await ground.until(lambda: ground.settled(1), 60, "its pod runs elsewhere")
+    ground.kill_workers()  # the tests that follow judge what the worker's own user asks
 
 
 def _rights() -> list[Json]:
