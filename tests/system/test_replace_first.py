@@ -8,7 +8,7 @@ import pytest
 from core.model import names
 from tests.system.stage import Json, Stage, deployment, node_class, node_pool
 
-pytestmark = pytest.mark.temporal
+pytestmark = [pytest.mark.temporal, pytest.mark.soak]  # its nodes grow old by the clock: minutes a case
 
 PODS = 6
 LIFETIME = 120
