@@ -134,6 +134,7 @@ async def test_a_worker_that_is_gone_at_any_point_loses_no_warning(
     assert scene.deletes() == ["claim-i-0"]
 
 
+@pytest.mark.soak
 async def test_five_hundred_warnings_in_one_burst_are_all_answered_once(
     cloud: CloudServer, full_server: Client
 ) -> None:
