@@ -48,7 +48,7 @@ def formulas_in(kubelet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "maxPods", str(kubelet["maxPods"])
     for field in RESERVED:
         for key, value in sorted((kubelet.get(field) or {}).items()):
-            if not _is_quantity(value):
+            if not is_quantity(value):
                 yield f"{field}.{key}", str(value)
 
 
@@ -57,7 +57,7 @@ def without_formulas(kubelet: Json) -> Json:
     found = {key: value for key, value in kubelet.items() if key != "maxPods" or not isinstance(value, str)}
     for field in RESERVED:
         if found.get(field):
-            found[field] = {key: value for key, value in found[field].items() if _is_quantity(value)}
+            found[field] = {key: value for key, value in found[field].items() if is_quantity(value)}
     return found
 
 
@@ -80,7 +80,7 @@ def resolved(kubelet: Json, machine: Machine) -> Json:
 
 def _amount(place: tuple[str, str], value: Any, variables: Json) -> Any:
     """A quantity stays as it is written; a result gets the unit of its resource."""
-    if _is_quantity(value):
+    if is_quantity(value):
         return value
     field, key = place
     number = _result(f"{field}.{key}", str(value), variables)
@@ -101,7 +101,8 @@ def _result(field: str, text: str, variables: Json) -> int:
     return number
 
 
-def _is_quantity(value: Any) -> bool:
+def is_quantity(value: Any) -> bool:
+    """Whether Kubernetes would take it for an amount."""
     try:
         parse_quantity(str(value))
     except QuantityError:

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from adapters.aws.families import FAMILIES
-from adapters.aws.formulas.kubelet import Machine, formulas_in, resolved
+from adapters.aws.formulas.kubelet import Machine, formulas_in, is_quantity, resolved
 from adapters.aws.formulas.language import read_formula
 from adapters.aws.formulas.values import FormulaError
 from adapters.aws.keeping.conditions import Verdict, false
 from adapters.aws.node_class import NodeClass
 from core.model.durations import DurationError, parse_nanoseconds
-from core.model.resources import QuantityError, parse_quantity
 
 Json = dict[str, Any]
 
@@ -267,7 +266,7 @@ def _thresholds(field: str, values: Mapping[str, Any]) -> Iterator[str]:
         share = _PERCENT.match(str(value))
         if share is not None and float(share[1]) > 100:
             yield f"spec.kubelet.{field}.{key}: a share above 100%"
-        elif share is None and (not _is_quantity(value) or str(value).startswith("-")):
+        elif share is None and (not is_quantity(value) or str(value).startswith("-")):
             yield f"spec.kubelet.{field}.{key}: neither a share nor a quantity: {value}"
 
 
@@ -293,11 +292,3 @@ def _shares(kubelet: Mapping[str, Any]) -> Iterator[str]:
     high, low = (kubelet.get(field) for field in _SHARES)
     if isinstance(high, int) and isinstance(low, int) and high <= low:
         yield "spec.kubelet.imageGCHighThresholdPercent: must be above imageGCLowThresholdPercent"
-
-
-def _is_quantity(value: Any) -> bool:
-    try:
-        parse_quantity(str(value))
-    except QuantityError:
-        return False
-    return True
