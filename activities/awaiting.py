@@ -12,13 +12,14 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.beating import report
+from activities.knowing import KnownClaims
 from activities.waking import until_changed
 from core.model import names
 from core.model.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
 from core.model.nodes import NodeClaim
 from core.model.steps import ClaimRef, StepOutcome
 from core.model.writes import Write
-from ports.view import ClusterLookups, ClusterView
+from ports.view import ClusterView
 
 # How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
 LOOK_SECONDS = 1.0
@@ -27,9 +28,9 @@ LOOK_SECONDS = 1.0
 class Awaiting:
     """The long waits that act on nothing."""
 
-    def __init__(self, view: ClusterView, lookups: ClusterLookups, now: Callable[[], float]) -> None:
+    def __init__(self, view: ClusterView, known: KnownClaims, now: Callable[[], float]) -> None:
         self.view = view
-        self.lookups = lookups
+        self.known, self.lookups = known, known.lookups
         self.now = now
 
     @activity.defn
@@ -68,7 +69,8 @@ class Awaiting:
         """Until all replacements are initialised, one has failed, or the time is up."""
         while True:
             revision = self.view.revision()
-            claims = [(c, self.claim(c)) for c in request.claims]
+            # What has just been created may not be in the cache yet: that is no proof that it was given up.
+            claims = [(c, await self.known.find(c)) for c in request.claims]
             failed = [c.name for c, claim in claims if claim is None or claim.deleting_since is not None]
             if failed:
                 return ReadyOutcome(kind="failed", message=f"replacement {', '.join(failed)} was given up")

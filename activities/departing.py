@@ -11,6 +11,7 @@ from collections.abc import Callable
 from temporalio import activity
 
 from activities.counting import claim_terminated, node_terminated
+from activities.knowing import KnownClaims
 from activities.revising import revise_claim, revise_node, revise_status
 from activities.versions import is_same
 from core.lifecycle.conditions import claim_conditions_with, unknown
@@ -31,7 +32,7 @@ from core.termination.deadline import deadline_of, deadline_to_write
 from core.termination.leaving import finalizers_left, leaving_labels, leaving_taints
 from ports.cloud import Cloud
 from ports.failures import Refused, Retryable
-from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes
+from ports.objects import ClaimStatus, MetadataChange, Nodes
 
 FORCEFUL = "Forceful Termination"  # T-29: deleted, and no disruption of ours says why
 
@@ -39,8 +40,8 @@ FORCEFUL = "Forceful Termination"  # T-29: deleted, and no disruption of ours sa
 class Departing:
     """The steps around drain and termination."""
 
-    def __init__(self, claims: NodeClaims, nodes: Nodes, cloud: Cloud, now: Callable[[], float]) -> None:
-        self.claims, self.nodes, self.cloud, self.now = claims, nodes, cloud, now
+    def __init__(self, known: KnownClaims, nodes: Nodes, cloud: Cloud, now: Callable[[], float]) -> None:
+        self.known, self.claims, self.nodes, self.cloud, self.now = known, known.claims, nodes, cloud, now
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
@@ -74,11 +75,11 @@ class Departing:
     async def release_claim(self, departure: Departure) -> StepOutcome:
         """Take the finalizers off, the nodes' first (T-11, L-55)."""
         provider_id = departure.provider_id
-        listed = await self.nodes.list_by_provider_id(provider_id) if provider_id else ()
+        listed = self.known.nodes_of(provider_id)
         writes = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
         ref = departure.claim
-        claim = await self.claims.read(ref.name)
-        if claim is None or not is_same(claim, ref.uid):
+        claim = await self.known.find(ref)
+        if claim is None:
             return StepOutcome(message="already gone", writes=writes)
         await self._no_late_launch(claim, departure)
         written = await revise_claim(self.claims, claim, _without_finalizer)
@@ -133,7 +134,7 @@ class Departing:
         unless it carries our finalizer: then it was registered and only the claim does not know yet (D-5)."""
         if not provider_id:
             return ()
-        nodes = await self.nodes.list_by_provider_id(provider_id)
+        nodes = self.known.nodes_of(provider_id)
         if not claim.is_true(REGISTERED_CONDITION):
             return tuple(node for node in nodes if TERMINATION_FINALIZER in node.finalizers)
         if claim.node_name in {node.name for node in nodes}:

@@ -12,10 +12,10 @@ from temporalio import activity
 
 from activities.beating import report
 from activities.counting import node_drained
+from activities.knowing import KnownClaims
 from activities.looking import looks
 from activities.notices.nodes import awaiting_detachment
 from activities.revising import set_conditions
-from activities.versions import is_same
 from core.lifecycle.conditions import false, true, unknown
 from core.model.names import DRAINED, VOLUMES_DETACHED
 from core.model.nodes import Condition
@@ -39,6 +39,7 @@ class Detaching:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.claims, self.notices, self.now, self.pause = lookups, claims, notices, now, pause
+        self.known = KnownClaims(lookups, claims)
 
     @activity.defn
     async def await_detached(self, departure: Departure) -> StepOutcome:
@@ -77,9 +78,8 @@ class Detaching:
 
     async def _say(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
         """The condition, and Drained with it, on the claim; a node without a claim has no conditions (T-10)."""
-        ref = departure.claim
-        claim = await self.claims.read(ref.name) if ref.uid else None
-        if claim is None or not is_same(claim, ref.uid):
+        claim = await self.known.find(departure.claim)
+        if claim is None:
             return ()
         written = await set_conditions(self.claims, claim, true(DRAINED, self.now()), condition)
         if written is not None and not claim.is_true(DRAINED):

@@ -6,15 +6,17 @@ message that cannot be handled holding up all others.
 """
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from temporalio import activity
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
 from activities.beating import report
-from activities.notices.interruptions import terminating, warned
+from activities.notices.interruptions import About, terminating, warned
 from activities.revising import revise_claim
 from core.model import names
 from core.model.interruptions import Answered, AnswerInput, Interruption
@@ -73,44 +75,43 @@ class Watching:
 
     async def _batch(self, messages: tuple[Message, ...], slots: asyncio.Semaphore) -> None:
         try:
-            done = await asyncio.gather(*[self._one(message) for message in messages])
-            await self.interruptions.acknowledge([receipt for receipt in done if receipt])
+            for message in messages:
+                if message.interruption is None:
+                    _log.error("a message of the queue is thrown away: %s", message.problem)
+            await self._start([message.interruption for message in messages if message.interruption is not None])
+            await self.interruptions.acknowledge([message.receipt for message in messages])
             self.seen += len(messages)
             report(f"{self.seen} messages read")
+        except RPCError as error:
+            _log.warning("an answer could not be started, its messages will come again: %s", error)
         except Failure as failure:
             _log.warning("messages were not acknowledged and will come again: %s", failure)
         finally:
             slots.release()
 
-    async def _one(self, message: Message) -> str:
-        """The receipt to acknowledge; empty where the message must come again."""
-        if message.interruption is None:
-            _log.error("a message of the queue is thrown away: %s", message.problem)
-            return message.receipt
-        try:
-            await self._start(message.interruption)
-        except RPCError as error:
-            _log.warning("an answer could not be started, its message will come again: %s", error)
-            return ""
-        return message.receipt
-
-    async def _start(self, interruption: Interruption) -> None:
-        """One answer per instance and reason; one that runs already is the same (W-187)."""
-        if not interruption.instances or interruption.reason == "no_op":
+    async def _start(self, interruptions: Sequence[Interruption]) -> None:
+        """One answer for what came together; the same warnings, while they are being answered, are the same (W-187)."""
+        warnings = {
+            (instance, each.reason): replace(each, instances=(instance,))
+            for each in interruptions
+            if each.reason != "no_op"
+            for instance in each.instances
+        }
+        if not warnings:
             return
-        for instance in interruption.instances:
-            one = Interruption(
-                id=interruption.id, reason=interruption.reason, instances=(instance,), at=interruption.at
-            )
-            await activity.client().start_workflow(
-                ANSWER_INTERRUPTION,
-                AnswerInput(cluster=self.cluster, interruption=one),
-                id=f"{interruptions_id(self.cluster)}/{instance}/{interruption.reason}",
-                task_queue=task_queue(self.cluster, "control"),
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                static_summary=f"{interruption.reason.replace('_', ' ')}: {instance}",
-            )
+        (instance, reason), *others = sorted(warnings)
+        base = interruptions_id(self.cluster)
+        digest = hashlib.sha256(repr(sorted(warnings)).encode()).hexdigest()[:16]
+        summary = f"{reason.replace('_', ' ')}: {instance}"
+        await activity.client().start_workflow(
+            ANSWER_INTERRUPTION,
+            AnswerInput(cluster=self.cluster, interruptions=tuple(warnings.values())),
+            id=f"{base}/several/{digest}" if others else f"{base}/{instance}/{reason}",
+            task_queue=task_queue(self.cluster, "control"),
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            static_summary=f"{summary} and {len(others)} more" if others else summary,
+        )
 
     async def _check(self) -> None:
         """EC2's own checks, once a minute; what is answered already is not answered again until it is well."""
@@ -119,8 +120,7 @@ class Watching:
             try:
                 found = await self.interruptions.troubles()
                 fresh = [each for each in found if (each.id, each.reason) not in known]
-                for each in fresh:
-                    await self._start(each)
+                await self._start(fresh)
                 known = frozenset((each.id, each.reason) for each in found)
             except (Failure, RPCError) as failure:
                 _log.warning("the checks of instances cannot be read: %s", failure)
@@ -136,10 +136,23 @@ class Answering:
         self.view, self.claims, self.interruptions, self.now = view, claims, interruptions, now
 
     @activity.defn
-    async def answer_interruption(self, interruption: Interruption) -> Answered:
-        """Remember what it says of the offering, then delete the claims of the instances (W-129, W-130)."""
-        snapshot = self.view.snapshot()
-        met = [claim for claim in snapshot.claims.values() if _is_of(claim, interruption)]
+    async def answer_interruptions(self, interruptions: tuple[Interruption, ...]) -> tuple[Answered, ...]:
+        """Remember what they say of the offerings, then delete the claims of the instances (W-129, W-130).
+
+        All are tried before one that fails is tried again: what cannot be deleted holds nobody else back.
+        """
+        claims: dict[str, list[NodeClaim]] = {}
+        for claim in self.view.snapshot().claims.values():
+            if claim.provider_id:
+                claims.setdefault(claim.provider_id.rpartition("/")[2], []).append(claim)
+        found = await asyncio.gather(*[self._all_of(each, claims) for each in interruptions], return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException):
+                raise each
+        return tuple(each for each in found if not isinstance(each, BaseException))
+
+    async def _all_of(self, interruption: Interruption, claims: Mapping[str, Sequence[NodeClaim]]) -> Answered:
+        met = [claim for instance in interruption.instances for claim in claims.get(instance, ())]
         deleted = [claim for claim in met if await self._answer(interruption, claim)]
         return Answered(
             interruption=interruption,
@@ -167,23 +180,19 @@ class TellingOfInterruptions:
         self.notices, self.view = notices, view
 
     @activity.defn
-    async def tell_interruption(self, answered: Answered) -> None:
+    async def tell_interruptions(self, answered: tuple[Answered, ...]) -> None:
         """Events on each claim and its node."""
-        reason = answered.interruption.reason
         uids = {node.name: node.uid for node in self.view.snapshot().nodes.values()}
-        found: list[Notice | None] = []
-        for claim, node in zip(answered.claims, answered.nodes, strict=True):
-            found += [warned(reason, ("NodeClaim", claim.name, claim.uid))]
-            found += [warned(reason, ("Node", node, uids[node]))] if node in uids else []
-            if claim.name in answered.deleted:
-                found += [terminating(("NodeClaim", claim.name, claim.uid))]
-                found += [terminating(("Node", node, uids[node]))] if node in uids else []
-        await self.notices.publish(*_present(found))
+        notices = [notice for each in answered for notice in _said_of(each, uids)]
+        await self.notices.publish(*[notice for notice in notices if notice is not None])
 
 
-def _present(notices: Iterable[Notice | None]) -> list[Notice]:
-    return [notice for notice in notices if notice is not None]
-
-
-def _is_of(claim: NodeClaim, interruption: Interruption) -> bool:
-    return bool(claim.provider_id) and claim.provider_id.rpartition("/")[2] in interruption.instances
+def _said_of(answered: Answered, uids: Mapping[str, str]) -> Iterator[Notice | None]:
+    reason = answered.interruption.reason
+    for claim, node in zip(answered.claims, answered.nodes, strict=True):
+        subjects: list[About] = [("NodeClaim", claim.name, claim.uid)]
+        if node in uids:
+            subjects.append(("Node", node, uids[node]))
+        yield from [warned(reason, subject) for subject in subjects]
+        if claim.name in answered.deleted:
+            yield from [terminating(subject) for subject in subjects]

@@ -142,11 +142,8 @@ class Joining:
 
     async def _initialize(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
         async with self.slots:
-            live = await self.nodes.read(cached.name)
-            if live is None or blocker(claim, (live,)) is not None:
-                return None
-            labels = {} if live.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
-            node = await revise_node(self.nodes, live, lambda _: NodeChange(labels=labels, annotations={}))
+            labels = {} if cached.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
+            node = await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
         if node is None:
             return None
         written = await self._set(claim, true(INITIALIZED_CONDITION, self.now()), node.name)

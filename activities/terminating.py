@@ -10,15 +10,14 @@ from collections.abc import Callable
 from temporalio import activity
 
 from activities.counting import instance_terminated
+from activities.knowing import KnownClaims
 from activities.revising import set_conditions
 from activities.translating import NotYet
-from activities.versions import is_same
 from core.lifecycle.conditions import true
 from core.model.names import INSTANCE_TERMINATING
 from core.model.steps import ClaimRef, Departure, StepOutcome
 from core.model.writes import Write, claim_write
 from ports.cloud import Cloud
-from ports.objects import NodeClaims
 
 LOOK_SECONDS = 5.0  # T-36
 SOON = 4  # the first looks come after 1, 2, 3 s: some instances are gone at once
@@ -27,8 +26,8 @@ SOON = 4  # the first looks come after 1, 2, 3 s: some instances are gone at onc
 class Terminating:
     """The step that ends the instance."""
 
-    def __init__(self, claims: NodeClaims, cloud: Cloud, now: Callable[[], float]) -> None:
-        self.claims, self.cloud, self.now = claims, cloud, now
+    def __init__(self, known: KnownClaims, cloud: Cloud, now: Callable[[], float]) -> None:
+        self.known, self.claims, self.cloud, self.now = known, known.claims, cloud, now
 
     @activity.defn
     async def terminate_instance(self, departure: Departure) -> StepOutcome:
@@ -50,8 +49,8 @@ class Terminating:
 
     async def _say(self, ref: ClaimRef, answer: str) -> tuple[Write, ...]:
         """InstanceTerminating on the claim, once; how long it took, at the end."""
-        claim = await self.claims.read(ref.name) if ref.uid else None
-        if claim is None or not is_same(claim, ref.uid):
+        claim = await self.known.find(ref)
+        if claim is None:
             return ()
         if answer == "gone":
             instance_terminated(claim, self.now())

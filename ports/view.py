@@ -68,6 +68,12 @@ class ClusterLookups(Protocol):
 class VolumeLookups(Protocol):
     """The look-ups that volumes need."""
 
+    def claim(self, name: str) -> NodeClaim | None:
+        """The claim of that name."""
+
+    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
+        """The nodes with that providerID; an empty one matches nothing."""
+
     def node(self, name: str) -> Node | None:
         """The node of that name."""
 

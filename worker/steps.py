@@ -28,6 +28,7 @@ from activities.keeping_labels import LabelKeeper
 from activities.keeping_notices import NoticeKeeper
 from activities.keeping_overlays import OverlayKeeper
 from activities.keeping_pools import PoolKeeper
+from activities.knowing import KnownClaims
 from activities.launching import Launching
 from activities.lookers import Looker
 from activities.marking import Marking
@@ -71,13 +72,13 @@ class Wiring:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
         evicting = Evicting(w.pods, w.notices, Turns(now), now)
-        marking = Marking(w.claims, w.nodes, w.pods, now)
+        marking, known = Marking(w.claims, w.nodes, w.pods, now), KnownClaims(w.view, w.claims)
         return [
-            Awaiting(w.view, w.view, now),
+            Awaiting(w.view, known, now),
             Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
             Creating(w.claims, w.pools, w.notices, now),
             Deleting(w.claims, w.notices, w.view),
-            Departing(w.claims, w.nodes, w.cloud, now),
+            Departing(known, w.nodes, w.cloud, now),
             Detaching(w.view, w.claims, w.notices, now),
             Draining(w.view, evicting, w.cloud, now),
             GivingBack(w.claims, w.pods),
@@ -85,7 +86,7 @@ class Wiring:
             Launching(w.claims, w.cloud, w.notices, now),
             marking,
             Noticing(w.notices, w.view),
-            Terminating(w.claims, w.cloud, now),
+            Terminating(known, w.cloud, now),
             *self._of_interruptions(),
         ]
 

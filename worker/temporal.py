@@ -10,11 +10,11 @@ import asyncio
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from workflows.attributes import ALL
+from workflows.converter import DATA_CONVERTER
 
 CONNECT_SECONDS = 10.0
 
@@ -30,7 +30,7 @@ async def connect() -> Client:
     options["target_host"] = address
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            return await Client.connect(**options, data_converter=pydantic_data_converter)
+            return await Client.connect(**options, data_converter=DATA_CONVERTER)
     except (RuntimeError, RPCError, TimeoutError, OSError) as error:
         why = str(error).partition(": tonic::")[0] or type(error).__name__  # the rest is the transport's own inside
         raise TemporalUnusable(f"no Temporal server at {address}: {why} (set TEMPORAL_ADDRESS)") from None

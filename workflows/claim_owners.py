@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 STARTS_AT_ONCE = 20
+FIRST_PHASES = {LAUNCH_NODE: "launching", TERMINATE_NODE: "tainting"}
 
 
 async def start_launches(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
@@ -48,7 +49,7 @@ async def _start(cluster: str, claim: ClaimRef, workflow_type: str, summary: str
             id=claim_owner_id(cluster, claim.name),
             task_queue=task_queue(cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-            search_attributes=attributes(pool=claim.pool, claim=claim.name),
+            search_attributes=attributes(pool=claim.pool, claim=claim.name, phase=FIRST_PHASES[workflow_type]),
             static_summary=f"{summary} NodeClaim {claim.name}",
         )
     except WorkflowAlreadyStartedError:

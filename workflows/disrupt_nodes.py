@@ -41,6 +41,9 @@ with workflow.unsafe.imports_passed_through():
 # D-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
 
+# Phases that may last: only these are written where searches look, see workflows/attributes.py.
+LASTING = frozenset({"waiting for replacements", "draining before the delete", "draining"})
+
 # A cancel waits for a step that writes: the undo must not overlap it.
 TO_THE_END = workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 
@@ -122,7 +125,8 @@ class DisruptNodes:
     def enter(self, phase: str) -> None:
         """Say where we are; before the delete, stop here if a cancel has arrived."""
         self.phase = phase
-        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        if phase in LASTING:
+            workflow.upsert_search_attributes([PHASE.value_set(phase)])
         workflow.set_current_details(f"**{phase}**: {self.given.command.summary or self.names()}")
         if not self.committed and (self.cancel_reason or workflow.cancellation_reason() is not None):
             raise asyncio.CancelledError(self.cancel_reason)
@@ -238,7 +242,6 @@ class DisruptNodes:
                 GivingBack.give_back, give_back, summary="give the replacements back", **quick(given.cluster)
             )
         self.phase = record.outcome
-        workflow.upsert_search_attributes([PHASE.value_set(self.phase)])
         workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.message}")
 
     async def from_the_delete(self) -> DisruptionRecord:

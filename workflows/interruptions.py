@@ -1,7 +1,8 @@
 """Interruptions: the cloud's warnings, each made durable before it is acknowledged; AnswerInterruption: what is done.
 
-Interruptions is a singleton of one long step, which starts an AnswerInterruption per instance and reason. The answer
-deletes the claim; what the deletion means is carried out by TerminateNode. Nothing stops an answer: no budget, no
+Interruptions is a singleton of one long step, which starts an AnswerInterruption for the warnings that the queue hands
+out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers). The answer deletes
+the claims; what the deletion means is carried out by TerminateNode. Nothing stops an answer: no budget, no
 do-not-disrupt (W-131).
 """
 
@@ -53,17 +54,21 @@ class Interruptions:
 
 @workflow.defn(name=ANSWER_INTERRUPTION)
 class AnswerInterruption:
-    """The answer to one warning about one instance."""
+    """The answer to the warnings that came in one answer of the queue: mostly one, in a burst ten."""
 
     @workflow.run
     async def run(self, given: AnswerInput) -> str:
         """Act, then say so."""
-        warning = given.interruption
-        workflow.set_current_details(f"{warning.reason.replace('_', ' ')}: {', '.join(warning.instances)}")
+        lines = [f"{each.reason.replace('_', ' ')}: {', '.join(each.instances)}" for each in given.interruptions]
+        workflow.set_current_details("\n\n".join(lines))
         answered = await workflow.execute_activity_method(
-            Answering.answer_interruption, warning, summary="delete the claim", **quick(given.cluster)
+            Answering.answer_interruptions,
+            given.interruptions,
+            summary="delete the claims",
+            **quick(given.cluster),
         )
         await workflow.execute_activity_method(
-            TellingOfInterruptions.tell_interruption, answered, summary="tell people", **quick(given.cluster)
+            TellingOfInterruptions.tell_interruptions, answered, summary="tell people", **quick(given.cluster)
         )
-        return f"deleted {', '.join(answered.deleted)}" if answered.deleted else "nothing to delete"
+        deleted = [name for each in answered for name in each.deleted]
+        return f"deleted {', '.join(deleted)}" if deleted else "nothing to delete"

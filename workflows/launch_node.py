@@ -20,6 +20,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.shielding import shielded
     from workflows.terminate_node import TerminateNode
 
+# Phases that may last: only these are written where searches look, see workflows/attributes.py.
+LASTING = frozenset({"registering", "initialising"})
+
 
 @workflow.defn(name=LAUNCH_NODE)
 class LaunchNode:
@@ -47,7 +50,8 @@ class LaunchNode:
     def enter(self, phase: str) -> None:
         """Say where we are, for the Web UI and for searches."""
         self.phase = phase
-        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        if phase in LASTING:
+            workflow.upsert_search_attributes([PHASE.value_set(phase)])
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def launch(self) -> str:

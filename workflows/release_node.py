@@ -16,6 +16,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.options import quick, waiting
     from workflows.shielding import shielded
 
+# Phases that may last: only these are written where searches look, see workflows/attributes.py.
+LASTING = frozenset({"draining"})
+
 
 @workflow.defn(name=RELEASE_NODE)
 class ReleaseNode:
@@ -32,7 +35,8 @@ class ReleaseNode:
 
     def enter(self, phase: str) -> None:
         """Say where we are."""
-        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        if phase in LASTING:
+            workflow.upsert_search_attributes([PHASE.value_set(phase)])
         workflow.set_current_details(f"**{phase}**: Node {self.given.node}, which has no NodeClaim")
 
     async def release(self) -> str:

@@ -284,7 +284,9 @@ class Scheduler:
             id=workflow_id,
             task_queue=task_queue(self.state.cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-            search_attributes=attributes(pool=first.pool, claim=first.claim, node=first.node, reason=command.reason),
+            search_attributes=attributes(
+                pool=first.pool, claim=first.claim, node=first.node, reason=command.reason, phase="marking"
+            ),
             static_summary=f"{command.reason}: {names}"[:200],
         )
         self.note(f"{command.reason}: disrupting {names}")

@@ -19,6 +19,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.options import looking, quick, waiting
     from workflows.shielding import shielded
 
+# Phases that may last: only these are written where searches look, see workflows/attributes.py.
+LASTING = frozenset({"draining", "terminating"})
+
 
 @workflow.defn(name=TERMINATE_NODE)
 class TerminateNode:
@@ -42,7 +45,8 @@ class TerminateNode:
     def enter(self, phase: str) -> None:
         """Say where we are, for the Web UI and for searches."""
         self.phase = phase
-        workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        if phase in LASTING:
+            workflow.upsert_search_attributes([PHASE.value_set(phase)])
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def terminate(self) -> str:

@@ -30,23 +30,23 @@ _WORDS: Final[dict[InterruptionReason, tuple[str, str, str]]] = {
     "event_status": _UNHEALTHY,
 }
 
-Object = tuple[Literal["NodeClaim", "Node"], str, str]  # kind, name, uid
+About = tuple[Literal["NodeClaim", "Node"], str, str]  # kind, name, uid
 
 
-def warned(reason: InterruptionReason, about: Object) -> Notice | None:
+def warned(reason: InterruptionReason, about: About) -> Notice | None:
     """The warning itself; None where there is nothing to say."""
     words = _WORDS.get(reason)
     return None if words is None else _notice(words, about)
 
 
-def terminating(about: Object) -> Notice:
+def terminating(about: About) -> Notice:
     """Its claim has been deleted for the warning."""
     return _notice(
         ("Warning", "TerminatingOnInterruption", f"Interruption triggered termination for the {about[0]}"), about
     )
 
 
-def _notice(words: tuple[str, str, str], about: Object) -> Notice:
+def _notice(words: tuple[str, str, str], about: About) -> Notice:
     kind, name, uid = about
     return Notice(
         kind=kind,

@@ -26,7 +26,7 @@ from adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of
 from adapters.aws.meters import called
 from adapters.aws.rates import Rates
 from adapters.aws.settings import AwsSettings
-from ports.failures import Failure, Throttled
+from ports.failures import Failure, Throttled, Unreachable
 
 Json = dict[str, Any]
 Observer = Callable[[str, str, float, str], None]  # service, operation, seconds, error code or ""
@@ -39,6 +39,13 @@ _ONCE: Final = frozenset({"ReceiveMessage"})
 # A fleet has some 180 overrides of five fields. Checking what we have just built ourselves, and the SDK's way to write
 # a form (twice, a character at a time), would be two thirds of a launch's processor time.
 _LARGE: Final = frozenset({"CreateFleet"})
+# A JSON body that breaks off is read as an answer without content; these always have one.
+_CONTENT: Final = {
+    "DescribeCluster": "cluster",
+    "GetParameter": "Parameter",
+    "GetProducts": "PriceList",
+    "GetQueueUrl": "QueueUrl",
+}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._~-]*")
 
 
@@ -77,7 +84,11 @@ class Calls:
         loop = asyncio.get_running_loop()
         started, code = loop.time(), ""
         try:
-            return await loop.run_in_executor(self._pool, partial(self._blocking, service, operation, parameters))
+            answer = await loop.run_in_executor(self._pool, partial(self._blocking, service, operation, parameters))
+            if operation in _CONTENT and _CONTENT[operation] not in answer:
+                code = "Incomplete"
+                raise Unreachable(subject, f"the answer ends before its {_CONTENT[operation]}")
+            return answer
         except sdk.ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
             denied = denial_of(error)

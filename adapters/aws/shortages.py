@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 
 SHORTAGE_SECONDS: Final = 180.0
 _REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
+_JUST_TOLD_SECONDS: Final = 1.0  # a burst of warnings about one pool is one fact
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
 
 
@@ -105,9 +106,9 @@ class Shortages:
         return {shortage: until for shortage, until in self._until.items() if until > now}
 
     async def remember(self, shortages: Iterable[Shortage], seconds: float = SHORTAGE_SECONDS) -> None:
-        """From now on; marking again extends. Told to the others before this returns."""
+        """From now on; marking again extends. Told to the others before this returns, unless it was a moment ago."""
         until = self._clock() + seconds
-        marked = dict.fromkeys(shortages, until)
+        marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_TOLD_SECONDS}
         if not marked:
             return
         ended = [s for s, end in self._until.items() if end <= self._clock() and s not in marked]

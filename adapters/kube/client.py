@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
+from urllib.request import getproxies
 
 import aiohttp
 import orjson
@@ -160,6 +161,8 @@ class Client:
         if former is not None and former.configuration.cert_file == settings.cert_file:
             former.configuration.api_key = settings.api_key  # a new token; what is under way goes on
             return
+        # Whether there is a proxy is asked of the environment once, not at every request.
+        settings.client_session_kwargs = {"trust_env": bool(getproxies())}
         self._official = official.ApiClient(configuration=settings)
         if former is not None:
             await former.close()

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.demo.stage import Body, Stage
 from cli.output import CommandFailed, say
 from core.model import names
 from core.model.workflow_ids import claim_owner_id
+from workflows.converter import DATA_CONVERTER
 
 PODS = 12
 LOOK_SECONDS = 0.1
@@ -50,7 +50,7 @@ class Story:
         for line in await self.stage.prepare():
             self.tell(line)
         address = self.stage.temporal_address
-        self.client = await Client.connect(address, data_converter=pydantic_data_converter)
+        self.client = await Client.connect(address, data_converter=DATA_CONVERTER)
         self.worker = self.stage.start_worker()
         self.tell(f"a worker, process {self.worker.pid}, for cluster {self.stage.cluster}")
         self.tell(f"look on: {self.stage.temporal_binary} workflow list --address {address}")

@@ -1,7 +1,7 @@
 """A cloud's warning about instances, as it crosses into histories.
 
 Asked by the port Interruptions, by the step that answers and by the workflow that makes it durable. The trap avoided:
-two answers to one warning; equal warnings have one workflow id.
+two answers to one warning; the same warnings have one workflow id.
 """
 
 from dataclasses import dataclass
@@ -55,10 +55,10 @@ class InterruptionsInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerInput:
-    """For AnswerInterruption."""
+    """For AnswerInterruption: the warnings that came together."""
 
     cluster: str
-    interruption: Interruption
+    interruptions: tuple[Interruption, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,10 +70,13 @@ class Gateway:
         return _spoil(call, answer, fault, environ, start_response)
 
     def _refuse(self, call: Call, fault: Fault) -> Answer | None:
-        """A fault before the effect; one that is only late goes on to the effect."""
+        """A fault before the effect; one that is only late goes on, in the world that it was meant for."""
         if fault.answer == "late":
+            world = self._cloud.instances.epoch
             time.sleep(fault.delay)
-            return None
+            if self._cloud.instances.epoch == world:
+                return None
+            return write_error(call, AwsError("ServiceUnavailable", "the world was reset meanwhile", 503))
         self._record(call, error=fault.error, notes={"fault": fault.as_note()})
         return write_error(call, fault.error)
 

@@ -124,7 +124,7 @@ async def _phase(stage: _Stage, name: str, act: Callable[[], Awaitable[None]]) -
     began = time.monotonic()
     await act()
     seen = await _look(stage, with_events=True)
-    entries = stage.lane.cloud.control("GET", f"ledger?since={stage.since}")["entries"]
+    entries = _entries(stage)
     stage.since += len(entries)
     objects = as_recorded(seen, stage.lane.cloud.instances(), stage.told)
     seconds = time.monotonic() - began
@@ -150,7 +150,14 @@ async def _look(stage: _Stage, *, with_events: bool = False) -> Look:
 async def _start(stage: _Stage) -> None:
     stage.played.started = await stage.worker.start()
     if stage.played.started and "start" in stage.case.phases:
-        await _until(stage, lambda _: True, START_SECONDS, START_QUIET)
+        await _until(stage, lambda _: _reads_warnings(stage), START_SECONDS, START_QUIET)
+
+
+def _reads_warnings(stage: _Stage) -> bool:
+    """Whether the reader of warnings, where there is a queue, has begun: it comes last, some seconds later."""
+    if not stage.worker.environment.get("INTERRUPTION_QUEUE"):
+        return True
+    return any(each["op"] == "ReceiveMessage" for each in _entries(stage))
 
 
 async def _declare(stage: _Stage) -> None:
@@ -244,5 +251,10 @@ async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float,
 
 
 def _calls_made(stage: _Stage) -> int:
-    entries = stage.lane.cloud.control("GET", f"ledger?since={stage.since}")["entries"]
-    return sum(each["op"] not in POLLING for each in entries)
+    return sum(each["op"] not in POLLING for each in _entries(stage))
+
+
+def _entries(stage: _Stage) -> list[Json]:
+    """The ledger's lines of this phase."""
+    found: list[Json] = stage.lane.cloud.control("GET", f"ledger?since={stage.since}")["entries"]
+    return found

@@ -17,6 +17,7 @@ from activities.detaching import Detaching
 from activities.draining import Draining
 from activities.evicting import Evicting
 from activities.joining import Joining
+from activities.knowing import KnownClaims
 from activities.launching import Launching
 from activities.terminating import Terminating
 from activities.translating import NotYet
@@ -92,10 +93,10 @@ class Worker:
         now, view = time.time, adapter.view
         self.launching = Launching(claims, cloud, notices, now)
         self.joining = Joining(view, claims, nodes, now)
-        self.departing = Departing(claims, nodes, cloud, now)
+        self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
         self.draining = Draining(view, Evicting(pods, notices, Turns(now), now), cloud, now)
         self.detaching = Detaching(view, claims, notices, now)
-        self.terminating = Terminating(claims, cloud, now)
+        self.terminating = Terminating(KnownClaims(view, claims), cloud, now)
 
 
 class Life:

@@ -7,11 +7,12 @@ import pytest
 
 from activities.deleting import Deleting
 from activities.departing import Departing
+from activities.knowing import KnownClaims
 from activities.terminating import Terminating
 from activities.translating import NotYet
 from core.model import names
 from core.model.inputs import DeleteRequest, NodeInput
-from core.model.nodes import Condition, Node, NodeClaim
+from core.model.nodes import Condition, NodeClaim
 from core.model.steps import ClaimRef, Departure
 from core.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from ports.cloud import Instance
@@ -52,7 +53,8 @@ class Stage:
 def new_stage() -> Stage:
     world = World()
     claims, nodes, cloud = FakeClaims(world), FakeNodes(world), FakeCloud(world)
-    stage = Stage(world, cloud, Departing(claims, nodes, cloud, world.now), Terminating(claims, cloud, world.now))
+    known = KnownClaims(FakeLookups(world), claims)
+    stage = Stage(world, cloud, Departing(known, nodes, cloud, world.now), Terminating(known, cloud, world.now))
     stage.has(an_instance())
     return stage
 
@@ -225,11 +227,8 @@ async def test_a_node_that_the_look_up_does_not_know_yet_is_found_by_the_claims_
 ) -> None:
     """A cache that lags must not cost the pods their drain."""
 
-    async def nothing(provider_id: str) -> tuple[Node, ...]:
-        return ()
-
     stage.world.put(a_leaving_claim(), a_joined_node())
-    monkeypatch.setattr(stage.departing.nodes, "list_by_provider_id", nothing)
+    monkeypatch.setattr(stage.departing.known.lookups, "nodes_of", lambda provider_id: ())
 
     assert (await stage.begin()).nodes == ("node-1",)
 

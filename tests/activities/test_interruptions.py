@@ -81,8 +81,8 @@ def a_warning(reason: InterruptionReason, instance: str = "i-0a") -> Interruptio
 
 async def answered(world: World, warning: Interruption) -> list[str]:
     """What was done, and the reasons of what was said."""
-    result = await Answering(world, world, world, lambda: NOW).answer_interruption(warning)  # type: ignore[arg-type]
-    await TellingOfInterruptions(world, world).tell_interruption(result)  # type: ignore[arg-type]
+    result = await Answering(world, world, world, lambda: NOW).answer_interruptions((warning,))  # type: ignore[arg-type]
+    await TellingOfInterruptions(world, world).tell_interruptions(result)  # type: ignore[arg-type]
     return world.done + sorted(f"{notice.kind} {notice.reason}" for notice in world.said)
 
 

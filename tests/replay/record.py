@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from core.model import names
 from core.model.workflow_ids import node_owner_id
@@ -26,6 +25,7 @@ from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.histories import executions
 from tests.system.running import own_stage
 from tests.system.stage import Stage
+from workflows.converter import DATA_CONVERTER
 
 HISTORIES = Path(__file__).parent / "histories"
 
@@ -102,7 +102,7 @@ async def record(scenario: str, name: str) -> None:
 
 
 async def record_running(address: str, cluster: str, name: str) -> None:
-    await keep(await Client.connect(address, data_converter=pydantic_data_converter), cluster, name)
+    await keep(await Client.connect(address, data_converter=DATA_CONVERTER), cluster, name)
 
 
 def main() -> None:

@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from worker.run import WORKFLOWS
 from worker.sandbox import runner
+from workflows.converter import DATA_CONVERTER
 
 
 def replayer() -> Replayer:
     """Configured as the workers are."""
-    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=pydantic_data_converter)
+    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=DATA_CONVERTER)
 
 
 async def executions(client: Client, cluster: str) -> list[WorkflowExecution]:

@@ -13,7 +13,6 @@ import pytest_asyncio
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -21,6 +20,7 @@ from cli.demo.temporal_server import start_temporal
 from core.model.workflow_ids import task_queue
 from worker.sandbox import runner
 from workflows.attributes import ALL
+from workflows.converter import DATA_CONVERTER
 
 TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 
@@ -29,7 +29,7 @@ TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 async def skipping() -> AsyncIterator[WorkflowEnvironment]:
     """The server."""
     env = await WorkflowEnvironment.start_time_skipping(
-        data_converter=pydantic_data_converter, test_server_existing_path=str(TEST_SERVER)
+        data_converter=DATA_CONVERTER, test_server_existing_path=str(TEST_SERVER)
     )
     async with env:
         await env.client.operator_service.add_search_attributes(

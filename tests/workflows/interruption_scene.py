@@ -66,7 +66,11 @@ class Scene:
 
     def acknowledged(self) -> int:
         """Messages that are deleted from the queue."""
-        return sum(not call["error"] for call in self.server.calls("DeleteMessage", self.since))
+        one = self.server.calls("DeleteMessage", self.since)
+        several = self.server.calls("DeleteMessageBatch", self.since)
+        return len([c for c in one if not c["error"]]) + sum(
+            len(call["input"]["Entries"]) for call in several if not call["error"]
+        )
 
     def deletes(self) -> list[str]:
         """Every delete of a claim that was asked for, in order."""
@@ -79,8 +83,8 @@ class Scene:
         view: Any = self
         steps: list[Any] = [
             Watching(self.cluster, queue, time.time).watch_interruptions,
-            Answering(view, claims, queue, time.time).answer_interruption,
-            TellingOfInterruptions(self.notices, view).tell_interruption,
+            Answering(view, claims, queue, time.time).answer_interruptions,
+            TellingOfInterruptions(self.notices, view).tell_interruptions,
         ]
         async with AsyncExitStack() as stack:
             for name in ("control", "waits"):

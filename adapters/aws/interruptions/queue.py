@@ -4,7 +4,6 @@ Asked by the workflow Interruptions. One poll is under way at a time and waits u
 message of a queue that was made again under the same name: the address is asked for anew when SQS does not know it.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -75,20 +74,29 @@ class AwsInterruptions:
 
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         url = await self._address()
-        answers = await asyncio.gather(
-            *[self._calls.attempt("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=each) for each in receipts]
-        )
-        lost: Denied | None = None
-        for receipt, answer in zip(receipts, answers, strict=True):
+        if len(receipts) == 1:
+            answer = await self._calls.attempt("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=receipts[0])
             if isinstance(answer, Denied):
-                lost = answer
-                continue
+                raise self._lost("sqs:DeleteMessage", answer)
+            self._acknowledged(receipts)
+            return
+        for start in range(0, len(receipts), _MOST):
+            some = receipts[start : start + _MOST]
+            entries = [{"Id": str(index), "ReceiptHandle": receipt} for index, receipt in enumerate(some)]
+            answer = await self._calls.attempt("sqs", "DeleteMessageBatch", QueueUrl=url, Entries=entries)
+            if isinstance(answer, Denied):
+                raise self._lost("sqs:DeleteMessageBatch", answer)
+            self._acknowledged([some[int(each["Id"])] for each in answer.get("Successful") or ()])
+            for failed in answer.get("Failed") or ():
+                _log.warning("a message was not deleted and will come again: %s", failed.get("Message") or failed)
+
+    def _acknowledged(self, receipts: Sequence[str]) -> None:
+        """Count what is deleted, and how long it took to get there."""
+        for receipt in receipts:
             count("interruption_deleted_messages_total")
             sent = self._arrived.pop(receipt, 0.0)
             if sent:  # a body without a time has no latency (W-178)
                 observe("interruption_message_queue_duration_seconds", self._clock() - sent)
-        if lost is not None:
-            raise self._lost("sqs:DeleteMessage", lost)
 
     async def troubles(self) -> tuple[Interruption, ...]:
         if not self._may_check:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from activities.knowing import KnownClaims
 from activities.launching import Launching
 from activities.terminating import Terminating
 from activities.translating import NotYet
@@ -22,7 +23,7 @@ from adapters.aws.settings import ClusterFacts
 from core.model.steps import ClaimRef, Departure, LaunchOutcome
 from ports.failures import Failure
 from testbed.cloud.server import CloudServer
-from tests.activities.fakes import FakeClaims, FakeNodes, World
+from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
 from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
@@ -88,7 +89,7 @@ class Life:
         kept = KeptCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
         self.keeper: NodeClassKeeper = self.adapter.keeper(kept)
         self.launching = Launching(claims, self.adapter.cloud, Notices(), self.world.now)
-        self.terminating = Terminating(claims, self.adapter.cloud, self.world.now)
+        self.terminating = Terminating(KnownClaims(FakeLookups(self.world), claims), self.adapter.cloud, self.world.now)
 
     async def lived(self) -> Lived:
         since = self.server.control("GET", "ledger")["last"]

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.demo.temporal_server import stop_process
 from core.model import names
@@ -25,6 +24,7 @@ from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
+from workflows.converter import DATA_CONVERTER
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -270,7 +270,7 @@ class Ground:
 
 
 async def _client(everything: Everything) -> Client:
-    return await Client.connect(everything.temporal_address, data_converter=pydantic_data_converter)
+    return await Client.connect(everything.temporal_address, data_converter=DATA_CONVERTER)
 
 
 def claim_id(claim: Json) -> str:
