@@ -55,6 +55,7 @@ class _Progress:
     why: dict[str, str] = field(default_factory=dict)
     cause: str = ""
     looked: float = float("-inf")  # when the cloud was last asked for the instance
+    rested_at: float = 0.0  # when it may be called drained at the earliest
 
     def is_due(self, pod: Pod, now: float) -> bool:
         return now >= self.again.get(pod.uid, 0.0)
@@ -110,7 +111,8 @@ class Draining:
                 await self._carry_out(turn, departure, (deadline, progress))
                 await self._complain(name, turn, progress)
             report(_told(turns, progress.why))
-            await self.pause(progress.pause(self.now()))
+            rest = progress.rested_at - self.now()
+            await self.pause(min([progress.pause(self.now()), *([rest] if rest > 0 else [])]))
 
     async def _turns(self, nodes: tuple[str, ...], deadline: float | None, rested: bool) -> dict[str, Turn]:
         """By the cache; where that shows nothing any more, by the API server, before "drained" is said."""
@@ -172,7 +174,8 @@ class Draining:
         if condition is not None and condition.status == "True":
             return True
         since = progress.started if condition is None else condition.changed
-        return self.now() - since >= MINIMUM_SECONDS
+        progress.rested_at = since + MINIMUM_SECONDS
+        return self.now() >= progress.rested_at
 
     async def _instance_lost(self, departure: Departure, progress: _Progress) -> bool:
         """T-5, as long as the drain lasts. NotReady alone is not enough: the cloud must say that it is gone."""
