@@ -37,10 +37,10 @@ lint: $(STAMP) ## format, lint, types, import contracts
 	@$(BIN)/lint-imports
 
 check: lint ## lint and the fast tests (under two minutes)
-	@$(BIN)/python -m tests.run -m "not temporal and not cluster and not slow and not soak"
+	@$(BIN)/python -m tests.run check
 
 test: $(STAMP) ## everything
-	@$(BIN)/python -m tests.run -m "not soak"
+	@$(BIN)/python -m tests.run test
 
 demo: $(STAMP) ## play the story: pods get nodes, a disruption is called off, a worker is killed (CLUSTER=real for real servers)
 ifeq ($(CLUSTER),real)

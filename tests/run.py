@@ -1,19 +1,34 @@
-"""Run pytest and leave at once; what fails is run once more, alone.
+"""Run pytest in two lanes side by side and leave at once; what fails is run once more, alone.
 
-Whole-system tests share two cores with each other's servers, and a machine under load fails one now and then. A test
-that fails is therefore run a second time by itself, and both outcomes are printed: one that fails twice has failed, one
-that passes alone is named, so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the
-Temporal SDK is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
+`python -m tests.run check` runs the fast tests, `python -m tests.run test` everything but the soak; anything else goes
+to pytest as it is. Two cores, two lanes: the tests on real servers mostly wait. Whole-system tests share the cores
+with each other's servers, and a machine under load fails one now and then. A test that fails is therefore run a second
+time by itself, and both outcomes are printed: one that fails twice has failed, one that passes alone is named, so that
+nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK is loaded (exit code
+134); leaving with os._exit after a flush keeps the exit code that pytest gave.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
+FAST = "not temporal and not cluster and not slow and not soak"
+HALF = ("tests/adapters", "tests/ports", "tests/api", "tests/core")  # about half of the time that the fast ones take
+LANES = {
+    "check": (
+        ("-m", FAST, *HALF),
+        ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
+    ),
+    "test": (("-m", "cluster and not soak"), ("-m", "not cluster and not soak")),
+}
+
 # More failures than this are no accident: they are not tried again.
 MOST_TRIED_AGAIN = 10
+_FAILED = "DOVETAIL_FAILED_TESTS"  # the file in which a lane notes what failed
 
 
 class Failures:
@@ -28,6 +43,37 @@ class Failures:
             self.names.append(report.nodeid)
 
 
+def here(arguments: list[str]) -> tuple[int, list[str]]:
+    """Run pytest in this process: its exit code, and what failed."""
+    failures = Failures()
+    return int(pytest.main(arguments, plugins=[failures])), failures.names
+
+
+def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
+    """A process for each lane. The first one's words are printed as they come, the others' afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        noted = [Path(folder) / f"failed-{number}" for number in range(len(lanes))]
+        spoken = [Path(folder) / f"output-{number}" for number in range(len(lanes))]
+        running = []
+        for number, lane in enumerate(lanes):
+            with spoken[number].open("wb") as output:
+                running.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", "tests.run", *lane],
+                        env={**os.environ, _FAILED: str(noted[number])},
+                        stdout=None if number == 0 else output,
+                        stderr=None if number == 0 else output,
+                    )
+                )
+        codes = []
+        for number, process in enumerate(running):
+            codes.append(process.wait())
+            sys.stdout.write(spoken[number].read_text(errors="replace"))
+            sys.stdout.flush()
+        names = [name for file in noted if file.exists() for name in file.read_text().splitlines()]
+    return max(codes, key=abs), names
+
+
 def again(names: list[str]) -> int:
     """Run these alone, in a process of their own."""
     print(f"\nfailed, and run once more alone: {', '.join(names)}", flush=True)
@@ -37,13 +83,16 @@ def again(names: list[str]) -> int:
 
 
 def main() -> None:
-    """The arguments are pytest's; --alone is for the second run, which has none of its own."""
+    """The arguments are `check`, `test`, or pytest's own; --alone is for the second run, which has none of its own."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--alone"]
-    failures = Failures()
-    code = int(pytest.main(arguments, plugins=[failures]))
-    may_try = "--alone" not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
-    if may_try and 0 < len(failures.names) <= MOST_TRIED_AGAIN:
-        code = again(failures.names)
+    lanes = LANES.get(arguments[0]) if len(arguments) == 1 else None
+    code, names = here(arguments) if lanes is None else side_by_side(lanes)
+    note = os.environ.get(_FAILED)
+    if note:
+        Path(note).write_text("".join(f"{name}\n" for name in names))
+    may_try = not note and "--alone" not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
+    if may_try and 0 < len(names) <= MOST_TRIED_AGAIN:
+        code = again(names)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
