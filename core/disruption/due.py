@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from core.disruption.allowances import verdicts_of
 from core.disruption.conditions import quiet_since
-from core.disruption.expiration import replaces_first
 from core.disruption.fleet import Fleet
 from core.disruption.timers import expires_at
 from core.model import names
@@ -33,7 +32,7 @@ def _moments(fleet: Fleet) -> Iterator[float]:
         if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
             yield quiet_since(claim) + after
         expiry = expires_at(claim)
-        if expiry is not None and replaces_first(pool, claim, fleet.settings):
+        if expiry is not None and pool.replaces_first(claim):
             yield expiry
         for pod in member.pods:
             if pod.do_not_disrupt is not None and is_active(pod):

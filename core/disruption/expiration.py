@@ -8,22 +8,14 @@ Drifted speak of it too. The trap avoided: two nodes of one age, all their pods 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Found
 from core.disruption.rounds import Method, Round
-from core.disruption.settings import DisruptionSettings
 from core.disruption.timers import expires_at, is_expired
 from core.disruption.waves import replace_in_waves
 from core.model.disruption_reasons import DisruptionReason, WhyNot
-from core.model.nodes import NodeClaim
-from core.model.pools import NodePool
-
-
-def replaces_first(pool: NodePool, claim: NodeClaim, settings: DisruptionSettings) -> bool:
-    """Whether this claim of the pool is replaced before it expires; static pools are refilled anyway."""
-    return pool.replaces_first(claim) or (settings.graceful_expiry and pool.replicas is None)
 
 
 def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
     """Expired, and asked for."""
-    if not replaces_first(candidate.pool, candidate.claim, round_.settings):
+    if not candidate.pool.replaces_first(candidate.claim):
         return Block(
             why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=""
         )

@@ -30,7 +30,6 @@ class DisruptionSettings:
     taken_leave: bool = True  # a node that a plan has taken counts as leaving from that moment
     tracked_cost: bool = True  # Balanced: a pool costs what its claims cost, not what its candidates cost
     multi_search: Literal["prefix", "wide"] = "wide"
-    graceful_expiry: bool = False  # replace before expiry in every pool; a pool may ask for it alone
     patient: bool = True  # a node that is still starting is not told that it cannot be disrupted
     look_ahead: bool = True  # a plan that waits 15 s may begin its wait while the nodes before it are drained
     tell_all: bool = True  # every rejected consolidation is told, multi-node ones too

@@ -7,10 +7,14 @@ with nodes that start in 1 s unless said. Not part of `make test`: it takes some
 
 import argparse
 import asyncio
+import json
+import math
 import os
 import shutil
+import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,12 +150,61 @@ class Drift:
         return figures
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warnings:
+    """Spot warnings, one after the other, beside a process that decides about 5,000 nodes again and again."""
+
+    nodes: int
+    pause: float
+
+    async def __call__(self, ground: Ground) -> list[Figure]:
+        """From the message in the queue to the taint on the node."""
+        claims = await settle(ground, self.nodes, node_pool(consolidate_after="Never"))
+        since, sent = ground.audit.end(), dict[str, float]()
+        deciding = subprocess.Popen([sys.executable, "-c", DECIDE])
+        try:
+            for claim in claims:
+                sent[claim["status"]["nodeName"]] = time.time()
+                await asyncio.to_thread(ground.cloud.control, "POST", "sqs", {"body": warning_of(claim)})
+                await asyncio.sleep(self.pause)
+
+            async def tainted() -> bool:
+                return set(sent) <= set(Timeline(ground.audit.entries(since)).tainted())
+
+            await ground.until(tainted, 120, "every warned node is tainted")
+        finally:
+            deciding.kill()
+            deciding.wait()
+        marked = Timeline(ground.audit.entries(since)).tainted()
+        took = sorted(marked[node] - at for node, at in sent.items())
+        late = took[math.ceil(0.99 * len(took)) - 1]
+        print(f"    notice to taint: median {took[len(took) // 2]:.2f}, longest {took[-1]:.2f} s", flush=True)
+        what = f"{self.nodes} notices to taints, p99"
+        return [Figure(what=what, ours=f"{late:.2f} s", upstream="–", aim="1 s", met=late < 1.0)]
+
+
+DECIDE = """
+from tests.bench.bench_disruption import whole_round
+while True:
+    whole_round([(5000, 20)])
+"""
+
+
+def warning_of(claim: Json) -> str:
+    """As EventBridge words it."""
+    detail = {"instance-id": claim["status"]["providerID"].rpartition("/")[2], "instance-action": "terminate"}
+    kind = "EC2 Spot Instance Interruption Warning"
+    body = {"version": "0", "id": str(uuid.uuid4()), "source": "aws.ec2", "detail-type": kind, "detail": detail}
+    return json.dumps(body)
+
+
 Scenario = Callable[[Ground], Awaitable[list[Figure]]]
 
 SCENARIOS: dict[str, Scenario] = {
     "drift_5": Drift(nodes=5, boot=1, budget="100%", upstream="46–55 s", aim=12, calls=250),
     "drift_20": Drift(nodes=20, boot=1, budget="100%", upstream="132–142 s", aim=20),
     "drift_20_slow": Drift(nodes=20, boot=15, budget="100%", upstream="345 s", aim=40),
+    "warnings": Warnings(nodes=40, pause=0.7),
     "drift_4_budget_2": Drift(nodes=4, boot=15, budget="2", upstream="68–88 s", aim=45),
 }
 

@@ -65,7 +65,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     return a_world(pairs, pods, pools=pools, pdbs=pdbs, disrupting=frozenset(taken))
 
 
-SETTINGS = st.sampled_from([DisruptionSettings(), DisruptionSettings(graceful_expiry=True), upstream(True)])
+SETTINGS = st.sampled_from([DisruptionSettings(), upstream(True)])
 
 
 @settings(max_examples=150, deadline=None)

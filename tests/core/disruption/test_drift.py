@@ -166,9 +166,10 @@ def test_an_expired_node_is_replaced_first_only_where_its_pool_asks() -> None:
 
 
 def test_a_closed_budget_holds_graceful_expiry() -> None:
-    pool = a_pool(**NEVER_QUIET, budgets=(Budget(nodes="0", reasons=("Drifted",)),))
+    closed = (Budget(nodes="0", reasons=("Drifted",)),)
+    pool = a_pool(**NEVER_QUIET, budgets=closed, annotations={names.REPLACE_FIRST: "true"})
     world = a_world([a_pair("n1", claim={"expire_after": 3600.0})], [a_pod("n1")], pools=[pool])
-    assert isinstance(choose(world, DisruptionSettings(graceful_expiry=True), never), NothingToDo)
+    assert isinstance(choose(world, DisruptionSettings(), never), NothingToDo)
 
 
 def test_a_plan_ends_before_it_grows_too_large_for_a_history() -> None:
