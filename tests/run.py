@@ -1,11 +1,11 @@
-"""Run pytest in two lanes side by side and leave at once; what fails is run once more, alone.
+"""Run pytest in lanes side by side and leave at once; what fails is run once more, alone.
 
 `python -m tests.run check` runs the fast tests, `python -m tests.run test` everything but the soak; anything else goes
-to pytest as it is. Two cores, two lanes: the tests on real servers mostly wait. Whole-system tests share the cores
-with each other's servers, and a machine under load fails one now and then. A test that fails is therefore run a second
-time by itself, and both outcomes are printed: one that fails twice has failed, one that passes alone is named, so that
-nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK is loaded (exit code
-134); leaving with os._exit after a flush keeps the exit code that pytest gave.
+to pytest as it is. Two cores carry three lanes: the tests on real servers mostly wait. Whole-system tests share the
+cores with each other's servers, and a machine under load fails one now and then. A test that fails is therefore run a
+second time by itself, and both outcomes are printed: one that fails twice has failed, one that passes alone is named,
+so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK is loaded (exit
+code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
 """
 
 import os
@@ -17,13 +17,18 @@ from pathlib import Path
 import pytest
 
 FAST = "not temporal and not cluster and not slow and not soak"
+REST = "not cluster and not soak"
 HALF = ("tests/adapters", "tests/ports", "tests/api", "tests/core")  # about half of the time that the fast ones take
 LANES = {
     "check": (
         ("-m", FAST, *HALF),
         ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
     ),
-    "test": (("-m", "cluster and not soak"), ("-m", "not cluster and not soak")),
+    "test": (
+        ("-m", "cluster and not soak"),
+        ("-m", REST, "tests/system"),
+        ("-m", REST, "--ignore", "tests/system"),
+    ),
 }
 
 # More failures than this are no accident: they are not tried again.

@@ -200,6 +200,11 @@ class Ground:
     async def claim(self, name: str) -> Json | None:
         return next((c for c in await self.claims() if c["metadata"]["name"] == name), None)
 
+    async def class_is_ready(self) -> bool:
+        """Resolved by a worker, its profile made."""
+        [found] = (await self.api.get("/apis/karpenter.k8s.aws/v1/ec2nodeclasses")).body["items"]
+        return has_condition(found, "Ready") and bool(found["status"].get("instanceProfile"))
+
     async def running_pods(self) -> int:
         pods = [p for p in await self.objects("Pod") if "deletionTimestamp" not in p["metadata"]]
         return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running")
