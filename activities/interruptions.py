@@ -156,7 +156,9 @@ class Answering:
         deleted = [claim for claim in met if await self._answer(interruption, claim)]
         return Answered(
             interruption=interruption,
-            claims=tuple(ClaimRef(name=claim.name, uid=claim.uid) for claim in met),
+            claims=tuple(
+                ClaimRef(name=claim.name, uid=claim.uid, pool=claim.labels.get(names.NODE_POOL, "")) for claim in met
+            ),
             nodes=tuple(claim.node_name for claim in met),
             deleted=tuple(claim.name for claim in deleted),
         )

@@ -2,8 +2,8 @@
 
 Interruptions is a singleton of one long step, which starts an AnswerInterruption for the warnings that the queue hands
 out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers). The answer deletes
-the claims; what the deletion means is carried out by TerminateNode. Nothing stops an answer: no budget, no
-do-not-disrupt (W-131).
+the claims and starts what carries a deletion out, TerminateNode, rather than leave it to the Caretaker's next look.
+Nothing stops an answer: no budget, no do-not-disrupt (W-131).
 """
 
 import asyncio
@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.interruptions import Answering, TellingOfInterruptions, Watching
     from core.model.interruptions import AnswerInput, InterruptionsInput
     from core.model.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
+    from workflows.claim_owners import start_terminations
     from workflows.options import quick, waiting
     from workflows.renewing import due_for_renewal, renew
 
@@ -67,6 +68,8 @@ class AnswerInterruption:
             summary="delete the claims",
             **quick(given.cluster),
         )
+        ordered = [claim for each in answered for claim in each.claims if claim.name in each.deleted]
+        await start_terminations(given.cluster, tuple(ordered))
         await workflow.execute_activity_method(
             TellingOfInterruptions.tell_interruptions, answered, summary="tell people", **quick(given.cluster)
         )

@@ -204,7 +204,7 @@ SCENARIOS: dict[str, Scenario] = {
     "drift_5": Drift(nodes=5, boot=1, budget="100%", upstream="46–55 s", aim=12, calls=250),
     "drift_20": Drift(nodes=20, boot=1, budget="100%", upstream="132–142 s", aim=20),
     "drift_20_slow": Drift(nodes=20, boot=15, budget="100%", upstream="345 s", aim=40),
-    "warnings": Warnings(nodes=40, pause=0.7),
+    "warnings": Warnings(nodes=20, pause=3.0),
     "drift_4_budget_2": Drift(nodes=4, boot=15, budget="2", upstream="68–88 s", aim=45),
 }
 

@@ -13,17 +13,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
 
 from activities.beating import Beating
 from activities.interruptions import Answering, TellingOfInterruptions, Watching
+from core.model.inputs import ClaimInput
 from core.model.interruptions import InterruptionsInput
 from core.model.nodes import Node, NodeClaim
 from core.model.snapshot import Snapshot
 from core.model.workflow_ids import interruptions_id, task_queue
-from core.model.workflow_types import INTERRUPTIONS
+from core.model.workflow_types import INTERRUPTIONS, TERMINATE_NODE
 from ports.interruptions import Interruptions as Queue
 from testbed.cloud.server import CloudServer
 from tests.activities.fakes import FakeClaims, World
@@ -36,6 +38,15 @@ Json = dict[str, Any]
 SPOT = "EC2 Spot Instance Interruption Warning"
 REBALANCE = "EC2 Instance Rebalance Recommendation"
 STATE = "EC2 Instance State-change Notification"
+
+
+@workflow.defn(name=TERMINATE_NODE, sandboxed=False)
+class Ending:
+    """In the place of TerminateNode, which has tests of its own."""
+
+    @workflow.run
+    async def run(self, given: ClaimInput) -> None:
+        """Nothing is left to do."""
 
 
 class Scene:
@@ -91,7 +102,7 @@ class Scene:
                 worker = Worker(
                     self.client,
                     task_queue=task_queue(self.cluster, name),
-                    workflows=[Interruptions, AnswerInterruption] if name == "control" else [],
+                    workflows=[Interruptions, AnswerInterruption, Ending] if name == "control" else [],
                     activities=steps,
                     workflow_runner=runner(),
                     interceptors=[Beating()],
