@@ -149,8 +149,8 @@ class FakeClaims:
 
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         self.world.ledger.append(f"patch status {claim.name}")
-        given = {name: getattr(status, name) for name in ("provider_id", "image_id", "node_name", "capacity")}
-        given |= {"allocatable": status.allocatable, "conditions": status.conditions}
+        plain = ("provider_id", "image_id", "node_name", "capacity", "allocatable", "conditions", "last_pod_event")
+        given = {name: getattr(status, name) for name in plain}
         fields = {name: value for name, value in given.items() if value is not None}
         return _patched(self.world, self.world.claims, claim, fields)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from activities.keeping_claims import ClaimKeeper
 from activities.keeping_consistency import ConsistencyKeeper
 from activities.keeping_notices import NoticeKeeper
 from activities.keeping_pools import PoolKeeper
@@ -15,7 +16,7 @@ from ports.failures import Conflict
 from ports.objects import MetadataChange, PoolStatus
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
-from tests.core.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, is_now
+from tests.core.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
 from tests.core.lifecycle.test_pools import a_pool
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
@@ -50,6 +51,9 @@ class Pools:
 class ReadyClass(FakeClasses):
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         return NodeClassState(found=True, ready="True", generation=1)
+
+    async def drift(self, claim: NodeClaim) -> str:
+        return ""
 
 
 def seen(world: World, *pools: NodePool) -> Snapshot:
@@ -142,3 +146,29 @@ async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() 
     late, _ = await keeper.differences(seen(world))
 
     assert (early, again, len(late)) == ([], 1010.0, 1)
+
+
+async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_seconds_are_one() -> None:
+    """D-163, D-165: also a pod that vanishes without a deletionTimestamp; not what stood there at the first look."""
+    world = World()
+    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_pod("one"))
+    stamps = []
+
+    async def look(after: float) -> None:
+        world.clock += after
+        snapshot = replace(seen(world, a_pool()), pods=dict(world.pods))
+        for write in (await keeper.differences(snapshot))[0]:
+            await write()
+        stamps.append(world.claims["pool-1"].last_pod_event)
+
+    await look(0.0)
+    world.put(a_pod("two"))
+    await look(20.0)
+    world.kill(a_pod("two"))
+    await look(1.0)
+    world.kill(a_pod("one"))
+    await look(20.0)
+
+    began = world.clock - 41.0
+    assert stamps == [began - 60.0, began + 20.0, began + 20.0, began + 41.0]
