@@ -1,0 +1,128 @@
+"""What AWS does to a cluster on real servers: a famine, a new image, a warning, and a class that is taken away.
+
+Everything goes through the front door: objects in the API server, messages in the queue, the cloud's ledger over HTTP.
+Shortages are remembered in a ConfigMap for minutes; each test names pools of its own, so that none starves the next.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from core.model import names
+from testbed.up import NODE_CLASS
+from tests.cluster.system.adopting import set_class
+from tests.cluster.system.ground import Ground, deployment, node_pool
+from tests.cluster.system.scenes import settle
+
+pytestmark = pytest.mark.cluster
+
+Json = dict[str, Any]
+
+CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+
+
+@pytest.fixture
+async def usual_class(ground: Ground) -> AsyncIterator[None]:
+    """Other tests find the class as it was."""
+    yield
+    await ground.clear()
+    if (await ground.api.get(f"{CLASSES}/default")).status == 404:
+        await ground.apply(NODE_CLASS)
+    await set_class(ground, NODE_CLASS)
+
+
+def flexible_pool(instance_type: str) -> Json:
+    """Spot where there is any, on-demand else."""
+    pool = node_pool(instance_type=instance_type, consolidate_after="Never")
+    requirements = pool["spec"]["template"]["spec"]["requirements"]
+    requirements[0] = {"key": names.CAPACITY_TYPE, "operator": "In", "values": ["spot", "on-demand"]}
+    return pool
+
+
+async def bought(ground: Ground) -> list[tuple[str, str]]:
+    """The living instances' capacity types and zones."""
+    return sorted((i["capacityType"], i["zone"]) for i in await ground.instances() if i["state"] == "running")
+
+
+async def test_a_famine_of_spot_in_two_zones_is_gone_round_and_one_everywhere_falls_back_to_on_demand(
+    ground: Ground,
+) -> None:
+    short = [{"instanceType": "m5.2xlarge", "capacityType": "spot", "zone": f"us-west-2{zone}"} for zone in "ab"]
+    ground.world({"ice": short})
+    await ground.apply(flexible_pool("m5.2xlarge"))
+    await ground.apply(deployment(1, "6"))
+    await ground.until(lambda: ground.settled(1), 90, "the pod runs although two zones are short")
+    assert await bought(ground) == [("spot", "us-west-2c")]
+
+    ground.world({"ice": [{"instanceType": "m5.2xlarge", "capacityType": "spot"}]})
+    await ground.scale(2)
+    await ground.until(lambda: ground.settled(2), 90, "the second pod runs although spot is short everywhere")
+    assert [kind for kind, _ in await bought(ground)] == ["on-demand", "spot"]
+    await ground.assert_one_instance_per_claim()
+
+
+@pytest.mark.usefixtures("usual_class")
+async def test_a_class_that_chooses_another_image_rolls_its_nodes(ground: Ground) -> None:
+    old = {claim["metadata"]["name"] for claim in await settle(ground, 3)}
+    spec = {**NODE_CLASS["spec"], "amiSelectorTerms": [{"id": "ami-0a12023e"}], "amiFamily": "AL2023"}
+    await set_class(ground, {**NODE_CLASS, "spec": spec})
+
+    async def rolled() -> bool:
+        left = {claim["metadata"]["name"] for claim in await ground.claims()}
+        return not left & old and await ground.settled(3)
+
+    await ground.until(rolled, 240, "every node is of the other image")
+    images = {i["image"] for i in await ground.instances() if i["state"] == "running"}
+    assert images == {"ami-0a12023e"}
+    await ground.assert_nothing_tainted_or_leaked()
+
+
+async def test_a_spot_warning_replaces_its_node_and_no_other(ground: Ground) -> None:
+    await ground.apply(flexible_pool("c5.xlarge"))
+    await ground.apply(deployment(2, "3"))
+    await ground.until(lambda: ground.settled(2), 90, "the pods run")
+    warned, kept = await ground.claims()
+    instance = warned["status"]["providerID"].rpartition("/")[2]
+    detail = {"instance-id": instance, "instance-action": "terminate"}
+    kind = "EC2 Spot Instance Interruption Warning"
+    body = {"version": "0", "id": str(uuid.uuid4()), "source": "aws.ec2", "detail-type": kind, "detail": detail}
+    await asyncio.to_thread(ground.cloud.control, "POST", "sqs", {"body": json.dumps(body)})
+
+    async def replaced() -> bool:
+        left = {claim["metadata"]["name"] for claim in await ground.claims()}
+        return warned["metadata"]["name"] not in left and len(left) == 2 and await ground.settled(2)
+
+    await ground.until(replaced, 120, "the warned node is replaced")
+    assert kept["metadata"]["name"] in {claim["metadata"]["name"] for claim in await ground.claims()}
+    assert instance not in await ground.live()
+
+
+@pytest.mark.usefixtures("usual_class")
+async def test_a_deleted_class_waits_for_its_claims_and_leaves_nothing_behind(ground: Ground) -> None:
+    [claim] = await settle(ground, 1)
+    profile = (await ground.api.get(f"{CLASSES}/default")).body["status"]["instanceProfile"]
+    since = ground.cloud.control("GET", "ledger")["last"]
+    assert (await ground.api.delete(f"{CLASSES}/default")).status == 200
+
+    async def waits() -> bool:
+        found = (await ground.api.get("/api/v1/events?fieldSelector=involvedObject.kind=EC2NodeClass")).body["items"]
+        return any(event["reason"] == "WaitingOnNodeClaimTermination" for event in found)
+
+    await ground.until(waits, 60, "the class says whom it waits for")
+    assert await ground.claim(claim["metadata"]["name"]) is not None
+    assert (await ground.api.get(f"{CLASSES}/default")).status == 200
+    await ground.api.delete("/apis/apps/v1/namespaces/default/deployments/web", {"propagationPolicy": "Background"})
+    await ground.delete("NodePool", "web")
+
+    async def away() -> bool:
+        return (await ground.api.get(f"{CLASSES}/default")).status == 404 and await ground.nothing_left()
+
+    await ground.until(away, 180, "the class and everything of it are gone")
+    calls = [call for call in ground.cloud.calls(since=since) if not call["error"]]
+    gone = {call["input"]["InstanceProfileName"] for call in calls if call["op"] == "DeleteInstanceProfile"}
+    assert gone == {profile}
+    assert [call for call in calls if call["op"] == "DeleteLaunchTemplate"]
