@@ -29,10 +29,11 @@ from tests.cluster.system.ground import Ground
 
 RECORDED: Final = Path(__file__).parents[3] / "shared" / "adopt" / "mid_flight.jsonl.gz"
 PATIENCE_SECONDS: Final = 240.0
-QUICK: Final = ("launch-01", "delete-claim-16", "drain-12")
+QUICK: Final = ("launch-01", "drain-12")
 CHOSEN: Final = (
     *QUICK,
     "launch-09",
+    "delete-claim-16",
     "delete-claim-06",
     "delete-claim-25",
     "drain-20",
