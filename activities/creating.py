@@ -12,6 +12,7 @@ from temporalio import activity
 
 from activities.counting import claim_created, is_first_attempt
 from activities.notices.disruptions import replacing
+from core.lifecycle.unfinished import reference
 from core.model import names
 from core.model.inputs import CreateOutcome, CreateRequest
 from core.model.nodes import NodeClaim
@@ -19,7 +20,6 @@ from core.model.plans import ProposedNode, claim_name, plan_label
 from core.model.pods import Expression, Owner
 from core.model.pools import NodePool
 from core.model.resources import NODES
-from core.model.steps import ClaimRef
 from core.model.writes import claim_write
 from ports.failures import Refused, Taken
 from ports.objects import NewClaim, NodeClaims, NodePools, Notice, Notices
@@ -47,7 +47,7 @@ class Creating:
         )
         made = [r for r in results if isinstance(r, NodeClaim)]
         return CreateOutcome(
-            claims=tuple(ClaimRef(name=c.name, uid=c.uid, pool=c.labels.get(names.NODE_POOL, "")) for c in made),
+            claims=tuple(reference(claim) for claim in made),
             refused=tuple(r for r in results if not isinstance(r, NodeClaim)),
             writes=tuple(claim_write(c) for c in made),
         )

@@ -69,8 +69,8 @@ class _Progress:
         self.cause = asked.cause
 
     def pause(self, now: float) -> float:
-        """Until the next pod is due, at most a second."""
-        due = [moment - now for moment in self.again.values() if moment > now]
+        """Until the next pod is due or the rest is over, at most a second."""
+        due = [moment - now for moment in (*self.again.values(), self.rested_at) if moment > now]
         return max(FIRST_BACK_OFF, min([1.0, *due]))
 
 
@@ -111,8 +111,7 @@ class Draining:
                 await self._carry_out(turn, departure, (deadline, progress))
                 await self._complain(name, turn, progress)
             report(_told(turns, progress.why))
-            rest = progress.rested_at - self.now()
-            await self.pause(min([progress.pause(self.now()), *([rest] if rest > 0 else [])]))
+            await self.pause(progress.pause(self.now()))
 
     async def _turns(self, nodes: tuple[str, ...], deadline: float | None, rested: bool) -> dict[str, Turn]:
         """By the cache; where that shows nothing any more, by the API server, before "drained" is said."""

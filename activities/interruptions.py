@@ -18,11 +18,11 @@ from temporalio.service import RPCError
 from activities.beating import report
 from activities.notices.interruptions import About, terminating, warned
 from activities.revising import revise_claim
+from core.lifecycle.unfinished import reference
 from core.model import names
 from core.model.interruptions import Answered, AnswerInput, Interruption
 from core.model.nodes import NodeClaim
 from core.model.pod_rules import format_moment
-from core.model.steps import ClaimRef
 from core.model.workflow_ids import interruptions_id, task_queue
 from core.model.workflow_types import ANSWER_INTERRUPTION
 from ports.failures import Failure
@@ -156,9 +156,7 @@ class Answering:
         deleted = [claim for claim in met if await self._answer(interruption, claim)]
         return Answered(
             interruption=interruption,
-            claims=tuple(
-                ClaimRef(name=claim.name, uid=claim.uid, pool=claim.labels.get(names.NODE_POOL, "")) for claim in met
-            ),
+            claims=tuple(reference(claim) for claim in met),
             nodes=tuple(claim.node_name for claim in met),
             deleted=tuple(claim.name for claim in deleted),
         )

@@ -12,9 +12,9 @@ from temporalio import activity
 
 from activities.beating import report
 from activities.counting import disrupted, node_created
+from activities.knowing import KnownClaims
 from activities.looking import looks
 from activities.revising import revise_node, revise_status, set_conditions
-from activities.versions import is_same
 from core.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from core.lifecycle.initialization import Why, blocker
 from core.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
@@ -50,6 +50,7 @@ class Joining:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.claims, self.nodes, self.now, self.pause = lookups, claims, nodes, now, pause
+        self.known = KnownClaims(lookups, claims)
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
@@ -109,11 +110,9 @@ class Joining:
         raise AssertionError("looks never end")
 
     async def _claim(self, ref: ClaimRef) -> NodeClaim | JoinOutcome:
-        """The claim as cached. A cache that lags is no proof that it is gone."""
-        claim = self.lookups.claim(ref.name)
-        if claim is None or not is_same(claim, ref.uid):
-            claim = await self.claims.read(ref.name)
-        if claim is None or not is_same(claim, ref.uid):
+        """The claim as known, while it stands."""
+        claim = await self.known.find(ref)
+        if claim is None:
             return JoinOutcome(kind="gone")
         if claim.deleting_since is not None:
             return JoinOutcome(kind="deleting", node=claim.node_name)

@@ -5,28 +5,17 @@ conflict, and the object is then read live. That saves a request for nearly ever
 cache that lags for a claim that is gone; what the cache does not know is read live.
 """
 
-from typing import Protocol
-
 from activities.versions import is_same
 from core.model.nodes import Node, NodeClaim
 from core.model.steps import ClaimRef
 from ports.objects import NodeClaims
-
-
-class Lookups(Protocol):
-    """The look-ups that this needs."""
-
-    def claim(self, name: str) -> NodeClaim | None:
-        """The claim of that name."""
-
-    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
-        """The nodes with that providerID."""
+from ports.view import ClusterLookups
 
 
 class KnownClaims:
     """Claims by the cache, or live, and their nodes by the cache."""
 
-    def __init__(self, lookups: Lookups, claims: NodeClaims) -> None:
+    def __init__(self, lookups: ClusterLookups, claims: NodeClaims) -> None:
         self.lookups, self.claims = lookups, claims
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:

@@ -65,23 +65,8 @@ class ClusterLookups(Protocol):
         """The volumes attached to a node; NotReadable while one of them cannot be read."""
 
 
-class VolumeLookups(Protocol):
-    """The look-ups that volumes need."""
-
-    def claim(self, name: str) -> NodeClaim | None:
-        """The claim of that name."""
-
-    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
-        """The nodes with that providerID; an empty one matches nothing."""
-
-    def node(self, name: str) -> Node | None:
-        """The node of that name."""
-
-    def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods bound to a node."""
-
-    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
-        """The volumes attached to a node."""
+class VolumeLookups(ClusterLookups, Protocol):
+    """The same, with what volumes need."""
 
     def volume_claim(self, key: str) -> VolumeClaim | None:
         """The volume claim of that namespace/name."""

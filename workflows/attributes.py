@@ -7,6 +7,7 @@ and that only on entering a phase that may last. What a closed workflow came to 
 
 from typing import Final
 
+from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 NODE_POOL: Final = SearchAttributeKey.for_keyword("DovetailNodePool")
@@ -14,6 +15,19 @@ NODE_CLAIM: Final = SearchAttributeKey.for_keyword("DovetailNodeClaim")
 NODE: Final = SearchAttributeKey.for_keyword("DovetailNode")
 REASON: Final = SearchAttributeKey.for_keyword("DovetailReason")
 PHASE: Final = SearchAttributeKey.for_keyword("DovetailPhase")
+
+# The phases that may last, of all workflows.
+LASTING: Final = frozenset(
+    {
+        "registering",
+        "initialising",
+        "waiting for replacements",
+        "draining before the delete",
+        "draining",
+        "terminating",
+        "undoing",
+    }
+)
 
 ALL: Final = (NODE_POOL, NODE_CLAIM, NODE, REASON, PHASE)
 
@@ -24,3 +38,9 @@ def attributes(
     """The attributes of a workflow that is about to start, those that are known."""
     known = ((NODE_POOL, pool), (NODE_CLAIM, claim), (NODE, node), (REASON, reason), (PHASE, phase))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in known if value])
+
+
+def show_phase(phase: str) -> None:
+    """The phase where searches look, if it may last."""
+    if phase in LASTING:
+        workflow.upsert_search_attributes([PHASE.value_set(phase)])

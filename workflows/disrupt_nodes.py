@@ -33,16 +33,13 @@ with workflow.unsafe.imports_passed_through():
     from core.model.plans import Target, claim_name
     from core.model.steps import ClaimRef, Departure
     from core.model.workflow_types import DISRUPT_NODES
-    from workflows.attributes import PHASE
+    from workflows.attributes import show_phase
     from workflows.claim_owners import start_launches, start_terminations
     from workflows.options import quick, waiting
     from workflows.shielding import shielded
 
 # D-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
-
-# Phases that may last: only these are written where searches look, see workflows/attributes.py.
-LASTING = frozenset({"waiting for replacements", "draining before the delete", "draining"})
 
 # A cancel waits for a step that writes: the undo must not overlap it.
 TO_THE_END = workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
@@ -125,8 +122,7 @@ class DisruptNodes:
     def enter(self, phase: str) -> None:
         """Say where we are; before the delete, stop here if a cancel has arrived."""
         self.phase = phase
-        if phase in LASTING:
-            workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        show_phase(phase)
         workflow.set_current_details(f"**{phase}**: {self.given.command.summary or self.names()}")
         if not self.committed and (self.cancel_reason or workflow.cancellation_reason() is not None):
             raise asyncio.CancelledError(self.cancel_reason)
@@ -224,7 +220,7 @@ class DisruptNodes:
         """Marks off, replacements back. Retries without end: a node must not stay marked."""
         given = self.given
         self.phase = "undoing"
-        workflow.upsert_search_attributes([PHASE.value_set(self.phase)])
+        show_phase(self.phase)
         workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
         rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"

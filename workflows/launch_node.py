@@ -15,13 +15,10 @@ with workflow.unsafe.imports_passed_through():
     from core.model.inputs import ClaimInput, DeleteRequest, NoticeRequest
     from core.model.steps import JoinOutcome
     from core.model.workflow_types import LAUNCH_NODE
-    from workflows.attributes import PHASE
+    from workflows.attributes import show_phase
     from workflows.options import launching, quick, waiting
     from workflows.shielding import shielded
     from workflows.terminate_node import TerminateNode
-
-# Phases that may last: only these are written where searches look, see workflows/attributes.py.
-LASTING = frozenset({"registering", "initialising"})
 
 
 @workflow.defn(name=LAUNCH_NODE)
@@ -50,8 +47,7 @@ class LaunchNode:
     def enter(self, phase: str) -> None:
         """Say where we are, for the Web UI and for searches."""
         self.phase = phase
-        if phase in LASTING:
-            workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        show_phase(phase)
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def launch(self) -> str:

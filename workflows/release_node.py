@@ -12,12 +12,9 @@ with workflow.unsafe.imports_passed_through():
     from activities.draining import Draining
     from core.model.inputs import NodeInput
     from core.model.workflow_types import RELEASE_NODE
-    from workflows.attributes import PHASE
+    from workflows.attributes import show_phase
     from workflows.options import quick, waiting
     from workflows.shielding import shielded
-
-# Phases that may last: only these are written where searches look, see workflows/attributes.py.
-LASTING = frozenset({"draining"})
 
 
 @workflow.defn(name=RELEASE_NODE)
@@ -35,8 +32,7 @@ class ReleaseNode:
 
     def enter(self, phase: str) -> None:
         """Say where we are."""
-        if phase in LASTING:
-            workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        show_phase(phase)
         workflow.set_current_details(f"**{phase}**: Node {self.given.node}, which has no NodeClaim")
 
     async def release(self) -> str:

@@ -15,12 +15,9 @@ with workflow.unsafe.imports_passed_through():
     from core.model.inputs import ClaimInput
     from core.model.steps import Departure
     from core.model.workflow_types import TERMINATE_NODE
-    from workflows.attributes import PHASE
+    from workflows.attributes import show_phase
     from workflows.options import looking, quick, waiting
     from workflows.shielding import shielded
-
-# Phases that may last: only these are written where searches look, see workflows/attributes.py.
-LASTING = frozenset({"draining", "terminating"})
 
 
 @workflow.defn(name=TERMINATE_NODE)
@@ -45,8 +42,7 @@ class TerminateNode:
     def enter(self, phase: str) -> None:
         """Say where we are, for the Web UI and for searches."""
         self.phase = phase
-        if phase in LASTING:
-            workflow.upsert_search_attributes([PHASE.value_set(phase)])
+        show_phase(phase)
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def terminate(self) -> str:

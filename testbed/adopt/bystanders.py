@@ -35,10 +35,8 @@ class Bystanders:
             claim = claims.get(node["spec"].get("providerID"))
             if claim is None or not _ready_for(node, STARTUP_SECONDS, now):
                 continue
-            promised = {(t["key"], t["effect"]) for t in claim["spec"].get("startupTaints") or []}
-            taints = node["spec"].get("taints") or []
-            left = [t for t in taints if (t["key"], t["effect"]) not in promised]
-            if left == taints:
+            left = without_startup_taints(node, claim)
+            if left is None:
                 continue
             version = {"resourceVersion": node["metadata"]["resourceVersion"]}
             try:
@@ -58,6 +56,14 @@ class Bystanders:
             for budget in strict:
                 key = f"{budget['metadata']['namespace']}/{budget['metadata']['name']}"
                 self.world.delete("PodDisruptionBudget", key)
+
+
+def without_startup_taints(node: Json, claim: Json) -> list[Json] | None:
+    """The node's taints without those that its claim's startup waits for; None where it has none of them."""
+    promised = {(t["key"], t["effect"]) for t in claim["spec"].get("startupTaints") or []}
+    taints = node["spec"].get("taints") or []
+    left = [t for t in taints if (t["key"], t["effect"]) not in promised]
+    return None if left == taints else left
 
 
 def _is_deleting(body: Json) -> bool:

@@ -7,14 +7,12 @@ with nodes that start in 1 s unless said. Not part of `make test`: it takes some
 
 import argparse
 import asyncio
-import json
 import math
 import os
 import shutil
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,7 +163,7 @@ class Warnings:
         try:
             for claim in claims:
                 sent[claim["status"]["nodeName"]] = time.time()
-                await asyncio.to_thread(ground.cloud.control, "POST", "sqs", {"body": warning_of(claim)})
+                await ground.warn(claim)
                 await asyncio.sleep(self.pause)
 
             async def tainted() -> bool:
@@ -188,14 +186,6 @@ from tests.bench.bench_disruption import whole_round
 while True:
     whole_round([(5000, 20)])
 """
-
-
-def warning_of(claim: Json) -> str:
-    """As EventBridge words it."""
-    detail = {"instance-id": claim["status"]["providerID"].rpartition("/")[2], "instance-action": "terminate"}
-    kind = "EC2 Spot Instance Interruption Warning"
-    body = {"version": "0", "id": str(uuid.uuid4()), "source": "aws.ec2", "detail-type": kind, "detail": detail}
-    return json.dumps(body)
 
 
 Scenario = Callable[[Ground], Awaitable[list[Figure]]]

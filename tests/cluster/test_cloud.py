@@ -4,9 +4,6 @@ Everything goes through the front door: objects in the API server, messages in t
 Shortages are remembered in a ConfigMap for minutes; each test names pools of its own, so that none starves the next.
 """
 
-import asyncio
-import json
-import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -87,10 +84,7 @@ async def test_a_spot_warning_replaces_its_node_and_no_other(ground: Ground) -> 
     await ground.until(lambda: ground.settled(2), 90, "the pods run")
     warned, kept = await ground.claims()
     instance = warned["status"]["providerID"].rpartition("/")[2]
-    detail = {"instance-id": instance, "instance-action": "terminate"}
-    kind = "EC2 Spot Instance Interruption Warning"
-    body = {"version": "0", "id": str(uuid.uuid4()), "source": "aws.ec2", "detail-type": kind, "detail": detail}
-    await asyncio.to_thread(ground.cloud.control, "POST", "sqs", {"body": json.dumps(body)})
+    await ground.warn(warned)
 
     async def replaced() -> bool:
         left = {claim["metadata"]["name"] for claim in await ground.claims()}

@@ -24,6 +24,8 @@ COMMANDS = frozenset(
         "start_child_workflow",
         "execute_child_workflow",
         "start_launches",
+        "start_terminations",
+        "show_phase",
         "continue_as_new",
         "renew",
         "sleep",

@@ -9,25 +9,18 @@ join once that is there.
 import asyncio
 import json
 import time
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from core.model import names
+from testbed.adopt.bystanders import without_startup_taints
 from testbed.adopt.looking import Look, unrest
 from testbed.adopt.states import State, moved_to
-from tests.cluster.system.ground import KUBELET, Ground
+from testbed.traffic.paths import collection_of
+from tests.cluster.system.ground import BUDGETS, KUBELET, Ground
 
 Json = dict[str, Any]
 
-COLLECTIONS: Final = {
-    "EC2NodeClass": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses",
-    "NodePool": "/apis/karpenter.sh/v1/nodepools",
-    "NodeClaim": "/apis/karpenter.sh/v1/nodeclaims",
-    "Node": "/api/v1/nodes",
-    "PodDisruptionBudget": "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
-    "Pod": "/api/v1/namespaces/default/pods",
-    "ReplicaSet": "/apis/apps/v1/namespaces/default/replicasets",
-    "Deployment": "/apis/apps/v1/namespaces/default/deployments",
-}
 _FILLED_IN: Final = (
     "uid",
     "resourceVersion",
@@ -38,6 +31,11 @@ _FILLED_IN: Final = (
     "ownerReferences",
     "managedFields",
 )
+
+
+def path_of(body: Json) -> str:
+    """Where the object lives."""
+    return f"{collection_of(body)}/{body['metadata']['name']}"
 
 
 async def put_up(ground: Ground, recorded: State) -> State:
@@ -56,14 +54,14 @@ async def put_up(ground: Ground, recorded: State) -> State:
     for kind in ("NodeClaim", "Node", "Pod"):
         for body in state.every(kind):
             if "deletionTimestamp" in body["metadata"]:
-                await ground.api.delete(f"{COLLECTIONS[kind]}/{body['metadata']['name']}")
+                await ground.api.delete(path_of(body))
     return state
 
 
 async def set_class(ground: Ground, body: Json) -> None:
     """The class with this specification and nothing else in it, or all its nodes would have drifted."""
     name = body["metadata"]["name"]
-    there = (await ground.api.get(f"{COLLECTIONS['EC2NodeClass']}/{name}")).body.get("spec") or {}
+    there = (await ground.api.get(path_of(body))).body.get("spec") or {}
     spec = {**dict.fromkeys(there), **body["spec"]}
     await ground.apply(
         {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": {"name": name}, "spec": spec}
@@ -75,7 +73,7 @@ async def _of_this_cluster(ground: Ground, state: State) -> dict[str, str]:
     certificates, and its profile's name, which speaks of its UID. As the worker before us has written them down."""
     pairs: list[tuple[str, str]] = []
     for body in state.every("EC2NodeClass"):
-        here = (await ground.api.get(f"{COLLECTIONS['EC2NodeClass']}/{body['metadata']['name']}")).body
+        here = (await ground.api.get(path_of(body))).body
         pairs += [(_hash(body), _hash(here)), (_profile(body), _profile(here))]
     return {recorded: here for recorded, here in pairs if recorded and here}
 
@@ -115,14 +113,7 @@ def _renamed(state: State, shown: list[Json], others: dict[str, str]) -> State:
         text = text.replace(f"<{instance['id']}>", instance["id"])
         text = text.replace(f"<{instance['nodeName']}>.us-west-2.compute.internal", instance["nodeName"])
     found = json.loads(text)
-    return State(
-        id=state.id,
-        scenario=state.scenario,
-        seconds=state.seconds,
-        words=state.words,
-        objects=found["objects"],
-        instances=found["instances"],
-    )
+    return replace(state, objects=found["objects"], instances=found["instances"])
 
 
 def _metadata(body: Json) -> Json:
@@ -137,11 +128,10 @@ async def _create(ground: Ground, body: Json, uids: dict[str, str]) -> str:
         metadata["ownerReferences"] = owners
     if kind == "Node":
         metadata["labels"] = {**metadata.get("labels", {}), KUBELET: "alive"}
-    path = COLLECTIONS[kind]
-    made = await ground.api.post(path, {**body, "metadata": metadata})
+    made = await ground.api.post(collection_of(body), {**body, "metadata": metadata})
     assert made.status == 201, f"{kind} {metadata['name']}: {made.status} {made.text[:300]}"
     if kind in ("NodeClaim", "Node") and body.get("status"):  # a pod's is its kubelet's to say
-        answer = await ground.api.patch(f"{path}/{metadata['name']}/status", {"status": body["status"]})
+        answer = await ground.api.patch(f"{path_of(body)}/status", {"status": body["status"]})
         assert answer.status == 200, f"the status of {kind} {metadata['name']}: {answer.status} {answer.text[:300]}"
     return str(made.body["metadata"]["uid"])
 
@@ -166,10 +156,8 @@ async def others_move(ground: Ground) -> None:
         ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
         if claim is None or not ready:
             continue
-        promised = {(t["key"], t["effect"]) for t in claim["spec"].get("startupTaints") or []}
-        taints = node["spec"].get("taints") or []
-        left = [t for t in taints if (t["key"], t["effect"]) not in promised]
-        if left != taints:
+        left = without_startup_taints(node, claim)
+        if left is not None:
             version = {"resourceVersion": node["metadata"]["resourceVersion"]}
             change = {"metadata": version, "spec": {"taints": left or None}}
             answer = await ground.api.patch(f"/api/v1/nodes/{node['metadata']['name']}", change)
@@ -178,9 +166,9 @@ async def others_move(ground: Ground) -> None:
 
 async def lift_budgets(ground: Ground) -> None:
     """Whoever had a budget that allows nothing takes it away."""
-    for budget in (await ground.api.get(COLLECTIONS["PodDisruptionBudget"])).body.get("items") or []:
+    for budget in (await ground.api.get(BUDGETS)).body.get("items") or []:
         if budget["spec"].get("maxUnavailable") == 0:
-            await ground.api.delete(f"{COLLECTIONS['PodDisruptionBudget']}/{budget['metadata']['name']}")
+            await ground.api.delete(f"{BUDGETS}/{budget['metadata']['name']}")
 
 
 async def still_moving(ground: Ground) -> list[str]:

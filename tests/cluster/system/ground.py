@@ -162,6 +162,12 @@ class Ground:
         """Tell the cloud how to behave."""
         self.cloud.control("PATCH", "world", change)
 
+    async def warn(self, claim: Json) -> None:
+        """AWS warns that it will take the claim's spot instance; it never does."""
+        identity = claim["status"]["providerID"].rpartition("/")[2]
+        notice = {"kind": "spot", "terminateAfter": None}
+        await asyncio.to_thread(self.cloud.control, "POST", f"instances/{identity}/interrupt", notice)
+
     async def clear(self) -> None:
         """Everything away, by DELETE calls, until nothing is left."""
         self.world({"bootSeconds": 0, "neverJoin": False, "ice": [], "fail": [], "shutdownSeconds": 1})
