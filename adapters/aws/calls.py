@@ -7,13 +7,11 @@ botocore gets out: answers are plain dictionaries, errors are failures or a `Den
 
 import asyncio
 import logging
-import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any, Final
-from urllib.parse import quote_plus
 
 import boto3
 import botocore.exceptions as sdk
@@ -23,6 +21,7 @@ import botocore.session
 from botocore.config import Config
 
 from adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
+from adapters.aws.large_forms import ENTRIES, speed_up
 from adapters.aws.meters import called
 from adapters.aws.rates import Rates
 from adapters.aws.settings import AwsSettings
@@ -36,9 +35,6 @@ _log = logging.getLogger(__name__)
 _CONNECT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call buys nothing twice
 _ONCE: Final = frozenset({"ReceiveMessage"})
-# A fleet has some 180 overrides of five fields. Checking what we have just built ourselves, and the SDK's way to write
-# a form (twice, a character at a time), would be two thirds of a launch's processor time.
-_LARGE: Final = frozenset({"CreateFleet"})
 # A JSON body that breaks off is read as an answer without content; these always have one.
 _CONTENT: Final = {
     "DescribeCluster": "cluster",
@@ -46,7 +42,6 @@ _CONTENT: Final = {
     "GetProducts": "PriceList",
     "GetQueueUrl": "QueueUrl",
 }
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._~-]*")
 
 
 class Calls:
@@ -144,7 +139,7 @@ class Calls:
 
     def _blocking(self, service: str, operation: str, parameters: Json) -> Json:
         once = operation in _ONCE or bool(parameters.get("DryRun"))
-        mode = "once" if once else "large" if operation in _LARGE else "retrying"
+        mode = "once" if once else "large" if operation in ENTRIES else "retrying"
         client = self._client(service, mode)
         answer: Json = getattr(client, _method(operation))(**parameters)
         answer.pop("ResponseMetadata", None)
@@ -167,7 +162,7 @@ class Calls:
             max_pool_connections=self._settings.threads,
             retries={"total_max_attempts": 1 if mode == "once" else _ATTEMPTS, "mode": "standard"},
             user_agent_extra=self._agent,
-            parameter_validation=mode != "large",
+            parameter_validation=mode != "large",  # what we have just built ourselves
         )
         region = self._settings.region or None
         if service == "pricing":
@@ -176,7 +171,7 @@ class Calls:
             service, region_name=region, endpoint_url=self._settings.endpoint_url or None, config=config
         )
         if mode == "large":
-            client.meta.events.register("before-call.ec2", write_form)
+            speed_up(client)
         return client
 
     def _made_session(self) -> Any:
@@ -185,16 +180,6 @@ class Calls:
             core.register_component("data_loader", _service_models())
             self._session = boto3.session.Session(botocore_session=core)
         return self._session
-
-
-def write_form(params: Json, **_: Any) -> None:
-    """The body of a call as it goes over the line, once; the SDK would do it for its signature and again to send."""
-    if isinstance(params["body"], dict):
-        params["body"] = "&".join([f"{_quoted(k)}={_quoted(str(v))}" for k, v in params["body"].items()]).encode()
-
-
-def _quoted(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else quote_plus(text, safe="-._~")
 
 
 @cache

@@ -4,22 +4,24 @@ The first half of a launch: it buys nothing and changes nothing in AWS. Its resu
 avoided: preparing from a status that was written for an older spec of the class.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from adapters.aws import names
 from adapters.aws.cluster import Cluster
-from adapters.aws.node_class import NodeClass, NodeClasses, UnreadableClass
+from adapters.aws.node_class import Image, NodeClass, NodeClasses, UnreadableClass
 from adapters.aws.overlaying import Overlaying
 from adapters.aws.placement import PlacementGroup
 from adapters.aws.purchases import Group, Purchase, frozen
+from adapters.aws.reservations import Reservation
 from adapters.aws.selection import Choice, Preferences, Suited, choose, suited
-from adapters.aws.shelf import Item, Shelved
+from adapters.aws.shelf import Form, Item, Shelved
 from adapters.aws.shelves import NoTypes, Shelves
 from adapters.aws.tags import ForbiddenTag, class_tags
 from adapters.aws.user_data.bootstrap import BadUserData
-from adapters.aws.wishes import ReservedAmounts, TemplateMaker, Terms, reserved_amounts
+from adapters.aws.wishes import ReservedAmounts, TemplateMaker, TemplateNames, Terms, reserved_amounts
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.pods import Expression
@@ -28,7 +30,7 @@ from ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
 
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
 
-_KEPT_LOOKS: Final = 16  # a look keeps some hundred types
+_KEPT: Final = 16  # kinds of claims; some hundred types suit each
 
 Place = tuple[str, str]  # subnet, zone
 
@@ -40,9 +42,19 @@ class _Part:
     image: str
     max_pods: int
     efa: int
-    reservation_id: str
-    market: str
     reserved: ReservedAmounts | None
+    reservation_id: str = ""
+    market: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What has been found on one shelf for claims of one pool, as long as shelf and images are the same."""
+
+    shelf: tuple[Shelved, ...]
+    images: tuple[Image, ...]
+    suited: dict[tuple[Expression, ...], tuple[Suited, ...]] = field(default_factory=dict)
+    image_of: dict[str, str] = field(default_factory=dict)  # by type
 
 
 class Preparing:
@@ -51,7 +63,8 @@ class Preparing:
     def __init__(self, classes: NodeClasses, shelves: Shelves, cluster: Cluster, view: tuple[str, Overlaying]) -> None:
         self._classes, self._shelves, self._cluster = classes, shelves, cluster
         self._region, self._overlaying = view
-        self._looked: dict[str, tuple[tuple[Shelved, ...], dict[tuple[Expression, ...], tuple[Suited, ...]]]] = {}
+        self._looked: dict[str, _Look] = {}
+        self._names = TemplateNames()
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """The purchase as text, or why there is none."""
@@ -63,11 +76,12 @@ class Preparing:
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
         strict = not self._shelves.sources.settings.best_effort_min_values
-        choice = choose(claim, self._suited(node_class, claim, shelf), Preferences(strict_min_values=strict))
+        look = self._look(node_class, claim, shelf)
+        choice = choose(claim, look.suited[claim.requirements], Preferences(strict_min_values=strict))
         if isinstance(choice, str):
             return NoCapacity(message=f"insufficient capacity, {choice}")
         places = self._places(node_class, choice)
-        parts = grouped(node_class, claim, (choice, places))
+        parts = _grouped(look, claim, (choice, places))
         if parts is None:
             return LaunchRefused(reason="LaunchFailed", message=NO_IMAGE)
         if not parts:
@@ -76,16 +90,15 @@ class Preparing:
             )
         return await self._purchase(claim, node_class, (choice, places, parts))
 
-    def _suited(self, node_class: NodeClass, claim: NodeClaim, shelf: tuple[Shelved, ...]) -> tuple[Suited, ...]:
+    def _look(self, node_class: NodeClass, claim: NodeClaim, shelf: tuple[Shelved, ...]) -> _Look:
         """Claims of one plan ask for the same of one shelf, so the look over fourteen hundred types is made once."""
         key = f"{node_class.uid}/{claim.labels.get(core.NODE_POOL, '')}"  # overlays tell pools apart
-        before = self._looked.get(key)
-        if before is None or before[0] is not shelf or len(before[1]) >= _KEPT_LOOKS:
-            before = self._looked[key] = (shelf, {})
-        found = before[1].get(claim.requirements)
-        if found is None:
-            found = before[1][claim.requirements] = suited(claim.requirements, shelf)
-        return found
+        look = self._looked.get(key)
+        if look is None or look.shelf is not shelf or look.images != node_class.images or len(look.suited) > _KEPT:
+            look = self._looked[key] = _Look(shelf=shelf, images=node_class.images)
+        if claim.requirements not in look.suited:
+            look.suited[claim.requirements] = suited(claim.requirements, shelf)
+        return look
 
     def _places(self, node_class: NodeClass, choice: Choice) -> dict[str, Place]:
         """W-71: the roomiest subnet of each zone; a full one is not offered."""
@@ -123,7 +136,7 @@ class Preparing:
         order = sorted(places.values())
         try:
             groups = tuple(
-                _group(maker, (part, offers), (choice, group, partition, order))
+                _group(partial(self._names.name, maker), (part, offers), (choice, group, partition, order))
                 for part, offers in sorted(parts.items(), key=lambda entry: repr(entry[0]))
             )
         except BadUserData as error:
@@ -164,56 +177,51 @@ def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | ClassNot
     return found
 
 
-def grouped(
-    node_class: NodeClass, claim: NodeClaim, chosen: tuple[Choice, Mapping[str, Place]]
+def _grouped(
+    look: _Look, claim: NodeClaim, chosen: tuple[Choice, Mapping[str, Place]]
 ) -> dict[_Part, list[tuple[Item, str, float]]] | None:
     """W-83: (type, zone, price) by what a template must be one of; None where no image suits any type."""
     choice, places = chosen
     parts: dict[_Part, list[tuple[Item, str, float]]] = {}
     any_image = False
     for item in choice.items:
-        image = image_for(node_class, item)
+        image = _image_for(look, item.form)
         if not image:
             continue
         any_image = True
         efa = item.form.facts.efa_interfaces if claim.requests.get(names.EFA) else 0
+        common = _Part(image=image, max_pods=item.form.sizes.pods, efa=efa, reserved=reserved_amounts(item.form.sizes))
         for offer in item.offers:
-            if offer.zone not in places:
-                continue
-            reservation = offer.reservation
-            part = _Part(
-                image=image,
-                max_pods=item.form.sizes.pods,
-                efa=efa,
-                reservation_id=reservation.id if reservation else "",
-                market=_market(reservation.kind, interruptible=reservation.interruptible) if reservation else "",
-                reserved=reserved_amounts(item.form.sizes),
-            )
-            parts.setdefault(part, []).append((item, offer.zone, offer.price))
+            if offer.zone in places:
+                part = common if offer.reservation is None else _of_reservation(common, offer.reservation)
+                parts.setdefault(part, []).append((item, offer.zone, offer.price))
     return parts if any_image else None
 
 
-def _market(kind: str, *, interruptible: bool) -> str:
-    if kind == "capacity-block":
-        return "capacity-block"
-    return "interruptible-capacity-reservation" if interruptible else ""
+def _of_reservation(common: _Part, reservation: Reservation) -> _Part:
+    market = "interruptible-capacity-reservation" if reservation.interruptible else ""
+    if reservation.kind == "capacity-block":
+        market = "capacity-block"
+    return replace(common, reservation_id=reservation.id, market=market)
 
 
-def image_for(node_class: NodeClass, item: Item) -> str:
+def _image_for(look: _Look, form: Form) -> str:
     """The first image of status that suits the type; empty where none does."""
-    return next(
-        (image.id for image in node_class.images if not conflicts(item.form.requirements, image.requirements)), ""
-    )
+    known = look.image_of.get(form.facts.name)
+    if known is None:
+        suits = (image.id for image in look.images if not conflicts(form.requirements, image.requirements))
+        known = look.image_of[form.facts.name] = next(suits, "")
+    return known
 
 
 def _group(
-    maker: TemplateMaker,
+    name_of: Callable[[Terms], str],
     part: tuple[_Part, Iterable[tuple[Item, str, float]]],
     context: tuple[Choice, PlacementGroup | None, str, list[Place]],
 ) -> Group:
     terms, offers = part
     choice, group, partition, order = context
-    template = maker.template(
+    template = name_of(
         Terms(
             capacity_type=choice.capacity_type,
             tenancy=choice.tenancy,
@@ -230,7 +238,7 @@ def _group(
     numbers = {zone: number for number, (_, zone) in enumerate(order)}
     rows = {(item.form.facts.name, numbers[zone]): price for item, zone, price in offers}
     return Group(
-        template=template.name,
+        template=template,
         image=terms.image,
         max_pods=terms.max_pods,
         efa=terms.efa,

@@ -5,11 +5,11 @@ filters is upstream's. The trap avoided: a type that fits a claim in no zone tha
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.aws import names
-from adapters.aws.shelf import Item, Offer, Shelved, offer_of
+from adapters.aws.shelf import Item, Offer, Shelved, item_of, offer_of
 from core.model import names as core
 from core.model.nodes import NodeClaim
 from core.model.pods import Expression
@@ -46,7 +46,7 @@ class Suited:
 
 
 def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> tuple[Suited, ...]:
-    """(1) without the amounts: the same for all claims that ask for the same, however much they need."""
+    """(1) without the amounts, cheapest first: the same for all that ask for the same, however much they need."""
     wanted, found = from_expressions(requirements), []
     by_way: dict[int, bool] = {}  # ways are shared by all types that are sold so
     for shelved in shelf:
@@ -65,15 +65,17 @@ def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> tupl
             room = subtract(shelved.type.capacity, shelved.type.overhead)
             if fits({}, room):
                 reserved = any(offer.reservation is not None for offer in kept)
-                found.append(Suited(item=Item(form=shelved.form, offers=tuple(kept)), room=room, reserved=reserved))
-    return tuple(found)
+                found.append(Suited(item=item_of(shelved.form, tuple(kept)), room=room, reserved=reserved))
+    return tuple(sorted(found, key=lambda each: _rank(each.item)))
 
 
 def choose(claim: NodeClaim, among: Iterable[Suited], preferences: Preferences) -> Choice | str:
     """A choice, or why there is none."""
     wanted = from_expressions(claim.requirements)
     has_minimum = any(item.min_values is not None for item in wanted.values())
-    holding = [each for each in among if _holds(each.room, claim.requests)]
+    holding = list(among)
+    for name, amount in claim.requests.items():
+        holding = [each for each in holding if amount <= each.room.get(name, 0)]
     items = [each.item for each in holding]
     if any(each.reserved for each in holding):
         for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
@@ -82,7 +84,7 @@ def choose(claim: NodeClaim, among: Iterable[Suited], preferences: Preferences) 
         items = _affordable_spot(_plain(items))
     if not items:
         return NOTHING
-    items = sorted(items, key=lambda item: (min([o.price for o in item.offers]), item.form.facts.name))[:MOST_TYPES]
+    items = sorted(items, key=_rank)[:MOST_TYPES]  # mostly in order as they come
     if has_minimum and preferences.strict_min_values and not _meets_minimum(wanted, items):
         return "minValues cannot be met by the instance types that are available"
     kind = _capacity_type(items)
@@ -93,13 +95,13 @@ def choose(claim: NodeClaim, among: Iterable[Suited], preferences: Preferences) 
     )
 
 
-def _holds(room: Resources, requests: Resources) -> bool:
-    return all(amount <= room.get(name, 0) for name, amount in requests.items())
+def _rank(item: Item) -> tuple[float, str]:
+    return item.price, item.form.facts.name
 
 
 def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
     kept = tuple([offer for offer in item.offers if keep(offer)])
-    return item if len(kept) == len(item.offers) else Item(form=item.form, offers=kept)
+    return item if len(kept) == len(item.offers) else item_of(item.form, kept)
 
 
 _KINDS: Final = (("default", False), ("capacity-block", False), ("default", True), ("capacity-block", True))
@@ -137,7 +139,7 @@ def _one_capacity_block(items: list[Item]) -> list[Item]:
 
 def _one_reservation_per_zone(items: list[Item]) -> list[Item]:
     """(4): of the reservations of a type in a zone the one with the largest count."""
-    return [replace(item, offers=tuple(_largest(item.offers))) for item in items]
+    return [item_of(item.form, tuple(_largest(item.offers))) for item in items]
 
 
 def _largest(offers: Iterable[Offer]) -> list[Offer]:
@@ -161,15 +163,14 @@ def _count(offer: Offer) -> tuple[int, str]:
 
 def _plain(items: list[Item]) -> list[Item]:
     """(5), W-80: no metal and no accelerators, unless nothing else is left."""
-    plain = [i for i in items if "metal" not in i.form.facts.size and not i.form.facts.has_accelerators]
-    return plain or items
+    return [item for item in items if item.form.plain] or items
 
 
 def _affordable_spot(items: list[Item]) -> list[Item]:
     """(6): where both are for sale, no spot offer that costs more than the cheapest on demand."""
-    on_demand = [o.price for i in items for o in i.offers if o.capacity_type == core.CAPACITY_ON_DEMAND]
     spot = any(o.capacity_type == core.CAPACITY_SPOT for i in items for o in i.offers)
-    if not on_demand or not spot:
+    on_demand = [o.price for i in items for o in i.offers if o.capacity_type == core.CAPACITY_ON_DEMAND] if spot else []
+    if not on_demand:
         return items
     most = min(on_demand)
     kept = [_only(i, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for i in items]

@@ -8,6 +8,7 @@ The trap avoided: 11,000 offerings computed again for every plan.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 from typing import Final
 
 from adapters.aws import names
@@ -52,6 +53,7 @@ class Form:
     zones: frozenset[str]
     capacity_types: tuple[str, ...]
     suits: bool
+    plain: bool  # neither metal nor with accelerators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,12 @@ class Item:
 
     form: Form
     offers: tuple[Offer, ...]
+    price: float  # of its cheapest offer
+
+
+def item_of(form: Form, offers: tuple[Offer, ...]) -> Item:
+    """A type with the offers that are left of it; its price is what launches order hundreds of types by."""
+    return Item(form=form, offers=offers, price=min([offer.price for offer in offers], default=inf))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +164,7 @@ def form_of(region: Region, facts: TypeFacts, view: tuple[NodeClass, AwsSettings
         zones=frozenset(zones),
         capacity_types=capacity_types,
         suits=suits_class(facts, node_class),
+        plain="metal" not in facts.size and not facts.has_accelerators,
     )
 
 

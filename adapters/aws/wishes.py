@@ -4,7 +4,9 @@ Asked by `prepare` (which names the templates) and by `launch` (which makes thos
 the same, so both come here.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Final
 
 from adapters.aws import names
 from adapters.aws.capacity import Sizes
@@ -15,6 +17,8 @@ from adapters.aws.template_data import Template, TemplateWish, template_of
 from adapters.aws.user_data.bootstrap import Bootstrap, labels_for, taints_for
 from adapters.aws.user_data.rendering import user_data
 from core.model.nodes import NodeClaim
+
+_KEPT_NAMES: Final = 500  # of a class
 
 Amounts = tuple[tuple[str, str], ...]
 
@@ -114,3 +118,28 @@ class TemplateMaker:
             own=self.node_class.spec.user_data or "",
             image_version=self.node_class.alias_version,
         )
+
+
+class TemplateNames:
+    """Names of templates by what shapes them: claims of one plan ask for the same, and rendering it is dear."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[NodeClass, ClusterFacts, dict[Hashable, str]]] = {}
+
+    def name(self, maker: TemplateMaker, terms: Terms) -> str:
+        """The name; BadUserData where the class's own user data cannot be merged."""
+        node_class, claim = maker.node_class, maker.claim
+        known = self._known.get(node_class.uid)
+        if known is None or known[0] is not node_class or known[1] != maker.facts or len(known[2]) >= _KEPT_NAMES:
+            known = self._known[node_class.uid] = (node_class, maker.facts, {})
+        key = (
+            terms,
+            frozenset(claim.labels.items()),
+            (claim.taints, claim.startup_taints, claim.node_class),
+            names.SANDBOX_REQUEST in claim.requests,
+            frozenset(maker.tags.items()),
+        )
+        found = known[2].get(key)
+        if found is None:
+            found = known[2][key] = maker.template(terms).name
+        return found
