@@ -68,7 +68,7 @@ bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder f
 	@$(BIN)/python -m tests.bench $(DIR) $(OUT)
 
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
-	@$(BIN)/python -m tests.run -m soak
+	@$(BIN)/python -m tests.run soak
 
 adopt: $(STAMP) ## take over clusters that Karpenter left in mid-flight (STATE=file.jsonl.gz), print N passed, N failed
 	@$(BIN)/python -m testbed.adopt $(STATE)

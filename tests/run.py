@@ -1,14 +1,15 @@
 """Run pytest in lanes side by side and leave at once; what fails is run once more, alone.
 
-`python -m tests.run check` runs the fast tests, `python -m tests.run test` everything but the soak; anything else goes
-to pytest as it is. Two cores carry three lanes: the tests on real servers mostly wait. Whole-system tests share the
-cores with each other's servers, and a machine under load fails one now and then. A test that fails is therefore run a
-second time by itself, and both outcomes are printed: one that fails twice has failed, one that passes alone is named,
-so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK is loaded (exit
-code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
+`python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions; anything
+else goes to pytest as it is. Two cores carry three lanes: the tests on real servers mostly wait. Whole-system tests
+share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
+therefore run a second time by itself, and both outcomes are printed: one that fails twice has failed, one that passes
+alone is named, so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK
+is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,10 @@ LANES = {
         ("-m", "cluster and not soak"),
         ("-m", REST, "tests/system"),
         ("-m", REST, "--ignore", "tests/system"),
+    ),
+    "soak": (
+        ("-m", "soak", "tests/cluster"),
+        ("-m", "soak", "--ignore", "tests/cluster"),
     ),
 }
 
@@ -71,10 +76,16 @@ def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
                     )
                 )
         codes = []
-        for number, process in enumerate(running):
-            codes.append(process.wait())
-            sys.stdout.write(spoken[number].read_text(errors="replace"))
-            sys.stdout.flush()
+        try:
+            for number, process in enumerate(running):
+                codes.append(process.wait())
+                sys.stdout.write(spoken[number].read_text(errors="replace"))
+                sys.stdout.flush()
+        finally:
+            for process in running:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)  # pytest then tears down what it has started, and says so
+                    process.wait()
         names = [name for file in noted if file.exists() for name in file.read_text().splitlines()]
     return max(codes, key=abs), names
 
@@ -87,8 +98,14 @@ def again(names: list[str]) -> int:
     return code
 
 
+def _leave(number: int, frame: object) -> None:
+    """Stopped from outside: the lanes and their servers must not stay behind."""
+    raise KeyboardInterrupt(f"signal {number}")
+
+
 def main() -> None:
     """The arguments are `check`, `test`, or pytest's own; --alone is for the second run, which has none of its own."""
+    signal.signal(signal.SIGTERM, _leave)
     arguments = [argument for argument in sys.argv[1:] if argument != "--alone"]
     lanes = LANES.get(arguments[0]) if len(arguments) == 1 else None
     code, names = here(arguments) if lanes is None else side_by_side(lanes)
