@@ -40,7 +40,7 @@ Strike = Callable[[Ground], Awaitable[list[Json]]]
 
 async def launches(ground: Ground) -> list[Json]:
     """Every instance is bought and no answer is recorded."""
-    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 30, "times": AT_ONCE}]})
+    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 120, "times": AT_ONCE}]})
     before = {i["id"] for i in await ground.instances()}
     await ground.apply(node_pool())
     await ground.apply(deployment(AT_ONCE, "3"))
