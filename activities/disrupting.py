@@ -16,6 +16,7 @@ from temporalio import activity
 from activities.beating import report
 from activities.counting_disruption import begin, decided, looked_again
 from activities.decision_notices import publishable
+from activities.movements import Movements
 from activities.snapshots import Snapshots
 from activities.solving import ShouldStop, Solver
 from activities.waking import until_changed
@@ -60,6 +61,7 @@ class Disrupting:
         self.settings = settings
         self.now = now
         self.solver = Solver()
+        self.movements = Movements()
         self.telling: set[asyncio.Task[None]] = set()
         begin()
 
@@ -72,7 +74,7 @@ class Disrupting:
         while self.now() < until:
             revision = self.view.revision()
             started = self.now()
-            snapshot = self._known(await self.snapshots.whole(), request)
+            snapshot = self._known(self.movements.seen(await self.snapshots.whole()), request)
             for index, held in enumerate(request.held):
                 checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
                 if checked is not None:

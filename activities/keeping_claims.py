@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from activities.movements import living_pods
 from activities.revising import revise_status
 from core.disruption.conditions import (
     RECHECK_DRIFT,
@@ -20,7 +21,6 @@ from core.disruption.timers import STAMP_EVERY, stamp_from_list
 from core.lifecycle.conditions import conditions_of_claim
 from core.model import names
 from core.model.nodes import Condition, NodeClaim, NodeClassRef
-from core.model.pod_rules import is_daemon, is_terminal, is_terminating
 from core.model.pools import Catalogue, NodePool
 from core.model.snapshot import Snapshot
 from ports.cloud import Catalogues
@@ -140,12 +140,3 @@ def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
     present = claim.condition(wanted.type)
     same = present is not None and (present.status, present.reason) == (wanted.status, wanted.reason)
     return present if same else wanted
-
-
-def living_pods(snapshot: Snapshot) -> dict[str, frozenset[str]]:
-    """The pods on each node that have neither ended nor been deleted, DaemonSets' left out."""
-    by_node: dict[str, set[str]] = {}
-    for uid, pod in snapshot.pods.items():
-        if pod.node_name and not (is_terminal(pod) or is_terminating(pod) or is_daemon(pod)):
-            by_node.setdefault(pod.node_name, set()).add(uid)
-    return {node: frozenset(uids) for node, uids in by_node.items()}

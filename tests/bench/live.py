@@ -8,7 +8,6 @@ with nodes that start in 1 s unless said. Not part of `make test`: it takes some
 import argparse
 import asyncio
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -20,67 +19,12 @@ from typing import Any
 
 from core.model import names
 from testbed.up import folder_of
-from tests.cluster.system.ground import Ground, deployment, node_pool
+from tests.bench.live_ground import PODS_PER_NODE, Figure, Resources, budget, settle
+from tests.bench.reactions import CAUSES, Reaction
+from tests.cluster.system.ground import Ground, node_pool
 from tests.cluster.system.timeline import Timeline, moment
 
 Json = dict[str, Any]
-
-REST_SECONDS = 21.0  # longer than a nomination lasts: what was just placed would hold the node back
-PODS_PER_NODE = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One line of the table."""
-
-    what: str
-    ours: str
-    upstream: str
-    aim: str
-    met: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """Processor seconds and resident memory of each part, by name."""
-
-    cpu: dict[str, float]
-    megabytes: dict[str, float]
-
-    @classmethod
-    def of(cls, ground: Ground) -> "Resources":
-        """As they are now."""
-        everything = ground.everything
-        pids = {name: p.pid for name, p in (*everything.processes.items(), *everything.plane.processes)}
-        pids |= {"worker": ground.workers[-1].pid, **everything.cloud.pids}
-        cpu, megabytes = {}, {}
-        for name, pid in pids.items():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            cpu[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-            megabytes[name] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20
-        return cls(cpu=cpu, megabytes=megabytes)
-
-    def since(self, before: "Resources") -> str:
-        """What each part has used meanwhile, in words."""
-        used = sorted(((after - before.cpu.get(name, 0.0), name) for name, after in self.cpu.items()), reverse=True)
-        return "cpu: " + ", ".join(f"{name} {cpu:.1f} s ({self.megabytes[name]:.0f} MB)" for cpu, name in used)
-
-
-async def settle(ground: Ground, nodes: int, pool: Json) -> list[Json]:
-    """So many nodes, full of pods, at rest."""
-    await ground.apply(pool)
-    await ground.apply(deployment(nodes * PODS_PER_NODE, "1"))
-    await ground.until(lambda: ground.settled(nodes * PODS_PER_NODE), 180, "all pods run")
-    claims = await ground.claims()
-    assert len(claims) == nodes, f"{len(claims)} nodes instead of {nodes}"
-    await asyncio.sleep(REST_SECONDS)
-    return claims
-
-
-def budget(pool: Json, nodes: str) -> Json:
-    """The pool with that budget."""
-    pool["spec"]["disruption"]["budgets"] = [{"nodes": nodes}]
-    return pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +140,7 @@ SCENARIOS: dict[str, Scenario] = {
     "drift_20_slow": Drift(nodes=20, boot=15, budget="100%", upstream="345 s", aim=40),
     "warnings": Warnings(nodes=20, pause=3.0),
     "drift_4_budget_2": Drift(nodes=4, boot=15, budget="2", upstream="68–88 s", aim=45),
+    **{f"reaction_{name}": Reaction(cause=cause) for name, cause in CAUSES.items()},
 }
 
 

@@ -1,0 +1,202 @@
+"""Does every node end clean on real servers, whatever happens to its instance, its objects or its pods?
+
+Rows of the specification's Appendix B that are worth a real API server: machines that vanish at each phase, objects
+deleted together, finalizers stripped, deadlines that force pods, tiers of a drain. What is asserted stands in the API
+server's audit log, in its objects and in the cloud's ledger. Several stories go on side by side.
+"""
+
+import asyncio
+import time
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pytest
+
+from core.model import names
+from testbed.demo import PATHS
+from testbed.plane import AuditEntry
+from tests.cluster.system.fleets import fleet_pool, pool_claims, workload
+from tests.cluster.system.ground import Ground, has_condition, no_eviction
+from tests.cluster.system.scenes import NEVER, gone
+from tests.cluster.system.timeline import moment
+
+pytestmark = pytest.mark.cluster
+
+Json = dict[str, Any]
+
+NO_NODE_WITHOUT_INSTANCE = 120.0
+NO_INSTANCE_WITHOUT_CLAIM = 300.0
+
+
+def instance_of(claim: Json) -> str:
+    return str(claim["status"]["providerID"]).rpartition("/")[2]
+
+
+async def end_instance(ground: Ground, claim: Json, *, said: bool) -> None:
+    """The machine goes as if AWS had taken it, and AWS says so."""
+    path = f"instances/{instance_of(claim)}"
+    await asyncio.to_thread(ground.cloud.control, "PATCH", path, {"state": "terminated"})
+    if said:
+        notice = {"kind": "state", "state": "terminated"}
+        await asyncio.to_thread(ground.cloud.control, "POST", f"{path}/interrupt", notice)
+
+
+async def launched(ground: Ground, pool: str) -> Json | None:
+    """The one claim of the pool, once its instance is known."""
+    claims = await pool_claims(ground, pool)
+    return claims[0] if len(claims) == 1 and "providerID" in claims[0].get("status", {}) else None
+
+
+async def test_whatever_ends_an_instance_or_an_object_nothing_is_left_of_it(ground: Ground) -> None:
+    """B-16, B-67, B-82, G-1 to G-3 and L-20: six ends of a node at once, each in a pool of its own."""
+    pools = ("ready", "draining", "together", "stripped")
+    for pool in pools:
+        await ground.apply(fleet_pool(pool))
+        await ground.apply(workload(pool, pool, 1))
+    await ground.until(lambda: ground.settled(len(pools)), 150, "a pod runs in each pool")
+    ground.world({"bootSeconds": NEVER})
+    for pool in ("silent", "unjoined"):
+        await ground.apply(fleet_pool(pool))
+        await ground.apply(workload(pool, pool, 1))
+    old: dict[str, Json] = {pool: (await pool_claims(ground, pool))[0] for pool in pools}
+    for pool in ("silent", "unjoined"):
+        found = await ground.until(partial(launched, ground, pool), 60, f"the claim of {pool} is launched")
+        assert found is not None
+        old[pool] = found
+    ground.world({"bootSeconds": 0})
+    held = no_eviction()
+    held["spec"]["selector"]["matchLabels"] = {"app": "draining"}
+    await ground.apply(held)
+    since = ground.audit.end()
+    await ground.delete("NodeClaim", old["draining"]["metadata"]["name"])
+    await ground.until(partial(refused, ground, since), 60, "an eviction in mid-drain is refused")
+
+    struck = time.time()
+    for pool in ("ready", "draining", "silent"):
+        # Of a machine that never joined only AWS's message tells: an absence is left to liveness on purpose (G-2).
+        await end_instance(ground, old[pool], said=pool == "silent")
+    await ground.delete("NodeClaim", old["unjoined"]["metadata"]["name"])
+    await asyncio.gather(
+        ground.delete("Node", old["together"]["status"]["nodeName"]),
+        ground.delete("NodeClaim", old["together"]["metadata"]["name"]),
+    )
+    name = old["stripped"]["metadata"]["name"]
+    await ground.api.patch(f"{PATHS['NodeClaim']}/{name}", {"metadata": {"finalizers": None}})
+    await ground.delete("NodeClaim", name)
+
+    for pool in ("ready", "draining"):
+        await ground.until(partial(no_node, ground, old[pool]), NO_NODE_WITHOUT_INSTANCE, f"the node of {pool} is gone")
+    for claim in old.values():
+        await ground.until(partial(gone, ground, claim), NO_INSTANCE_WITHOUT_CLAIM, "each old claim is gone")
+        await ground.until(partial(ended, ground, claim), NO_INSTANCE_WITHOUT_CLAIM, "each old instance has ended")
+    assert time.time() - struck < NO_INSTANCE_WITHOUT_CLAIM
+    await ground.until(lambda: ground.settled(len(old)), 180, "each pod runs on another node")
+    assert not {n["metadata"]["name"] for n in await ground.nodes()} & {
+        c["status"].get("nodeName") for c in old.values()
+    }
+    await ground.assert_nothing_tainted_or_leaked()
+    await ground.assert_one_instance_per_claim()
+
+
+async def refused(ground: Ground, since: int) -> bool:
+    """An eviction was refused by a budget."""
+    return any(e.subresource == "eviction" and e.code == 429 for e in ground.worker_calls(since))
+
+
+async def no_node(ground: Ground, claim: Json) -> bool:
+    return await ground.node(claim["status"]["nodeName"]) is None
+
+
+async def ended(ground: Ground, claim: Json) -> bool:
+    return instance_of(claim) not in await ground.live()
+
+
+async def test_a_deadline_forces_what_holds_a_node_in_time_for_its_own_grace(ground: Ground) -> None:
+    """B-20, B-34, B-38, B-73: of 20 s of the node's the pod's own 8 s are kept."""
+    await ground.apply(fleet_pool("held", template={"terminationGracePeriod": "20s"}))
+    body = workload("web", "held", 1, annotations={names.DO_NOT_DISRUPT: "true"})
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 8
+    await ground.apply(body)
+    await ground.apply(no_eviction())
+    await ground.until(lambda: ground.settled(1), 120, "the pod runs")
+    [claim] = await ground.claims()
+    since = ground.audit.end()
+
+    await ground.delete("NodeClaim", claim["metadata"]["name"])
+    await ground.until(partial(gone, ground, claim), 90, "the claim is gone")
+
+    entries = ground.worker_calls(since)
+    [deadline] = {text for text in (written_deadline(e) for e in entries) if text}
+    forced = [e for e in entries if e.resource == "pods" and e.verb == "delete" and not e.subresource and e.code == 200]
+    assert len(forced) == 1, "one pod, forced once"
+    ahead = datetime.fromisoformat(deadline).timestamp() - moment(forced[0])
+    assert 0 < ahead <= 8.5, f"forced {ahead:.1f} s before the deadline"
+    assert not [e for e in entries if e.subresource == "eviction" and e.code == 201], "a protected pod is not evicted"
+
+
+def written_deadline(entry: AuditEntry) -> str:
+    """The deadline that a write puts on the claim."""
+    annotations = ((entry.request or {}).get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(names.TERMINATION_DEADLINE, "")) if entry.resource == "nodeclaims" else ""
+
+
+async def test_a_drain_takes_what_is_critical_last_and_leaves_strangers_alone(ground: Ground) -> None:
+    """B-4, B-13; a node that is nobody's stays as it is."""
+    stranger = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a-stranger", "labels": {"of": "nobody"}}}
+    assert (await ground.api.post(PATHS["Node"], stranger)).status == 201
+    await ground.apply(fleet_pool("tiers"))
+    for name, priority in (("plain", ""), ("critical", "system-cluster-critical")):
+        body = workload(name, "tiers", 2, "500m")
+        if priority:
+            body["spec"]["template"]["spec"]["priorityClassName"] = priority
+        await ground.apply(body)
+    await ground.until(lambda: ground.settled(4), 120, "four pods run")
+    [claim] = await ground.claims()
+    tier_of = {p["metadata"]["name"]: p["metadata"]["labels"]["app"] for p in await ground.objects("Pod")}
+    since = ground.audit.end()
+    before = (await ground.api.get(f"{PATHS['Node']}/a-stranger")).body
+
+    await ground.delete("Node", claim["status"]["nodeName"])
+    await ground.until(partial(gone, ground, claim), 90, "the claim is gone")
+
+    evicted = [(moment(e), tier_of[e.name]) for e in ground.worker_calls(since) if is_eviction(e) and e.name in tier_of]
+    assert [tier for _, tier in sorted(evicted)] == ["plain", "plain", "critical", "critical"]
+    deletes = [e for e in ground.audit.entries(since) if e.resource == "pods" and e.verb == "delete" and e.code == 200]
+    last_plain = max(moment(e) for e in deletes if tier_of.get(e.name) == "plain")
+    assert min(at for at, tier in evicted if tier == "critical") > last_plain, "the first tier was gone before"
+    after = (await ground.api.get(f"{PATHS['Node']}/a-stranger")).body
+    assert (after["spec"].get("taints"), after["metadata"].get("finalizers")) == (
+        before["spec"].get("taints"),
+        before["metadata"].get("finalizers"),
+    )
+    assert (await ground.delete("Node", "a-stranger")).status == 200
+
+
+def is_eviction(entry: AuditEntry) -> bool:
+    return entry.subresource == "eviction" and entry.code == 201
+
+
+async def test_a_pool_s_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:
+    """B-92, B-93, B-94: what stands in a pool's status."""
+    await ground.apply(fleet_pool("counted"))
+    await ground.apply(workload("counted", "counted", 2))
+    await ground.until(lambda: ground.settled(2), 120, "two pods run")
+
+    async def counted(nodes: int) -> bool:
+        found = (await ground.api.get(f"{PATHS['NodePool']}/counted")).body.get("status", {})
+        used = found.get("resources") or {}
+        return (found.get("nodes", 0), used.get("cpu", "0")) == (nodes, str(4 * nodes))
+
+    await ground.until(partial(counted, 2), 30, "two nodes of four cpus are counted")
+    pool = (await ground.api.get(f"{PATHS['NodePool']}/counted")).body
+    assert all(has_condition(pool, kind) for kind in ("Ready", "ValidationSucceeded", "NodeClassReady"))
+    await ground.until(partial(is_healthy, ground, "counted"), 30, "two registrations tell of health")
+    for claim in await ground.claims():
+        await ground.delete("NodeClaim", claim["metadata"]["name"])
+    await ground.api.delete("/apis/apps/v1/namespaces/default/deployments/counted")
+    await ground.until(partial(counted, 0), 90, "no node is counted")
+
+
+async def is_healthy(ground: Ground, pool: str) -> bool:
+    return has_condition((await ground.api.get(f"{PATHS['NodePool']}/{pool}")).body, "NodeRegistrationHealthy")
