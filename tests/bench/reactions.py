@@ -134,7 +134,7 @@ async def open_window(ground: Ground) -> float:
 
 
 async def empty(ground: Ground) -> float:
-    """All pods are gone: `consolidateAfter` begins with the last of each node, so count from the last of all."""
+    """All pods are told to go at once; quiet begins with the first of them (D-163)."""
     since = ground.audit.end()
     await ground.scale(0)
 
@@ -142,8 +142,8 @@ async def empty(ground: Ground) -> float:
         return not await ground.objects("Pod")
 
     await ground.until(none_left, 60, "no pod is left")
-    gone = await latest(ground, since, lambda e: e.resource == "pods" and e.verb == "delete")
-    return gone + CONSOLIDATE_AFTER + SECOND_LOOK
+    told = [e for e in Timeline(ground.audit.entries(since)).writes if e.resource == "pods" and e.verb == "delete"]
+    return min(moment(e) for e in told) + CONSOLIDATE_AFTER + SECOND_LOOK
 
 
 CAUSES: Final[dict[str, Cause]] = {
