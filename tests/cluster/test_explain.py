@@ -1,0 +1,34 @@
+"""Does `dovetail explain pod` say on real servers why a pod waits, and does what it proposes help?"""
+
+import pytest
+
+from core.model import names
+from tests.cluster.system.fleets import fleet_pool, workload
+from tests.cluster.system.ground import Ground
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_a_pod_that_no_pool_takes_is_explained_and_the_help_helps(ground: Ground) -> None:
+    """A zone that the pool leaves out; without it in the pod's way the pod gets its node."""
+    zone = {"key": names.ZONE, "operator": "In", "values": ["us-west-2b"]}
+    pool = fleet_pool("web")
+    pool["spec"]["template"]["spec"]["requirements"].append(zone)
+    await ground.apply(pool)
+    body = workload("web", "web", 1)
+    body["spec"]["template"]["spec"]["nodeSelector"][names.ZONE] = "us-west-2a"
+    await ground.apply(body)
+
+    async def told() -> str:
+        pods = [p["metadata"]["name"] for p in await ground.objects("Pod")]
+        code, said = await ground.dovetail("explain", "pod", f"default/{pods[0]}") if pods else (1, "")
+        return " ".join(said.split()) if code == 0 and names.ZONE in said else ""
+
+    said = await ground.until(told, 60, "the zone is named")
+    assert "NodePool web" in said, said
+    assert "us-west-2a" in said, said
+    assert not await ground.claims()
+
+    body["spec"]["template"]["spec"]["nodeSelector"][names.ZONE] = "us-west-2b"
+    await ground.apply(body)
+    await ground.until(lambda: ground.settled(1), 90, "the pod runs in the zone of the pool")
