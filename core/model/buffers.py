@@ -4,7 +4,6 @@ Asked by placement, which makes virtual pods of it, and by upkeep, which writes 
 its pods come from is worked out anew for every snapshot, so that nothing has to be remembered.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.model.nodes import Condition
@@ -54,6 +53,3 @@ class CapacityBuffer:
     def key(self) -> str:
         """namespace/name."""
         return f"{self.namespace}/{self.name}"
-
-
-CapacityBuffers = Mapping[str, CapacityBuffer]
