@@ -101,7 +101,7 @@ def _embedded(settings: Settings) -> World:
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
-        inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
+        inspection=EmbeddedInspection(Calls(adapter.store, user_agent()), gated),
         classes=None,
         interruptions=None,
         ready=ready,
@@ -202,7 +202,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
         notices=kube.notices,
         cloud=MeasuredCloud(aws.cloud, "aws"),
         catalogues=aws.catalogues,
-        inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
+        inspection=KubeInspection(kube.client, (EC2_NODE_CLASS, *_gated(settings))),
         classes=aws.keeper(kept),
         interruptions=aws.interruptions,
         ready=kube.ready,
@@ -212,7 +212,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:
     """A cluster as it was recorded: the same reading of the same JSON, at a moment that has passed."""
-    cache = Cache(CLUSTER_KINDS)
-    for kind in CLUSTER_KINDS:
+    cache = Cache((*CLUSTER_KINDS, *BUFFER_KINDS))  # a recording holds buffers only where the gate was open
+    for kind in cache.kinds():
         cache.replace(kind.name, objects.get(kind.name, []), 0)
     return CachedView(cache, clock=lambda: taken_at)

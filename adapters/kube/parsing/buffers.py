@@ -110,7 +110,7 @@ def _source(raw: Json, template: Json | None) -> PodSource:
 
 def _pod(owner: Json, template: Json) -> Pod:
     """A pod of the template as the API server would admit it, but without its volumes."""
-    spec = {**template["spec"], "volumes": None}
+    spec = {**template["spec"], "containers": template["spec"]["containers"], "volumes": None}
     metadata = {**(template.get("metadata") or {}), "namespace": owner.get("namespace")}
     requests = pod_requests({"spec": spec}, limits_as_requests=True)
     return Pod(name="", uid="", shape=parse_shape(metadata, spec), requests=requests)
