@@ -125,3 +125,14 @@ def test_a_drifted_node_without_a_buffers_room_is_not_replaced() -> None:
     world = a_buffered(pairs, pools=[a_pool(consolidate_after=None)], types=ONE_TYPE, replicas=2)
 
     assert [(len(c.replacements), c.targets[0].node) for c in commands(world)] == [(0, "n1")]
+
+
+def test_a_buffer_keeps_its_room_on_a_node_that_is_not_quiet_yet() -> None:
+    """Q-21: were virtual pods kept off settling nodes (D-87), a young buffer would stop all consolidation."""
+    young = a_pair("n2", claim={"last_pod_event": NOW - 10})
+    quiet = [a_pair(name, claim={"last_pod_event": NOW - 100}) for name in ("n1", "n3")]
+    pods = [a_pod("n1"), a_pod("n2", "2"), a_pod("n3", "6")]
+    pool = a_pool(consolidate_after=30.0)
+    world = a_buffered([young, *quiet], pods, pools=[pool], types=ONE_TYPE, replicas=1, cpu="6")
+
+    assert [(t, d) for c in commands(world) for t, d in [(c.targets[0].node, c.destinations)]] == [("n1", ("n3",))]
