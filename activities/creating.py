@@ -118,6 +118,8 @@ def new_claim(request: CreateRequest, index: int) -> NewClaim:
         names.PLAN: plan_label(request.plan_id, request.index(index)),
         names.PLANNED_PODS: ",".join(sorted(pod.uid for pod in proposed.pods)),
     }
+    if proposed.buffers:
+        annotations[names.PLANNED_BUFFERS] = ",".join(f"{uid}={count}" for uid, count in proposed.buffers)
     return NewClaim(
         name=claim_name(proposed.pool, request.plan_id, request.index(index)),
         labels=dict(proposed.labels),

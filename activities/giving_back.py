@@ -59,5 +59,5 @@ def _is_of(plan_id: str, claim: NodeClaim) -> bool:
 
 def _let_go(plan_id: str, claim: NodeClaim) -> MetadataChange | None:
     """The plan's no longer."""
-    removed = {names.PLAN: None, names.PLANNED_PODS: None}
+    removed = {names.PLAN: None, names.PLANNED_PODS: None, names.PLANNED_BUFFERS: None}
     return MetadataChange(annotations=removed) if _is_of(plan_id, claim) else None

@@ -15,6 +15,7 @@ from core.model.placement import Placement, RefusedPod
 from core.model.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
+from core.scheduling.buffer_verdicts import for_real_pods
 from core.scheduling.place_pods import place_pods
 from core.scheduling.proposals import proposed_nodes
 from core.scheduling.settings import PlacementSettings
@@ -30,16 +31,17 @@ FAILED_WINDOW = 300.0  # S-226
 def plan_provisioning(
     snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
 ) -> tuple[ProvisioningPlan, Placement]:
-    """The plan, and the placement that it was made from."""
+    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need."""
     placement = place_pods(snapshot, None, settings, should_stop)
+    real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
     kept = cut(proposed, lists)
     plan = ProvisioningPlan(
         seen=Seen(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items()))),
         proposed=kept,
         type_lists=lists,
-        nominated=tuple(n for n in placement.nominated if n in snapshot.nodes),
-        refusals=refusals(placement),
+        nominated=tuple(n for n in real.nominated if n in snapshot.nodes),
+        refusals=refusals(real),
         more=len(kept) < len(proposed),
     )
     return _with_used_lists(plan), placement

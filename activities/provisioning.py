@@ -14,23 +14,22 @@ from temporalio import activity
 from activities.batching import BatchWindow
 from activities.beating import report
 from activities.deciding_metrics import Decisions
-from activities.placing import placement_notices, plan_provisioning
+from activities.placing import plan_provisioning
 from activities.snapshots import Snapshots
 from activities.solving import Solver
+from activities.telling import Telling
+from activities.triggers import Tried, asking
 from activities.waking import until_changed
 from core.lifecycle.strangers import strangers, with_strangers_sized
 from core.model import names
 from core.model.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
 from core.model.nodes import NodeClaim
 from core.model.plans import ProvisioningPlan
-from core.model.pod_rules import is_provisionable
-from core.model.snapshot import Snapshot
+from core.scheduling.buffer_verdicts import for_real_pods
 from core.scheduling.settings import PlacementSettings
-from ports.objects import Notices
 
 RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
 LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
-AGAIN_SECONDS = 10.0  # S-1: pods that stay pending are tried again
 SHORTEST_SECONDS = 0.01
 LOOK_SECONDS = 0.1  # changes are looked at no more often than this
 
@@ -50,13 +49,13 @@ class Provisioning:
     def __init__(
         self,
         snapshots: Snapshots,
-        notices: Notices,
+        telling: Telling,
         settings: ProvisioningSettings,
         now: Callable[[], float],
     ) -> None:
         self.snapshots = snapshots
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
-        self.notices = notices
+        self.telling = telling
         self.settings = settings
         self.now = now
         self.solver = Solver()
@@ -68,17 +67,17 @@ class Provisioning:
         until = self.now() + RETURN_SECONDS
         await self.view.catch_up(request.must_see)
         await self._await_launches(request)
-        tried = NOTHING_TRIED
+        tried = Tried()
         while self.now() < until:
             batch = await self._gather(tried, until)
-            if not batch:
+            if not batch.all:
                 break
             await self._await_strangers()
-            room = room_of(self.view.snapshot())
+            room = asking(self.view.snapshot()).room
             plan = await self._plan()
             if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
-            tried = Tried(pods=batch, room=room)
+            tried = replace(batch, room=room)
         return NothingPlanned()
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
@@ -104,27 +103,26 @@ class Provisioning:
             report("waiting for claims that no plan of ours made to be launched")
             await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
 
-    async def _gather(self, tried: "Tried", until: float) -> frozenset[str]:
-        """A batch of pending pods. Those that were just tried open a window only after a pause, or where room may
-        have come: a pool that is ready now, a node more."""
+    async def _gather(self, tried: Tried, until: float) -> Tried:
+        """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or where
+        room may have come or gone: a pool that is ready now, a node more, a pod where a buffer had its room."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
-        again = self.now() + AGAIN_SECONDS if tried.pods else 0.0
+        again = self.now() + tried.again_after()
         while self.now() < until:
             revision = self.view.revision()
-            snapshot = self.view.snapshot()
-            pending = pending_uids(snapshot)
+            found = asking(self.view.snapshot())
             now = self.now()
-            self.decisions.acknowledge(pending, now)
-            if now >= again or pending - tried.pods or room_of(snapshot) != tried.room:
-                window.add(pending, now)
+            self.decisions.acknowledge(found.pods, now)
+            if now >= again or found.all - tried.all or found.room != tried.room:
+                window.add(found.all, now)
             closes = window.closes()
             if closes is not None and now >= closes:
-                return frozenset(window.seen)
-            report(f"{len(pending)} pods pending")
+                return replace(found, pods=frozenset(window.seen) - found.buffers)
+            report(f"{len(found.pods)} pods pending")
             wait = min(until, closes if closes is not None else until, again if again > now else until) - now
             await until_changed(self.view, revision, max(wait, SHORTEST_SECONDS))
             await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
-        return frozenset()
+        return Tried()
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
@@ -132,37 +130,9 @@ class Provisioning:
         settings = self.settings.placement
         began = self.now()
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
-        self.decisions.record(placement, self.now() - began, self.now())
-        await self.notices.publish(*placement_notices(snapshot, placement))
+        self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
+        await self.telling.tell(snapshot, placement)
         return plan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """Pods that found no place, and what room there was then."""
-
-    pods: frozenset[str] = frozenset()
-    room: frozenset[tuple[str, ...]] = frozenset()
-
-
-NOTHING_TRIED = Tried()
-
-
-def room_of(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
-    """What new room comes from: pools as they are written and whether they are ready, nodes and launched claims."""
-    pools = [("pool", p.name, str(p.generation), str(p.is_true(names.READY))) for p in snapshot.pools.values()]
-    nodes = [("node", name) for name in snapshot.nodes]
-    claims = [("claim", c.name) for c in snapshot.claims.values() if c.is_true(names.LAUNCHED)]
-    return frozenset([*pools, *nodes, *claims])
-
-
-def pending_uids(snapshot: Snapshot) -> frozenset[str]:
-    """The pods that need a node and are not spoken for by a claim that is on its way."""
-    spoken_for: set[str] = set()
-    for claim in snapshot.claims.values():
-        if claim.deleting_since is None and not claim.is_true(names.LAUNCHED):
-            spoken_for.update(filter(None, claim.annotations.get(names.PLANNED_PODS, "").split(",")))
-    return frozenset(uid for uid, p in snapshot.pods.items() if is_provisionable(p) and uid not in spoken_for)
 
 
 def _unlaunched(claim: NodeClaim | None, uid: str) -> bool:

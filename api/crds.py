@@ -37,13 +37,13 @@ def _subresources(kind: ResourceKind) -> dict[str, Any]:
 
 def _names(kind: ResourceKind) -> dict[str, Any]:
     names: dict[str, Any] = {
-        "categories": ["karpenter"],
         "kind": kind.kind,
         "listKind": kind.kind + "List",
         "plural": kind.plural,
         "singular": kind.kind.lower(),
     }
-    return names | ({"shortNames": list(kind.short_names)} if kind.short_names else {})
+    lists = {"categories": kind.categories, "shortNames": kind.short_names}
+    return names | {name: list(entries) for name, entries in lists.items() if entries}
 
 
 def crd(kind: ResourceKind) -> dict[str, Any]:
@@ -56,11 +56,12 @@ def crd(kind: ResourceKind) -> dict[str, Any]:
         "subresources": _subresources(kind),
         "additionalPrinterColumns": [_column(column) for column in kind.columns],
     }
+    scope = "Namespaced" if kind.namespaced else "Cluster"
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": kind.crd_name},
-        "spec": {"group": kind.group, "names": _names(kind), "scope": "Cluster", "versions": [version]},
+        "spec": {"group": kind.group, "names": _names(kind), "scope": scope, "versions": [version]},
     }
 
 

@@ -6,6 +6,7 @@ here.
 
 from dataclasses import dataclass
 
+from api.capacity_buffer import CapacityBuffer
 from api.ec2_node_class import EC2NodeClass
 from api.node_claim import NodeClaim
 from api.node_overlay import NodeOverlay
@@ -34,6 +35,8 @@ class ResourceKind:
     short_names: tuple[str, ...] = ()
     scale: tuple[str, str] | None = None
     """Where the wished and the actual number of replicas stand, for `kubectl scale`."""
+    namespaced: bool = False
+    categories: tuple[str, ...] = ("karpenter",)
 
     @property
     def api_version(self) -> str:
@@ -110,5 +113,22 @@ KINDS = (
         short_names=("ec2nc", "ec2ncs"),
         model=EC2NodeClass,
         columns=(READY, AGE, Column(name="Role", path=".spec.role", wide=True)),
+    ),
+    ResourceKind(
+        kind="CapacityBuffer",
+        group="autoscaling.x-k8s.io",
+        version="v1beta1",
+        plural="capacitybuffers",
+        short_names=("cb",),
+        model=CapacityBuffer,
+        namespaced=True,
+        categories=(),
+        columns=(
+            Column(name="Replicas", path=".status.replicas", type="integer"),
+            Column(name="Usable", path=_condition("ReadyForProvisioning")),
+            Column(name="Provisioned", path=_condition("Provisioning")),
+            AGE,
+            Column(name="Strategy", path=".spec.provisioningStrategy", wide=True),
+        ),
     ),
 )

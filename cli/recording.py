@@ -9,6 +9,7 @@ import gzip
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,11 +52,12 @@ def write_recording(recording: Recording, file: Path) -> None:
     # Pools of one NodeClass share their catalogue: each is stored once.
     distinct = tuple({id(c): c for c in recording.catalogues.values()}.values())
     number = {id(c): i for i, c in enumerate(distinct)}
+    kept = partial(without_secrets, templates=bool(recording.objects.get("CapacityBuffer")))
     body = {
         "format": FORMAT,
         "cluster": recording.cluster,
         "taken_at": recording.taken_at,
-        "objects": {kind: [without_secrets(kind, raw) for raw in raws] for kind, raws in recording.objects.items()},
+        "objects": {kind: [kept(kind, raw) for raw in raws] for kind, raws in recording.objects.items()},
         "catalogues": _CATALOGUES.dump_python(distinct, mode="json"),
         "catalogue_of": {pool: number[id(c)] for pool, c in recording.catalogues.items()},
         "supported_node_classes": sorted(recording.supported_node_classes),
@@ -64,10 +66,10 @@ def write_recording(recording: Recording, file: Path) -> None:
         "settings": dict(recording.settings),
         "notes": recording.notes,
     }
-    partial = file.with_name(f"{file.name}.part")
+    unfinished = file.with_name(f"{file.name}.part")
     try:
-        partial.write_bytes(gzip.compress(orjson.dumps(body), mtime=int(recording.taken_at)))
-        partial.replace(file)
+        unfinished.write_bytes(gzip.compress(orjson.dumps(body), mtime=int(recording.taken_at)))
+        unfinished.replace(file)
     except OSError as error:
         raise CommandFailed(f"{file}: cannot be written: {error.strerror}") from None
 
@@ -101,8 +103,8 @@ def _recording(body: Json) -> Recording:
     )
 
 
-def without_secrets(kind: str, raw: Json) -> Json:
-    """The object without what no decision reads."""
+def without_secrets(kind: str, raw: Json, *, templates: bool = False) -> Json:
+    """The object without what no decision reads. `templates`: CapacityBuffers read those of workloads."""
     metadata = {name: value for name, value in raw.get("metadata", {}).items() if name != "managedFields"}
     if annotations := metadata.get("annotations"):
         metadata["annotations"] = {name: value for name, value in annotations.items() if name != _LAST_APPLIED}
@@ -112,16 +114,26 @@ def without_secrets(kind: str, raw: Json) -> Json:
         case "Pod":
             kept["spec"] = _pod_spec(spec)
             kept["status"] = _slim(status, _STATUSES, _STATUS)
-        case "DaemonSet" if isinstance(spec, dict) and isinstance(spec.get("template"), dict):
-            template = spec["template"]
-            kept["spec"] = {**spec, "template": {**template, "spec": _pod_spec(template.get("spec") or {})}}
-        case "ReplicaSet" | "StatefulSet" | "ReplicationController" if isinstance(spec, dict):
-            kept["spec"] = {name: spec[name] for name in ("selector", "replicas") if name in spec}
+        case "DaemonSet" if isinstance(spec, dict):
+            kept["spec"] = _with_template(spec)
+        case "PodTemplate":
+            kept = _with_template(kept)
+        case "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController" if isinstance(spec, dict):
+            read = ("selector", "replicas", "template") if templates else ("selector", "replicas")
+            kept["spec"] = _with_template({name: spec[name] for name in read if name in spec})
         case "Node" if isinstance(status, dict):
             kept["status"] = {name: value for name, value in status.items() if name != "images"}
         case _ if isinstance(spec, dict) and "userData" in spec:
             kept["spec"] = {name: value for name, value in spec.items() if name != "userData"}
     return kept
+
+
+def _with_template(body: Json) -> Json:
+    """The body, whose pod template says only what its pods' specs would."""
+    template = body.get("template")
+    if not isinstance(template, dict):
+        return body
+    return {**body, "template": {**template, "spec": _pod_spec(template.get("spec") or {})}}
 
 
 def _pod_spec(spec: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from core.model.buffers import BufferStatus, CapacityBuffer
 from core.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from core.model.overlays import NodeOverlay
 from core.model.pods import Expression, Owner, Pod
@@ -98,6 +99,16 @@ class NodeOverlays(Protocol):
 
     async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay | None:
         """Change the conditions at the version of `overlay`; None where it is gone, Conflict where it has changed."""
+
+
+class CapacityBuffers(Protocol):
+    """CapacityBuffer objects; their spec is a person's, their status is ours."""
+
+    async def read(self, buffer: CapacityBuffer) -> CapacityBuffer | None:
+        """The buffer of that name as the API server has it now."""
+
+    async def patch_status(self, buffer: CapacityBuffer, status: BufferStatus) -> CapacityBuffer | None:
+        """Set the whole status at the version of `buffer`; None where it is gone, Conflict where it has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

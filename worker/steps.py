@@ -22,6 +22,7 @@ from activities.evicting import Evicting
 from activities.giving_back import GivingBack
 from activities.interruptions import Answering, TellingOfInterruptions, Watching
 from activities.joining import Joining
+from activities.keeping_buffers import BufferKeeper
 from activities.keeping_claims import ClaimKeeper
 from activities.keeping_consistency import ConsistencyKeeper
 from activities.keeping_labels import LabelKeeper
@@ -38,6 +39,7 @@ from activities.provisioning import Provisioning, ProvisioningSettings
 from activities.repairing import Repairing
 from activities.replicas import Replicas
 from activities.snapshots import Snapshots
+from activities.telling import Telling
 from activities.terminating import Terminating
 from activities.turns import Turns
 from activities.upkeep import Keeper, Upkeep
@@ -108,7 +110,7 @@ class Wiring:
         placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
         return [
-            Provisioning(snapshots, w.notices, provisioning, now),
+            Provisioning(snapshots, Telling(w.notices, w.buffers, now), provisioning, now),
             Disrupting(snapshots, w.notices, disruption, now),
             Upkeep(snapshots, self._keepers, w.classes, now),
             Ordering(settings.cluster, snapshots, self._lookers(), now),
@@ -128,8 +130,10 @@ class Wiring:
         """Everything that upkeep looks after."""
         w, now = self.world, self.now
         overlays = [] if w.overlays is None else [OverlayKeeper(w.overlays, now)]
+        buffers = [] if w.buffers is None else [BufferKeeper(w.buffers, now)]
         return [
             *overlays,
+            *buffers,
             ClaimKeeper(w.claims, w.catalogues, now),
             PoolKeeper(w.pools, w.claims, w.catalogues, now),
             LabelKeeper(w.claims, w.nodes, now),

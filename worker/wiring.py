@@ -24,13 +24,14 @@ from adapters.kube.adapter import KubeAdapter
 from adapters.kube.cache import Cache
 from adapters.kube.connection import ClusterAddress
 from adapters.kube.inspection import KubeInspection
-from adapters.kube.kinds import CLUSTER_KINDS, EC2_NODE_CLASS, NODE_OVERLAY
+from adapters.kube.kinds import BUFFER_KINDS, CLUSTER_KINDS, EC2_NODE_CLASS, NODE_OVERLAY
+from adapters.kube.store import Kind
 from adapters.kube.view import CachedView
 from core.model.nodes import Node, NodeClaim
 from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from ports.inspection import Inspection, RawObjects
 from ports.interruptions import Interruptions
-from ports.objects import NodeClaims, NodeOverlays, NodePools, Nodes, Notices, Pods
+from ports.objects import CapacityBuffers, NodeClaims, NodeOverlays, NodePools, Nodes, Notices, Pods
 from worker.measuring import MeasuredCloud
 from worker.settings import Settings, SettingsError
 from worker.telemetry import user_agent
@@ -46,6 +47,7 @@ class World:
     pods: Pods
     pools: NodePools
     overlays: NodeOverlays | None  # None: the feature gate is closed
+    buffers: CapacityBuffers | None  # likewise
     notices: Notices
     cloud: Cloud
     catalogues: Catalogues
@@ -79,7 +81,8 @@ async def open_world(settings: Settings) -> World:
 
 def _embedded(settings: Settings) -> World:
     assert settings.world is not None
-    adapter = EmbeddedAdapter.open(settings.world, user_agent())
+    gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()
+    adapter = EmbeddedAdapter.open(settings.world, user_agent(), gated=gated)
 
     async def ready() -> None:
         return None
@@ -94,10 +97,11 @@ def _embedded(settings: Settings) -> World:
         pods=adapter.pods,
         pools=adapter.pools,
         overlays=None,
+        buffers=adapter.buffers if gated else None,
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
-        inspection=EmbeddedInspection(Calls(adapter.store, user_agent())),
+        inspection=EmbeddedInspection(Calls(adapter.store, user_agent()), gated),
         classes=None,
         interruptions=None,
         ready=ready,
@@ -108,14 +112,19 @@ def _embedded(settings: Settings) -> World:
 async def _real(settings: Settings) -> World:
     """The cluster of the kubeconfig, or of the pod that we run in, and AWS."""
     address = ClusterAddress(kubeconfig=settings.kubeconfig, agent=user_agent())
-    gated = (NODE_OVERLAY,) if settings.gates["NodeOverlay"] else ()
-    kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,), gated=gated)
+    kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,), gated=_gated(settings))
     try:
         aws = await _open_aws(settings, kube)
     except BaseException:
         await kube.close()
         raise
     return _world_of(settings, kube, aws)
+
+
+def _gated(settings: Settings) -> tuple[Kind, ...]:
+    """The kinds that are watched because a feature gate is open."""
+    overlays = (NODE_OVERLAY,) if settings.gates["NodeOverlay"] else ()
+    return (*overlays, *BUFFER_KINDS) if settings.gates["CapacityBuffer"] else overlays
 
 
 async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
@@ -189,10 +198,11 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
         pods=kube.pods,
         pools=kube.pools,
         overlays=kube.overlays if settings.gates["NodeOverlay"] else None,
+        buffers=kube.buffers if settings.gates["CapacityBuffer"] else None,
         notices=kube.notices,
         cloud=MeasuredCloud(aws.cloud, "aws"),
         catalogues=aws.catalogues,
-        inspection=KubeInspection(kube.client, (EC2_NODE_CLASS,)),
+        inspection=KubeInspection(kube.client, (EC2_NODE_CLASS, *_gated(settings))),
         classes=aws.keeper(kept),
         interruptions=aws.interruptions,
         ready=kube.ready,
@@ -202,7 +212,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:
     """A cluster as it was recorded: the same reading of the same JSON, at a moment that has passed."""
-    cache = Cache(CLUSTER_KINDS)
-    for kind in CLUSTER_KINDS:
+    cache = Cache((*CLUSTER_KINDS, *BUFFER_KINDS))  # a recording holds buffers only where the gate was open
+    for kind in cache.kinds():
         cache.replace(kind.name, objects.get(kind.name, []), 0)
     return CachedView(cache, clock=lambda: taken_at)

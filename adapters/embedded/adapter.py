@@ -5,10 +5,11 @@ Asked by worker/wiring.py, by tests and by what-if runs. One adapter per process
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapters.embedded.buffers import EmbeddedCapacityBuffers
 from adapters.embedded.calls import Calls
 from adapters.embedded.catalogues import EmbeddedCatalogues
 from adapters.embedded.claims import EmbeddedClaims
@@ -22,6 +23,7 @@ from adapters.embedded.shelf import read_shelf
 from adapters.embedded.store import Store
 from adapters.kube.cache import Cache
 from adapters.kube.kinds import CLUSTER_KINDS
+from adapters.kube.store import Kind
 from adapters.kube.view import CachedView
 from ports.failures import Misconfigured
 
@@ -36,6 +38,7 @@ class EmbeddedAdapter:
     nodes: EmbeddedNodes
     pods: EmbeddedPods
     pools: EmbeddedPools
+    buffers: EmbeddedCapacityBuffers
     notices: EmbeddedNotices
     cloud: EmbeddedCloud
     catalogues: EmbeddedCatalogues
@@ -43,8 +46,15 @@ class EmbeddedAdapter:
     store: Store
 
     @classmethod
-    def open(cls, file: Path, actor: str = "dovetail", clock: Callable[[], float] = time.time) -> "EmbeddedAdapter":
-        """Open a world that exists and read it once. `actor` is the user agent in the ledger."""
+    def open(
+        cls,
+        file: Path,
+        actor: str = "dovetail",
+        clock: Callable[[], float] = time.time,
+        gated: Iterable[Kind] = (),
+    ) -> "EmbeddedAdapter":
+        """Open a world that exists and read it once. `actor` is the user agent in the ledger; `gated`: kinds that are
+        watched because a feature gate is open."""
         if not file.exists():
             raise Misconfigured("embedded world", f"there is no file {file}")
         store = Store(file)
@@ -54,7 +64,7 @@ class EmbeddedAdapter:
         except sqlite3.Error as error:
             store.close()
             raise Misconfigured("embedded world", f"{file}: {error}") from None
-        cache = Cache((*CLUSTER_KINDS, *(WATCHED_CLASSES[kind] for kind in shelf.node_classes)))
+        cache = Cache((*CLUSTER_KINDS, *gated, *(WATCHED_CLASSES[kind] for kind in shelf.node_classes)))
         feed = Feed(store, cache)
         feed.start()
         if feed.problem():
@@ -69,6 +79,7 @@ class EmbeddedAdapter:
             nodes=EmbeddedNodes(calls),
             pods=EmbeddedPods(calls),
             pools=EmbeddedPools(calls),
+            buffers=EmbeddedCapacityBuffers(calls),
             notices=EmbeddedNotices(calls),
             cloud=EmbeddedCloud(calls),
             catalogues=EmbeddedCatalogues(calls, shelf.node_classes),

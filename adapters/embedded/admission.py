@@ -16,6 +16,7 @@ from core.model.pod_rules import format_moment
 
 NAMESPACED: Final = frozenset(
     {
+        "CapacityBuffer",
         "ConfigMap",
         "DaemonSet",
         "Deployment",
@@ -24,6 +25,7 @@ NAMESPACED: Final = frozenset(
         "PersistentVolumeClaim",
         "Pod",
         "PodDisruptionBudget",
+        "PodTemplate",
         "ReplicaSet",
         "ReplicationController",
         "Service",
@@ -34,7 +36,7 @@ NAMESPACED: Final = frozenset(
 # Kinds whose status is written only through their status subresource, creation included. A kubelet creates its Node
 # with a status, and the API server keeps it.
 STATUS_ONLY_THROUGH_SUBRESOURCE: Final = frozenset(
-    {"DaemonSet", "Deployment", "NodeClaim", "NodePool", "Pod", "PodDisruptionBudget", "ReplicaSet"}
+    {"CapacityBuffer", "DaemonSet", "Deployment", "NodeClaim", "NodePool", "Pod", "PodDisruptionBudget", "ReplicaSet"}
 )
 
 # The API server keeps no generation for these.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from adapters.kube.buffers import KubeCapacityBuffers
 from adapters.kube.cache import Cache
 from adapters.kube.claims import KubeNodeClaims
 from adapters.kube.client import Client, Observer, Request, unobserved
@@ -60,6 +61,7 @@ class KubeAdapter:
     pods: KubePods
     pools: KubeNodePools
     overlays: KubeNodeOverlays
+    buffers: KubeCapacityBuffers
     notices: KubeNotices
 
     @classmethod
@@ -97,6 +99,7 @@ class KubeAdapter:
             pods=KubePods(client),
             pools=KubeNodePools(client),
             overlays=KubeNodeOverlays(client),
+            buffers=KubeCapacityBuffers(client),
             notices=KubeNotices(client),
         )
 

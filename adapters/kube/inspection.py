@@ -43,11 +43,10 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 class KubeInspection:
     """One cluster, over a client that is open."""
 
-    def __init__(
-        self, client: Client, node_classes: Iterable[Kind] = (), clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, client: Client, further: Iterable[Kind] = (), clock: Callable[[], float] = time.time) -> None:
         self._client = client
-        self._kinds = (*CLUSTER_KINDS, *node_classes)
+        # `further`: NodeClasses, and what an open feature gate watches, which may take the place of a kind.
+        self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *further)}.values())
         self._clock = clock
 
     async def facts(self) -> ClusterFacts:

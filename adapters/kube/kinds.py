@@ -8,6 +8,7 @@ and kept raw.
 from functools import partial
 from typing import Any, Final
 
+from adapters.kube.parsing.buffers import parse_capacity_buffer, parse_deployment, parse_pod_template, parse_workload
 from adapters.kube.parsing.nodes import parse_node, parse_node_claim
 from adapters.kube.parsing.overlays import parse_node_overlay
 from adapters.kube.parsing.pods import parse_pod
@@ -85,6 +86,30 @@ NODE_OVERLAY: Final = Kind(
     parse_node_overlay,
     snapshot_field="overlays",
     optional=True,
+)
+
+
+CAPACITY_BUFFER: Final = Kind(
+    "CapacityBuffer",
+    "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers",
+    parse_capacity_buffer,
+    snapshot_field="buffers",
+    optional=True,
+)
+
+
+def _followed(kind: str, path: str) -> Kind:
+    return Kind(kind, path, partial(parse_workload, kind), snapshot_field="selector_sources", shares_field=True)
+
+
+# What buffers refer to. Of ReplicaSets and StatefulSets more is read than otherwise: these take the place of the kinds
+# of the same name, so that nothing is watched twice.
+BUFFER_KINDS: Final = (
+    CAPACITY_BUFFER,
+    Kind("PodTemplate", "/api/v1/podtemplates", parse_pod_template, snapshot_field="pod_templates"),
+    Kind("Deployment", "/apis/apps/v1/deployments", parse_deployment, snapshot_field="deployments"),
+    _followed("ReplicaSet", "/apis/apps/v1/replicasets"),
+    _followed("StatefulSet", "/apis/apps/v1/statefulsets"),
 )
 
 

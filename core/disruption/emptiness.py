@@ -23,7 +23,7 @@ def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
     if candidate.pool.disruption.consolidate_after is None:
         message = f'NodePool "{candidate.pool.name}" has consolidation disabled'
         return Block(why=WhyNot.CONSOLIDATION_OFF, message=message, event="Unconsolidatable")
-    if round_.snapshot.buffer_pods.get(candidate.name, 0) > 0:
+    if round_.buffer_pods.get(candidate.name, 0) > 0:
         message = f'Node "{candidate.name}" has buffer pods'
         return Block(why=WhyNot.BUFFER_PODS, message=message, event="Unconsolidatable")
     if not candidate.is_empty:

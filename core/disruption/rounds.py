@@ -63,6 +63,11 @@ class Round:
         return PlacementSimulator(self.fleet, self.prices, self.should_stop)
 
     @cached_property
+    def buffer_pods(self) -> Mapping[str, int]:
+        """D-68: by node, the virtual pods that stand on it, worked out anew unless somebody says otherwise."""
+        return self.simulator.buffered if self.snapshot.buffers else self.snapshot.buffer_pods
+
+    @cached_property
     def prices(self) -> PriceBook:
         """What instance types would cost."""
         return PriceBook(self.settings.well_known)

@@ -21,6 +21,7 @@ from core.model.placement import NewNode, RefusedPod
 from core.model.pod_rules import is_provisionable
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
+from core.scheduling.buffers import is_virtual
 from core.scheduling.explain import Explainer
 from core.scheduling.finish import Finisher
 from core.scheduling.index import Index
@@ -77,7 +78,11 @@ class PlacementSimulator:
         return self._own(outcome, {pod.key for pod in moved}) if self._fleet.settings.promises else outcome
 
     def _own(self, outcome: Simulation, moved: set[str]) -> Simulation:
-        """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this."""
+        """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this.
+
+        Virtual pods that have their room now lose it to these nodes' pods, or with these nodes (S-215).
+        """
+        moved = moved.union(pod.key for pods in self._virtual.values() for pod in pods)
         unplaced = outcome.unplaced
         if any(pod not in moved for pod in unplaced):
             homeless = {refused.pod.key for refused in self._baseline.refused.values()}
@@ -99,6 +104,27 @@ class PlacementSimulator:
             return frozenset()
         placed = self._placed(self._baseline, Since())
         return frozenset(self.index.table.nodes[bit].node_name for bit, _ in placed)
+
+    @cached_property
+    def _virtual(self) -> Mapping[str, list[Pod]]:
+        """By node, the virtual pods that have room there as things stand."""
+        if not self.index.virtual.pending:
+            return {}
+        found: dict[str, list[Pod]] = {}
+        for bit, pods in self._placed(self._baseline, Since()):
+            here = [pod for pod in pods if is_virtual(pod)]
+            if here:
+                found[self.index.table.nodes[bit].node_name] = here
+        return found
+
+    def virtual_on(self, candidate: Candidate) -> list[Pod]:
+        """The virtual pods that have room on the candidate as things stand."""
+        return self._virtual.get(candidate.name, [])
+
+    @property
+    def buffered(self) -> Mapping[str, int]:
+        """D-68: by node, how many virtual pods have room there as things stand."""
+        return {name: len(pods) for name, pods in self._virtual.items()}
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule these nodes out: then why try."""
@@ -194,8 +220,10 @@ class PlacementSimulator:
                 yield bit, fresh
 
     def _moved(self, run: Pass, since: "Since") -> Mapping[str, tuple[str, ...]]:
+        """Where pods go; virtual ones nominate nothing (D-20)."""
         nodes = self.index.table.nodes
-        return {nodes[bit].name: tuple(sorted(p.key for p in pods)) for bit, pods in self._placed(run, since)}
+        placed = ((bit, [p.key for p in pods if not is_virtual(p)]) for bit, pods in self._placed(run, since))
+        return {nodes[bit].name: tuple(sorted(keys)) for bit, keys in placed if keys}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +246,11 @@ class PlacementWave:
         self._simulator = simulator
         self._closed = 0
         movers = [pod for c in candidates for pod in simulator.movers(c)]
+        # Room that a buffer has on a node moves with that node, whose replacement is made for it.
+        theirs = {pod.uid for c in candidates for pod in simulator.virtual_on(c)}
+        others = [pod for pod in simulator.base if pod.uid not in theirs]
         self._run = simulator.new_pass(candidates, [*simulator.base, *movers], False, self._packing)
-        self._run.run(simulator.base)
+        self._run.run(others)
 
     def _packing(self, nodes: NodePlacer, claims: ClaimPlacer, kind: Kind, pod: Pod) -> Verdict:
         kind.dead |= self._closed
@@ -230,7 +261,7 @@ class PlacementWave:
         since, run = Since.of(self._run), self._run
         self._closed = (1 << since.claims) - 1
         run.refused.clear()  # each node answers for its own pods only
-        run.run(self._simulator.movers(candidate))
+        run.run([*self._simulator.movers(candidate), *self._simulator.virtual_on(candidate)])
         return self._simulator.outcome(run, since)
 
 

@@ -62,6 +62,11 @@ class Simulator(Protocol):
         """Nodes where pods are about to land that have no place now."""
         ...
 
+    @property
+    def buffered(self) -> Mapping[str, int]:
+        """How many virtual pods of CapacityBuffers have room on each node as things stand."""
+        ...
+
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
         """The cluster without these nodes."""
         ...

@@ -14,6 +14,7 @@ from core.model.names import (
     LAUNCH_REQUEST,
     OWNER,
     PLAN,
+    PLANNED_BUFFERS,
     PLANNED_PODS,
     REGISTERED,
     REGISTRATION_HOOK,
@@ -30,7 +31,7 @@ HOOK_PENDING: Final = "RegistrationHookPending"
 MULTIPLE_NODES: Final = ("MultipleNodesFound", "Invariant violated, matched multiple nodes")
 
 # Book-keeping of ours between the claim and its workflows; on the Node it would only be wrong sooner or later.
-_STAYS_ON_THE_CLAIM: Final = frozenset({LAUNCH_REQUEST, OWNER, PLAN, PLANNED_PODS, REGISTRATION_HOOK})
+_STAYS_ON_THE_CLAIM: Final = frozenset({LAUNCH_REQUEST, OWNER, PLAN, PLANNED_BUFFERS, PLANNED_PODS, REGISTRATION_HOOK})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

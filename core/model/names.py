@@ -37,6 +37,11 @@ MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
+# On virtual pods, which stand in no API server
+FAKE_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"
+BUFFER_NAME: Final = "karpenter.sh/capacity-buffer-name"
+BUFFER_NAMESPACE: Final = "karpenter.sh/capacity-buffer-namespace"
+
 # Finalizer, on NodeClaims and Nodes alike
 TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
 
@@ -52,10 +57,15 @@ VOLUMES_DETACHED: Final = "VolumesDetached"
 INSTANCE_TERMINATING: Final = "InstanceTerminating"
 READY: Final = "Ready"
 
+# CapacityBuffer conditions
+READY_FOR_PROVISIONING: Final = "ReadyForProvisioning"
+PROVISIONING: Final = "Provisioning"
+
 # Ours
 OWNER: Final = "dovetail.sh/owner"
 PLAN: Final = "dovetail.sh/plan"
 PLANNED_PODS: Final = "dovetail.sh/planned-pods"
+PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
 REST: Final = "dovetail.sh/rest-until"
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"

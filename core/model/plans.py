@@ -42,6 +42,7 @@ class ProposedNode:
     expire_after: float | None = None
     termination_grace: float | None = None
     pods: tuple[PlannedPod, ...] = ()
+    buffers: tuple[tuple[str, int], ...] = ()  # buffer UID -> how many of its virtual pods it is for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ have seen (`seen`: the newest resourceVersion per kind), never by their time.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from core.model.buffers import CapacityBuffer
 from core.model.nodes import Node, NodeClaim
 from core.model.overlays import NodeOverlay
 from core.model.pods import Pod
@@ -16,6 +17,7 @@ from core.model.workloads import (
     DaemonSet,
     Namespace,
     PodDisruptionBudget,
+    PodSource,
     SelectorSource,
     StorageClass,
     Volume,
@@ -35,6 +37,9 @@ class Snapshot:
     claims: Mapping[str, NodeClaim] = field(default_factory=dict)
     pools: Mapping[str, NodePool] = field(default_factory=dict)
     overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)  # none where the gate NodeOverlay is closed
+    buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)  # none where the gate CapacityBuffer is closed
+    pod_templates: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
+    deployments: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)  # by pool
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     pdbs: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)

@@ -96,6 +96,19 @@ class Namespace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodSource:
+    """What the pods of a PodTemplate or a workload are like, but for volumes, and how many there are to be (S-211).
+
+    `pod` is None where the template cannot be read; `fault` says why.
+    """
+
+    pod: Pod | None = None
+    fault: str = ""
+    replicas: int = 0
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SelectorSource:
     """A Service, ReplicationController, ReplicaSet or StatefulSet, from which a default spread deduces its selector."""
 
@@ -105,3 +118,4 @@ class SelectorSource:
     uid: str = ""
     selector: LabelSelector | None = None
     owners: tuple[Owner, ...] = ()
+    pods: PodSource | None = None  # read only where buffers may follow it

@@ -13,6 +13,7 @@ from core.model.placement import IgnoredPod
 from core.model.pods import Pod, PodShape
 from core.model.resources import Resources
 from core.model.snapshot import Snapshot
+from core.scheduling.buffers import virtual_pods
 from core.scheduling.cluster_nodes import ClusterNode, cluster_nodes
 from core.scheduling.default_spread import DefaultSpread
 from core.scheduling.kinds import ShapeFacts, alternatives_as_needs
@@ -28,7 +29,7 @@ from core.scheduling.topology_terms import TermBook
 from core.scheduling.type_table import TypeCompiler
 from core.scheduling.universe import Universe
 from core.scheduling.volumes import Alternatives, VolumeLookupError, volume_alternatives
-from core.scheduling.waiting_pods import EvictionBlocks, WaitingPods, leaving_pods, pending_pods
+from core.scheduling.waiting_pods import EvictionBlocks, WaitingPods, leaving_pods, pending_pods, with_virtual
 
 
 def _dimensions(pods: Iterable[Pod], further: Iterable[Resources]) -> tuple[str, ...]:
@@ -45,7 +46,9 @@ class Index:
         self.snapshot = snapshot
         self.settings = settings
         self.daemons = daemons_of(snapshot, settings)
-        self.dimensions = _dimensions(snapshot.pods.values(), (d.requests for d in self.daemons))
+        self.virtual = virtual_pods(snapshot)
+        some = (*self.virtual.pending, *self.virtual.aside)
+        self.dimensions = _dimensions((*snapshot.pods.values(), *some), (d.requests for d in self.daemons))
         self.on_node: dict[str, list[Pod]] = {}
         for pod in snapshot.pods.values():
             if pod.node_name:
@@ -135,7 +138,7 @@ class Index:
     def waiting(self) -> WaitingPods:
         """S-19, S-30: the pods that need room whatever else happens."""
         if self._waiting is None:
-            found = pending_pods(self.snapshot, self.settings)
+            found = with_virtual(pending_pods(self.snapshot, self.settings), self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
                 leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),

@@ -5,6 +5,7 @@ because up to 600 names per node would break its size; a node refers to its list
 here to the capacity types that the listed types are offered with.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from core.model import names
@@ -12,6 +13,7 @@ from core.model.placement import NewNode
 from core.model.plans import PlannedPod, ProposedNode
 from core.model.pods import Expression
 from core.model.requirements import Requirement, compatible, export_set, from_expressions, merge
+from core.scheduling.buffers import buffer_uid, is_virtual
 
 
 def _capacity_types(node: NewNode, well_known: frozenset[str]) -> frozenset[str]:
@@ -60,7 +62,15 @@ def proposed_nodes(
                 startup_taints=node.startup_taints,
                 expire_after=node.expire_after,
                 termination_grace=node.termination_grace,
-                pods=tuple(PlannedPod(namespace=p.namespace, name=p.name, uid=p.uid) for p in node.pods),
+                pods=tuple(
+                    PlannedPod(namespace=p.namespace, name=p.name, uid=p.uid) for p in node.pods if not is_virtual(p)
+                ),
+                buffers=_counted(node),
             )
         )
     return tuple(found), tuple(lists)
+
+
+def _counted(node: NewNode) -> tuple[tuple[str, int], ...]:
+    """Virtual pods are only counted: nobody is told of them, and a thousand of them would fill a plan."""
+    return tuple(sorted(Counter(buffer_uid(pod) for pod in node.pods if is_virtual(pod)).items()))

@@ -7,7 +7,7 @@ room it is waiting for.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.model import names
 from core.model.placement import IgnoredPod
@@ -16,6 +16,7 @@ from core.model.pods import Expression, Pod, PodShape
 from core.model.requirements import as_integer
 from core.model.snapshot import Snapshot
 from core.model.workloads import PodDisruptionBudget
+from core.scheduling.buffers import VirtualPods
 from core.scheduling.cluster_nodes import ClusterNode
 from core.scheduling.pod_needs import pod_requirements
 from core.scheduling.selectors import matches
@@ -166,6 +167,15 @@ class EvictionBlocks:
         if is_protected(pod, self._now):
             return False
         return not self.blocked(pod)
+
+
+def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
+    """S-29: buffers' pods come after the validation, unvalidated."""
+    return replace(
+        found,
+        pending=(*found.pending, *virtual.pending),
+        spoken_for=(*found.spoken_for, *virtual.aside),
+    )
 
 
 def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], blocks: EvictionBlocks) -> list[Pod]:

@@ -11,6 +11,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.provisioning import Provisioning, ProvisioningSettings
 from activities.snapshots import Snapshots
+from activities.telling import Telling
 from adapters.embedded.adapter import EmbeddedAdapter
 from adapters.embedded.world import EmbeddedWorld
 from core.lifecycle.conditions import claim_conditions_with, true
@@ -35,7 +36,8 @@ class Stage:
         """The step, under way."""
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-        step = Provisioning(Snapshots(a.view, a.catalogues), a.notices, settings, time.time)
+        telling = Telling(a.notices, a.buffers, time.time)
+        step = Provisioning(Snapshots(a.view, a.catalogues), telling, settings, time.time)
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
 

@@ -38,6 +38,15 @@ def an_overlay() -> Manifest:
     }
 
 
+def a_buffer() -> Manifest:
+    return {
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+        "kind": "CapacityBuffer",
+        "metadata": {"name": "default", "namespace": "default"},
+        "spec": {"podTemplateRef": {"name": "web"}, "replicas": 3},
+    }
+
+
 def a_node_class() -> Manifest:
     return {
         "apiVersion": "karpenter.k8s.aws/v1",

@@ -31,11 +31,11 @@ def _by_kind() -> dict[str, Any]:
     return {kind.kind: crds.crd(kind) for kind in KINDS}
 
 
-def test_every_kind_is_cluster_wide_in_the_category_karpenter_and_has_a_status() -> None:
-    for crd in _by_kind().values():
+def test_every_kind_of_karpenters_is_cluster_wide_in_its_category_and_all_have_a_status() -> None:
+    for kind, crd in _by_kind().items():
         (version,) = crd["spec"]["versions"]
-        assert crd["spec"]["scope"] == "Cluster"
-        assert crd["spec"]["names"]["categories"] == ["karpenter"]
+        theirs = ("Namespaced", None) if kind == "CapacityBuffer" else ("Cluster", ["karpenter"])
+        assert (crd["spec"]["scope"], crd["spec"]["names"].get("categories")) == theirs
         assert version["subresources"]["status"] == {}
 
 
@@ -47,6 +47,7 @@ def test_only_node_pools_can_be_scaled() -> None:
         "NodeClaim": None,
         "NodeOverlay": None,
         "EC2NodeClass": None,
+        "CapacityBuffer": None,
     }
 
 
@@ -66,6 +67,7 @@ def test_kubectl_shows_the_columns_that_people_know() -> None:
         ),
         "NodeOverlay": (["Ready", "Age"], ["Weight"]),
         "EC2NodeClass": (["Ready", "Age"], ["Role"]),
+        "CapacityBuffer": (["Replicas", "Usable", "Provisioned", "Age"], ["Strategy"]),
     }
 
 
@@ -77,6 +79,7 @@ def test_short_names() -> None:
         "NodeClaim": None,
         "NodeOverlay": ["overlays"],
         "EC2NodeClass": ["ec2nc", "ec2ncs"],
+        "CapacityBuffer": ["cb"],
     }
 
 

@@ -148,3 +148,40 @@ def test_json_holds_the_same_facts_for_scripts(tmp_path: Path, capsys: pytest.Ca
     assert code == 0
     assert [node["cheapest"] for node in found["new_nodes"]] == ["c-2x-amd64-linux"]
     assert found["now"] <= time.time()
+
+
+async def test_a_recorded_buffer_asks_for_the_same_room_and_its_templates_tell_no_secrets(tmp_path: Path) -> None:
+    """S-211: of a PodTemplate and of a workload."""
+    container = {"name": "c", "env": [{"name": "PASSWORD", "value": "hidden"}], "resources": {"requests": {"cpu": "1"}}}
+    small = {"template": {"spec": {"containers": [container]}}, "metadata": {"name": "small"}}
+    follow = {"apiGroup": "apps", "kind": "Deployment", "name": "web"}
+    world = a_world(
+        tmp_path,
+        a_ready_pool(),
+        a_deployment(0, cpu="2"),
+        {"apiVersion": "v1", "kind": "PodTemplate", **small},
+        a_buffer("small", podTemplateRef={"name": "small"}, replicas=2),
+        a_buffer("like-web", scalableRef=follow, replicas=1),
+    )
+    settings, file = settings_of(world), tmp_path / "one.gz"
+    settings = settings.model_copy(update={"gates": {**settings.gates, "CapacityBuffer": True}})
+
+    await record(settings, file)
+    recorded, live = plan_now(await look(settings, file)), plan_now(await look(settings, None))
+
+    assert without_moment(recorded) == without_moment(live)
+    assert sorted(pod for node in live.new_nodes for pod in node.pods) == [
+        "default/capacity-buffer-like-web-1",
+        "default/capacity-buffer-small-1",
+        "default/capacity-buffer-small-2",
+    ]
+    assert b"hidden" not in gzip.decompress(file.read_bytes())
+
+
+def a_buffer(name: str, **spec: object) -> dict[str, object]:
+    return {
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+        "kind": "CapacityBuffer",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }

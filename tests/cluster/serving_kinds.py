@@ -15,7 +15,8 @@ BY_KIND = {kind.kind: kind for kind in KINDS}
 
 
 def path_of(kind: ResourceKind, name: str = "") -> str:
-    return f"/apis/{kind.api_version}/{kind.plural}" + (f"/{name}" if name else "")
+    place = "namespaces/default/" if kind.namespaced else ""
+    return f"/apis/{kind.api_version}/{place}{kind.plural}" + (f"/{name}" if name else "")
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ _BY_TEXT: Final[dict[tuple[tuple[str, object], ...], Resources]] = {}  # as writ
 _BY_AMOUNT: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
 _MOST_REQUESTS: Final = 100_000
 # Annotations that a rule reads beside do-not-disrupt and the deletion cost (S-213).
-_READ_ANNOTATIONS: Final = ("karpenter.sh/capacity-buffer-fake-pod",)
+_READ_ANNOTATIONS: Final = (names.FAKE_POD,)
 
 
 def _interned(requests: dict[str, int]) -> Resources:

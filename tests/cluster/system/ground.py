@@ -32,6 +32,14 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.2
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+BUFFERS = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers"
+TEMPLATES = "/api/v1/namespaces/default/podtemplates"
+NAMESPACED = {
+    "Deployment": DEPLOYMENTS,
+    "PodDisruptionBudget": BUDGETS,
+    "CapacityBuffer": BUFFERS,
+    "PodTemplate": TEMPLATES,
+}
 CLEARED_SECONDS = 120.0
 KUBELET = "dovetail.test/kubelet"
 
@@ -67,13 +75,14 @@ class Ground:
 
     # Workers
 
-    def ensure_workers(self, count: int = 1, identity: str = WORKER_USER) -> None:
-        """So many run afterwards; those that are started have that identity."""
+    def ensure_workers(self, count: int = 1, identity: str = WORKER_USER, gates: str = "") -> None:
+        """So many run afterwards; those that are started have that identity and these feature gates."""
         running = [worker for worker in self.workers if worker.poll() is None]
         for surplus in running[count:]:
             stop_process(surplus, signal.SIGKILL)
         for _ in range(count - len(running)):
             environment = self.everything.environment if identity == WORKER_USER else self.environment_of(identity)
+            environment = {**environment, "FEATURE_GATES": gates} if gates else environment
             self.workers.append(replace(self.everything, environment=environment).start_worker())
 
     def kill_workers(self) -> None:
@@ -133,7 +142,7 @@ class Ground:
     async def apply(self, body: Json) -> None:
         """Create the object, or change it."""
         kind, name = body["kind"], body["metadata"]["name"]
-        path = {"Deployment": DEPLOYMENTS, "PodDisruptionBudget": BUDGETS}.get(kind) or PATHS[kind]
+        path = NAMESPACED.get(kind) or PATHS[kind]
         answer = await self.api.patch(f"{path}/{name}", body)
         if answer.status == 404:
             answer = await self.api.post(path, body)
@@ -146,7 +155,7 @@ class Ground:
 
     async def delete(self, kind: str, name: str) -> ApiResponse:
         """What kubectl delete does."""
-        return await self.api.delete(f"{PATHS.get(kind) or BUDGETS}/{name}")
+        return await self.api.delete(f"{PATHS.get(kind) or NAMESPACED[kind]}/{name}")
 
     async def hear(self, node: str, *, alive: bool) -> None:
         """Whether the node's kubelet is heard; unheard it is NotReady at once, and no disruption may take it."""
@@ -172,6 +181,8 @@ class Ground:
         """Everything away, by DELETE calls, until nothing is left."""
         self.world({"bootSeconds": 0, "neverJoin": False, "ice": [], "fail": [], "shutdownSeconds": 1})
         await self.api.delete(f"{BUDGETS}/web")
+        await self.api.delete(BUFFERS)
+        await self.api.delete(TEMPLATES)
         for body in await self.objects("Deployment"):
             await self.api.delete(f"{DEPLOYMENTS}/{body['metadata']['name']}", {"propagationPolicy": "Background"})
         for pool in await self.objects("NodePool"):

@@ -1,0 +1,140 @@
+"""What is written into the status of CapacityBuffers, and by whom (S-211, S-214)."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from activities.keeping_buffers import BufferKeeper
+from activities.telling import Telling
+from core.model.buffers import BufferStatus, CapacityBuffer
+from core.model.snapshot import Snapshot
+from ports.failures import Conflict, Failure, Unreachable
+from ports.objects import Notice
+from tests.core.scheduling.buffer_worlds import a_buffer, with_buffers
+from tests.core.scheduling.builders import a_node, a_pod, a_snapshot, placed
+
+
+@dataclass
+class Buffers:
+    """The port: what was written, what fails first, and what a live read finds."""
+
+    failures: list[Failure] = field(default_factory=list)
+    live: CapacityBuffer | None = None
+    written: list[tuple[CapacityBuffer, BufferStatus]] = field(default_factory=list)
+
+    async def read(self, buffer: CapacityBuffer) -> CapacityBuffer | None:
+        return self.live
+
+    async def patch_status(self, buffer: CapacityBuffer, status: BufferStatus) -> CapacityBuffer:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.written.append((buffer, status))
+        return replace(buffer, status=status)
+
+
+@dataclass
+class Notices:
+    """The port: what was published."""
+
+    told: list[Notice] = field(default_factory=list)
+
+    async def publish(self, *notices: Notice) -> None:
+        self.told += notices
+
+
+def said(status: BufferStatus) -> list[tuple[str, str, str, float]]:
+    return [(c.type, c.status, c.reason, c.changed) for c in status.conditions]
+
+
+async def kept(snapshot: Snapshot, now: float = 5.0) -> dict[str, BufferStatus]:
+    """What upkeep writes."""
+    buffers = Buffers()
+    writes, _ = await BufferKeeper(buffers, lambda: now).differences(snapshot)
+    for write in writes:
+        await write()
+    return {buffer.name: status for buffer, status in buffers.written}
+
+
+async def test_upkeep_writes_what_each_buffer_was_resolved_to_or_why_not() -> None:
+    """S-211; and S-214 of buffers that no pass will see."""
+    world = a_snapshot(
+        **with_buffers(a_buffer("good"), a_buffer("lost", template="nowhere"), a_buffer("nothing", replicas=0))
+    )
+
+    found = await kept(world)
+
+    assert {name: (s.template, s.template_generation, s.replicas) for name, s in found.items()} == {
+        "good": ("small", 1, 3),
+        "lost": (None, None, None),
+        "nothing": ("small", 1, 0),
+    }
+    assert said(found["good"]) == [("ReadyForProvisioning", "True", "Resolved", 5.0)]
+    assert said(found["lost"]) == [
+        ("ReadyForProvisioning", "False", "PodTemplateNotFound", 5.0),
+        ("Provisioning", "False", "NotReadyForProvisioning", 5.0),
+    ]
+    assert said(found["nothing"])[1] == ("Provisioning", "False", "BufferEmpty", 5.0)
+
+
+async def test_what_stands_is_not_written_again_and_a_transition_keeps_its_time() -> None:
+    """P-5."""
+    buffer = a_buffer()
+    first = (await kept(a_snapshot(**with_buffers(buffer))))["spare"]
+    told = replace(buffer, status=first)
+
+    grown = (await kept(a_snapshot(**with_buffers(replace(told, replicas=9))), now=99.0))["spare"]
+
+    assert await kept(a_snapshot(**with_buffers(told)), now=99.0) == {}
+    assert (grown.replicas, said(grown)) == (9, said(first))
+
+
+async def told(buffers: Buffers, world: Snapshot, notices: Notices | None = None) -> Sequence[tuple[str, str]]:
+    """What the planner writes after a pass: buffer and reason."""
+    await Telling(notices or Notices(), buffers, lambda: 7.0).tell(world, placed(world))
+    return [(buffer.resource_version, status.conditions[-1].reason) for buffer, status in buffers.written]
+
+
+async def test_the_planner_writes_whether_the_room_stands() -> None:
+    """S-214."""
+    full, none = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer())), a_snapshot(**with_buffers(a_buffer()))
+    assert [reason for _, reason in await told(Buffers(), full)] == ["FitsExistingCapacity"]
+    assert [reason for _, reason in await told(Buffers(), none)] == ["RequiresNewCapacity"]
+
+
+async def test_a_buffer_that_was_written_meanwhile_is_judged_as_it_stands() -> None:
+    """Upkeep writes the same status."""
+    live = replace(a_buffer(), resource_version="2", status=BufferStatus(replicas=3))
+    buffers = Buffers(failures=[Conflict("CapacityBuffer/spare", "changed")], live=live)
+
+    found = await told(buffers, a_snapshot(**with_buffers(a_buffer(resource_version="1"))))
+
+    assert found == [("2", "RequiresNewCapacity")]
+    assert buffers.written[0][1].replicas == 3
+
+
+async def test_a_status_that_cannot_be_written_is_logged_and_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
+    """Design 5: the next pass writes it."""
+    buffers, notices = Buffers(failures=[Unreachable("cluster", "no answer")]), Notices()
+    world = a_snapshot([a_pod("huge", "99")], **with_buffers(a_buffer("one"), a_buffer("two", replicas=1)))
+
+    with caplog.at_level(logging.WARNING):
+        await told(buffers, world, notices)
+
+    assert [buffer.name for buffer, _ in buffers.written] == ["two"]
+    assert "the room of CapacityBuffer default/one stands could not be written" in caplog.text
+    assert [(n.reason, n.name) for n in notices.told] == [("FailedScheduling", "huge")]
+
+
+async def test_virtual_pods_are_told_nothing() -> None:
+    """S-213: neither where they are expected nor why they find no place."""
+    notices = Notices()
+    world = a_snapshot(nodes=[a_node("n1", cpu="1")], **with_buffers(a_buffer("one", replicas=1), a_buffer("two")))
+    await told(Buffers(), replace(world, catalogues={}), notices)
+    assert [n.kind for n in notices.told] == ["NodePool"]
+
+
+async def test_with_the_gate_closed_nothing_is_written() -> None:
+    world = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer()))
+    await Telling(Notices(), None, lambda: 7.0).tell(world, placed(world))
