@@ -77,15 +77,14 @@ class TypeReader:
     def _read_offering(self, raw: Raw) -> Offering:
         override = raw.get("capacityOverride")
         overhead = raw.get("overheadOverride")
-        draft = _OfferingDraft(
-            requirements=self._offered(raw["requirements"]),
-            price=raw["price"],
-            available=raw.get("available", True),
-            reservation_capacity=raw.get("reservationCapacity") or 0,
-            capacity_override=None if override is None else parse_resources(override),
-            overhead_override=None if overhead is None else parse_resources(overhead),
-            price_overlay=False,
-        )
+        draft = _OfferingDraft()
+        draft.requirements = self._offered(raw["requirements"])
+        draft.price = raw["price"]
+        draft.available = raw.get("available", True)
+        draft.reservation_capacity = raw.get("reservationCapacity") or 0
+        draft.capacity_override = None if override is None else parse_resources(override)
+        draft.overhead_override = None if overhead is None else parse_resources(overhead)
+        draft.price_overlay = False
         draft.__class__ = Offering
         made: Offering = draft
         return made
