@@ -45,18 +45,19 @@ class ClusterCounts:
     def add_bound(self, pods: Iterable[Pod]) -> None:
         """Count bound pods; those that have ended or whose node is gone are nowhere."""
         holders: list[Pod] = []
+        by_shape: dict[PodShape, dict[str, int]] = {}
         for pod in pods:
-            if pod.phase in ("Succeeded", "Failed") or pod.node_name not in self.nodes:
+            node_name, shape = pod.node_name, pod.shape
+            if pod.phase in ("Succeeded", "Failed") or node_name not in self.nodes:
                 continue
-            if pod.shape.anti_affinity:
-                add_counts(self._holding.setdefault(pod.shape, {}), (pod.node_name,), 1)
+            if shape.anti_affinity:
+                add_counts(self._holding.setdefault(shape, {}), (node_name,), 1)
                 holders.append(pod)
             if pod.deleting_since is None:
-                shapes = self._bound.setdefault(pod.shape.namespace, {})
-                counts = shapes.get(pod.shape)
+                counts = by_shape.get(shape)
                 if counts is None:
-                    counts = shapes[pod.shape] = {}
-                counts[pod.node_name] = counts.get(pod.node_name, 0) + 1
+                    counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
+                counts[node_name] = counts.get(node_name, 0) + 1
         holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
         self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
 
@@ -92,7 +93,11 @@ class ClusterCounts:
         if known is None:
             known = self._counts[term] = {}
             for on in self._relevant(term):
-                for domain, count in self._per_domain(term, on).items():
+                counts = self._per_domain(term, on)
+                if not known:
+                    known.update(counts)
+                    continue
+                for domain, count in counts.items():
                     known[domain] = known.get(domain, 0) + count
         return known
 
