@@ -50,7 +50,7 @@ class CompiledType:
     requirements: RequirementSet
     groups: tuple[tuple[Resources, tuple[CompiledOffering, ...]], ...]  # allocatable, available offerings
     offerings: tuple[CompiledOffering, ...]  # all available ones
-    listed: tuple[tuple[str | None, int], ...]  # reservation ids with their counts, available or not
+    listed: tuple[tuple[str, int], ...]  # reservation ids with their counts, available or not
     overlaid: bool  # whether a node overlay has changed its capacity or a price
 
 
@@ -88,31 +88,38 @@ class TypeCompiler:
         return known[1]
 
     def _build(self, source: InstanceType) -> CompiledType:
+        plain: list[CompiledOffering] = []  # those that hold what the type holds: nearly always all
         groups: dict[object, tuple[Resources, list[CompiledOffering]]] = {}
+        listed: list[tuple[str, int]] = []
         offerings: list[CompiledOffering] = []
-        listed: list[tuple[str | None, int]] = []
         overlaid = source.capacity_overlay
+        known = self._offered
         for offering in source.offerings:
             asked = offering.requirements
-            _, requirements, reservation = self._offered.get(id(asked)) or self._offer(asked)
-            overlaid = overlaid or offering.price_overlay
-            listed.append((reservation, offering.reservation_capacity))
+            _, requirements, reservation = known.get(id(asked)) or self._offer(asked)
+            if offering.price_overlay:
+                overlaid = True
+            if reservation is not None:
+                listed.append((reservation, offering.reservation_capacity))
             if not offering.available:
                 continue
             compiled = CompiledOffering(
                 requirements, offering.price, reservation, offering.reservation_capacity, offering
             )
             offerings.append(compiled)
-            key = None
+            members = plain
             if offering.capacity_override or offering.overhead_override:
                 key = (_items(offering.capacity_override), _items(offering.overhead_override))
-            if key not in groups:
-                groups[key] = (allocatable(source, offering), [])
-            groups[key][1].append(compiled)
+                if key not in groups:
+                    groups[key] = (allocatable(source, offering), [])
+                members = groups[key][1]
+            elif not plain:
+                groups[None] = (allocatable(source, offering), plain)
+            members.append(compiled)
         return CompiledType(
             source=source,
             requirements=self._requirements(source),
-            groups=tuple((room, tuple(members)) for room, members in groups.values()),
+            groups=tuple([(room, tuple(members)) for room, members in groups.values()]),
             offerings=tuple(offerings),
             listed=tuple(listed),
             overlaid=overlaid,
