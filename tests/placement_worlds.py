@@ -48,12 +48,7 @@ class TypeReader:
     """Reads instance types; equal parts become one object, as a provider's catalogue would have them."""
 
     def __init__(self) -> None:
-        self._expressions: dict[bytes, tuple[Expression, ...]] = {}
         self._offering: dict[tuple[tuple[str, str], ...], tuple[Expression, ...]] = {}
-        self._one: dict[bytes, Expression] = {}
-
-    def _requirements(self, raw: Any) -> tuple[Expression, ...]:
-        return parse_expressions(raw)
 
     def _offered(self, raw: Mapping[str, str]) -> tuple[Expression, ...]:
         key = tuple(raw.items())
@@ -68,7 +63,7 @@ class TypeReader:
         overheads = [shared_resources(amounts) for amounts in reserved if amounts]
         return InstanceType(
             name=raw["name"],
-            requirements=self._requirements(raw["requirements"]),
+            requirements=parse_expressions(raw["requirements"]),
             capacity=parse_resources(raw["capacity"]),
             overhead=overheads[0] if len(overheads) == 1 else total(overheads),
             offerings=tuple([self._read_offering(offering) for offering in raw["offerings"]]),

@@ -42,9 +42,9 @@ class CompiledOffering(NamedTuple):
     source: Offering
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class CompiledType:
-    """A type with its requirements as a set and its offerings by what they can hold."""
+    """A type with its requirements as a set and its offerings by what they can hold. Nobody writes to it."""
 
     source: InstanceType
     requirements: RequirementSet
@@ -175,8 +175,7 @@ class TypeTable:
         self.simple = self.rows == [(number, 0) for number in range(len(types))]  # a row is a type
         self.type_rows = [0] * len(types)
         self._offerings: list[tuple[RequirementSet, int]] = []
-        # Per type the price and the requirement set of each offering, cheapest first: the first that suits is it.
-        self._priced: list[list[tuple[float, int]]] = []
+        self._prices: list[list[float]] = []
         self.overlaid = any(item.overlaid for item in types)
         self._keys: dict[str, tuple[list[tuple[Requirement, int]], int]] = {}
         self._suiting: dict[Requirement, int] = {}
@@ -244,21 +243,25 @@ class TypeTable:
 
     def prices(self, wanted: RequirementSet) -> list[float]:
         """S-126: for each type the price of its cheapest available offering that suits; infinity if there is none."""
-        if not self._priced:
-            numbers = {id(requirements): number for number, (requirements, _) in enumerate(self._offerings)}
-            self._priced = [
-                sorted([(o.price, numbers[id(o.requirements)]) for o in item.offerings]) for item in self.types
-            ]
-        suits = [compatible(wanted, requirements, self.well_known) for requirements, _ in self._offerings]
-        found = []
-        for item in self._priced:
-            for price, number in item:
-                if suits[number]:
-                    found.append(price)
-                    break
-            else:
-                found.append(inf)
-        return found
+        if not self._prices:
+            self._prices = self._price_columns()
+        suiting = [
+            column
+            for column, (requirements, _) in zip(self._prices, self._offerings, strict=True)
+            if compatible(wanted, requirements, self.well_known)
+        ]
+        nothing = [inf] * len(self.types)
+        return list(map(min, nothing, *suiting)) if suiting else nothing
+
+    def _price_columns(self) -> list[list[float]]:
+        """For each requirement set of offerings, what each type costs so."""
+        columns = {id(requirements): [inf] * len(self.types) for requirements, _ in self._offerings}
+        for number, item in enumerate(self.types):
+            for offering in item.offerings:
+                column = columns[id(offering.requirements)]
+                if offering.price < column[number]:
+                    column[number] = offering.price
+        return list(columns.values())
 
     def rows_of(self, wanted: RequirementSet) -> int:
         """Both."""
