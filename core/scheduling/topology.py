@@ -38,7 +38,7 @@ class ClusterCounts:
         self._levels: dict[Term, tuple[Levels, int]] = {}
         self._labels: dict[str, RequirementSet] = {}
         self._present_on: dict[str, dict[str, int]] = {}  # key -> domain -> nodes
-        self._places: dict[str, dict[str, str]] = {}  # key -> node -> its domain
+        self._places: dict[str, Mapping[str, str] | None] = {}  # key -> node -> its domain
         self._by_place: dict[tuple[str, int], dict[str, int]] = {}  # key, pods per node -> pods per domain
         self.held: list[Term] = []  # inverse terms of bound pods
 
@@ -111,25 +111,33 @@ class ClusterCounts:
                 if domain is not None:
                     found[domain] = found.get(domain, 0) + count
             return found
+        places = self._places_of(term.key)
+        if places is None:
+            return on
         known = self._by_place.get((term.key, id(on)))
         if known is None:
             known = self._by_place[term.key, id(on)] = {}
-            places = self._places.get(term.key)
-            if places is None:
-                domains = ((name, domain_on(node, term.key)) for name, node in self.nodes.items())
-                places = self._places[term.key] = {name: domain for name, domain in domains if domain is not None}
             for node_name, count in on.items():
                 place = places.get(node_name)
                 if place is not None:
                     known[place] = known.get(place, 0) + count
         return known
 
+    def _places_of(self, key: str) -> Mapping[str, str] | None:
+        """Each node's domain. None: it is the node's own name for all of them, as the hostname nearly always is."""
+        if key not in self._places:
+            domains = ((name, domain_on(node, key)) for name, node in self.nodes.items())
+            places = {name: domain for name, domain in domains if domain is not None}
+            own = len(places) == len(self.nodes) and all(name == domain for name, domain in places.items())
+            self._places[key] = None if own else places
+        return self._places[key]
+
     def levels(self, term: Term) -> tuple[Levels, int]:
         """The same for a term on the hostname, by node; and how many hosts have at least one."""
         known = self._levels.get(term)
         if known is None:
             by_hostname = self.table.by_hostname
-            filled = {hostname: count for hostname, count in self.counts(term).items() if count}
+            filled = self.counts(term)
             nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
             known = self._levels[term] = (Levels(nodes), len(filled))
         return known
