@@ -48,12 +48,7 @@ class TypeReader:
     """Reads instance types; equal parts become one object, as a provider's catalogue would have them."""
 
     def __init__(self) -> None:
-        self._expressions: dict[bytes, tuple[Expression, ...]] = {}
         self._offering: dict[tuple[tuple[str, str], ...], tuple[Expression, ...]] = {}
-        self._one: dict[bytes, Expression] = {}
-
-    def _requirements(self, raw: Any) -> tuple[Expression, ...]:
-        return parse_expressions(raw)
 
     def _offered(self, raw: Mapping[str, str]) -> tuple[Expression, ...]:
         key = tuple(raw.items())
@@ -68,7 +63,7 @@ class TypeReader:
         overheads = [shared_resources(amounts) for amounts in reserved if amounts]
         return InstanceType(
             name=raw["name"],
-            requirements=self._requirements(raw["requirements"]),
+            requirements=parse_expressions(raw["requirements"]),
             capacity=parse_resources(raw["capacity"]),
             overhead=overheads[0] if len(overheads) == 1 else total(overheads),
             offerings=tuple([self._read_offering(offering) for offering in raw["offerings"]]),
@@ -77,15 +72,14 @@ class TypeReader:
     def _read_offering(self, raw: Raw) -> Offering:
         override = raw.get("capacityOverride")
         overhead = raw.get("overheadOverride")
-        draft = _OfferingDraft(
-            requirements=self._offered(raw["requirements"]),
-            price=raw["price"],
-            available=raw.get("available", True),
-            reservation_capacity=raw.get("reservationCapacity") or 0,
-            capacity_override=None if override is None else parse_resources(override),
-            overhead_override=None if overhead is None else parse_resources(overhead),
-            price_overlay=False,
-        )
+        draft = _OfferingDraft()
+        draft.requirements = self._offered(raw["requirements"])
+        draft.price = raw["price"]
+        draft.available = raw.get("available", True)
+        draft.reservation_capacity = raw.get("reservationCapacity") or 0
+        draft.capacity_override = None if override is None else parse_resources(override)
+        draft.overhead_override = None if overhead is None else parse_resources(overhead)
+        draft.price_overlay = False
         draft.__class__ = Offering
         made: Offering = draft
         return made

@@ -46,6 +46,7 @@ class ClaimOrder:
         """A new claim with its first pod."""
         self.pods.append(1)
         level = self._level(1)
+        self._masks[1] |= 1 << claim
         if _STABLE_UP_TO < len(self.pods) < _NINTHER_FROM and self._heights[-1] > 1:
             self._rank.append(0)
             self._sort([*self._flat(), claim])
@@ -55,18 +56,13 @@ class ClaimOrder:
         self._lowest.setdefault(1, rank)
         self._rank.append(rank)
         level.append(claim)
-        self._masks[1] |= 1 << claim
 
     def raise_claim(self, claim: int) -> None:
         """One more pod on a claim."""
         height = self.pods[claim]
         level = self._levels[height]
-        if len(self.pods) <= EXACT_UP_TO and level[-1] != claim and self._must_sort(claim, height):
-            flat = self._flat()
-            self.pods[claim] = height + 1
-            self._level(height + 1)
-            self._sort(flat)
-            return
+        sort = len(self.pods) <= EXACT_UP_TO and level[-1] != claim and self._must_sort(claim, height)
+        flat = self._flat() if sort else []
         self.pods[claim] = height + 1
         level.remove(claim)
         bit = 1 << claim
@@ -74,12 +70,15 @@ class ClaimOrder:
         if not level:
             self._forget(height)
         upper = self._level(height + 1)
+        self._masks[height + 1] |= bit
+        if sort:
+            self._sort(flat)
+            return
         rank = self._lowest.get(height + 1, 1) - 1
         self._lowest[height + 1] = rank
         self._highest.setdefault(height + 1, rank)
         self._rank[claim] = rank
         upper.insert(0, claim)
-        self._masks[height + 1] |= bit
 
     def _forget(self, height: int) -> None:
         del self._levels[height], self._masks[height]
@@ -101,23 +100,16 @@ class ClaimOrder:
         return [claim for height in self._heights for claim in self._levels[height]]
 
     def _sort(self, flat: list[int]) -> None:
-        """The full sort, after which the levels are built anew."""
-        pods, ranks = self.pods, self._rank
-        self._levels, self._masks, self._lowest, self._highest = {}, {}, {}, {}
-        in_order = unstable_sorted(flat, pods.__getitem__)
+        """The full sort. Who is on which level is known already; the order within the levels is made anew."""
+        in_order = unstable_sorted(flat, self.pods.__getitem__)
+        for rank, claim in enumerate(in_order):
+            self._rank[claim] = rank
         start = 0
-        while start < len(in_order):
-            height = pods[in_order[start]]
-            end = start
-            mask = 0
-            while end < len(in_order) and pods[claim := in_order[end]] == height:
-                ranks[claim] = end
-                mask |= 1 << claim
-                end += 1
-            self._levels[height], self._masks[height] = in_order[start:end], mask
+        for height in self._heights:
+            end = start + self._masks[height].bit_count()
+            self._levels[height] = in_order[start:end]
             self._lowest[height], self._highest[height] = start, end - 1
             start = end
-        self._heights = list(self._levels)
 
     def first(self, candidates: int) -> int:
         """The first of the candidates (at least one) in order."""

@@ -16,7 +16,7 @@ from core.model.snapshot import Snapshot
 from core.model.taints import Taint, is_ephemeral
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)  # not frozen: thousands are made, each at a third of the price
 class ClusterNode:
     """One node of the cluster as placement sees it."""
 
@@ -113,11 +113,11 @@ def settling(item: ClusterNode, snapshot: Snapshot) -> bool:
     return snapshot.now - since < pool.disruption.consolidate_after
 
 
-def available(item: ClusterNode, pods: list[Pod]) -> dict[str, int]:
-    """S-66: allocatable minus what the bound pods ask for."""
-    left = dict(item.allocatable)
+def available(item: ClusterNode, pods: list[Pod], nothing: Resources) -> dict[str, int]:
+    """S-66: allocatable minus what the bound pods ask for. `nothing` names every resource that anybody asks for."""
+    left = {**nothing, **item.allocatable}
     for pod in pods:
         if pod.phase not in ("Succeeded", "Failed"):
             for name, amount in pod.requests.items():
-                left[name] = left.get(name, 0) - amount
+                left[name] -= amount
     return left

@@ -7,6 +7,7 @@ for a requirement that allows many values is random upstream and must be the sam
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from core.model import names
 from core.model.placement import NewNode
@@ -60,10 +61,11 @@ class Finisher:
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
         self._lists: dict[tuple[int, frozenset[Requirement], int], _TypeList] = {}
-        self._prices: dict[tuple[int, frozenset[Requirement]], list[float]] = {}
+        # Per template and form the price of each type, and the types by price unless two prices are equal.
+        self._prices: dict[tuple[int, frozenset[Requirement]], tuple[list[float], list[int]]] = {}
         self._forms: dict[tuple[int, Held], _Form] = {}
         self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
-        self._least: dict[tuple[int, tuple[bool, ...]], Resources] = {}
+        self._least: dict[tuple[int, int], Resources] = {}
 
     def finish(self, claim: Claim) -> Finished:
         """The node to create for a claim."""
@@ -114,19 +116,32 @@ class Finisher:
         key = (template.number, form.identity, rows)
         known = self._lists.get(key)
         if known is None:
-            prices = self._prices.get((template.number, form.identity))
-            if prices is None:
-                prices = self._prices[template.number, form.identity] = template.table.prices(form.requirements)
-            numbers = template.table.types_in(rows)
-            types = template.table.types
-            order = price_order([prices[number] for number in numbers])[: self._settings.max_types]
-            compiled = tuple([types[numbers[index]] for index in order])
+            order = self._order(template, form, rows)[: self._settings.max_types]
+            compiled = tuple([template.table.types[number] for number in order])
             known = self._lists[key] = _TypeList(
                 compiled=compiled,
                 types=tuple([item.source for item in compiled]),
                 annotations=_overlays(compiled) if template.table.overlaid else {},
             )
         return known
+
+    def _order(self, template: Template, form: _Form, rows: int) -> list[int]:
+        """The numbers of the types in the rows by price. Where no two prices are equal, some types are in the order of
+        all; only the order of equals depends on what else is sorted (Q-11)."""
+        key = (template.number, form.identity)
+        known = self._prices.get(key)
+        if known is None:
+            prices = template.table.prices(form.requirements)
+            offered = [number for number, price in enumerate(prices) if price < inf]
+            distinct = len({prices[number] for number in offered}) == len(offered)
+            known = self._prices[key] = (prices, sorted(offered, key=prices.__getitem__) if distinct else [])
+        prices, by_price = known
+        numbers = template.table.types_in(rows)
+        present = set(numbers)
+        found = [number for number in by_price if number in present]
+        if len(found) == len(numbers):
+            return found
+        return [numbers[index] for index in price_order([prices[number] for number in numbers])]
 
     def _annotated(self, claim: Claim, listed: _TypeList) -> Mapping[str, str]:
         """S-59, S-125, S-139."""
@@ -146,15 +161,15 @@ class Finisher:
 
     def _requests(self, claim: Claim) -> Resources:
         """S-182f: the pods and, per resource, the least that DaemonSets take on any type that is left."""
-        fit = claim.template.fit
-        present = tuple([bool(rows & claim.rows) for rows in fit.overhead_rows])
-        key = (claim.template.number, present)
+        key = (claim.template.number, claim.rows)
         least = self._least.get(key)
         if least is None:
-            amounts = [overhead.requests for overhead, there in zip(fit.overheads, present, strict=True) if there]
+            fit = claim.template.fit
+            groups = zip(fit.overheads, fit.overhead_rows, strict=True)
+            amounts = [overhead.requests for overhead, rows in groups if rows & claim.rows]
             shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
             least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
-        asked = {name for wanted in {id(p.requests): p.requests for p in claim.pods}.values() for name in wanted}
+        asked = set().union(*[pod.requests for pod in claim.pods])
         used = zip(claim.template.table.dimensions, claim.used, strict=True)
         requests = {name: amount for name, amount in used if name in asked}  # an explicit zero is asked for, too
         for name, amount in least.items():

@@ -32,11 +32,9 @@ from core.scheduling.volumes import Alternatives, VolumeLookupError, volume_alte
 from core.scheduling.waiting_pods import EvictionBlocks, WaitingPods, leaving_pods, pending_pods, with_virtual
 
 
-def _dimensions(pods: Iterable[Pod], further: Iterable[Resources]) -> tuple[str, ...]:
+def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
     """Every resource that anybody asks for, in a fixed order."""
-    seen: dict[int, Resources] = {id(pod.requests): pod.requests for pod in pods}
-    found = {name for requests in (*seen.values(), *further) for name in requests}
-    return tuple(sorted(found))
+    return tuple(sorted({name for amounts in requests for name in amounts}))
 
 
 class Index:
@@ -47,12 +45,18 @@ class Index:
         self.settings = settings
         self.daemons = daemons_of(snapshot, settings)
         self.virtual = virtual_pods(snapshot)
-        some = (*self.virtual.pending, *self.virtual.aside)
-        self.dimensions = _dimensions((*snapshot.pods.values(), *some), (d.requests for d in self.daemons))
         self.on_node: dict[str, list[Pod]] = {}
-        for pod in snapshot.pods.values():
+        self._unbound: list[Pod] = []
+        distinct: dict[int, Resources] = {}
+        for pod in snapshot.pods.values():  # once: in a large cluster to come by each pod costs more than what is asked
+            distinct[id(pod.requests)] = pod.requests
             if pod.node_name:
                 self.on_node.setdefault(pod.node_name, []).append(pod)
+            else:
+                self._unbound.append(pod)
+        daemons = [daemon.requests for daemon in self.daemons]
+        virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.aside)]
+        self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
         everything = cluster_nodes(snapshot)
         self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
         self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
@@ -138,7 +142,7 @@ class Index:
     def waiting(self) -> WaitingPods:
         """S-19, S-30: the pods that need room whatever else happens."""
         if self._waiting is None:
-            found = with_virtual(pending_pods(self.snapshot, self.settings), self.virtual)
+            found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
                 leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),

@@ -4,7 +4,7 @@ Asked before every new claim (S-61, S-62, S-159, S-161). A claim is charged with
 become, and nothing is given back within the pass (Q-19): the cloud may launch the largest.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from core.model.pools import NodePool
 from core.model.resources import NODES
@@ -16,16 +16,10 @@ def starting_limits(pools: Iterable[NodePool], nodes: Iterable[ClusterNode]) -> 
     """S-61, S-62: what each pool may still add, after the nodes that stay."""
     remaining = {pool.name: dict(pool.limits) for pool in pools if pool.limits}
     for item in nodes:
-        charge(remaining.get(item.pool), {**item.capacity, NODES: 1})
+        left = remaining.get(item.pool, {})
+        for name in left:
+            left[name] -= 1 if name == NODES else item.capacity.get(name, 0)
     return remaining
-
-
-def charge(left: dict[str, int] | None, amounts: Mapping[str, int]) -> None:
-    """Take off, for the resources that are limited."""
-    if left is None:
-        return
-    for name in left:
-        left[name] -= amounts.get(name, 0)
 
 
 class Limits:

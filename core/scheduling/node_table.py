@@ -55,10 +55,11 @@ class NodeTable:
     def measure(self, daemons: Sequence[Daemon]) -> None:
         """S-66: what is left on each node, daemons that are still to come set aside."""
         expectations: dict[tuple[object, ...], dict[str, int]] = {}
+        nothing = dict.fromkeys(self._dimensions, 0)
         keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
         for bit, item in enumerate(self.nodes):
             pods = self._on_node.get(item.node_name, [])
-            left = available(item, pods)
+            left = available(item, pods, nothing)
             if daemons:
                 signature = (item.taints, tuple(item.labels.get(key) for key in keys))
                 expected = expectations.get(signature)
@@ -70,12 +71,15 @@ class NodeTable:
                         for name, amount in pod.requests.items():
                             running[name] = running.get(name, 0) + amount
                 for name, amount in held_back(expected, running).items():
-                    left[name] = left.get(name, 0) - amount
-            if not left or min(left.values()) >= 0:  # S-76: one negative entry and nothing fits
+                    left[name] -= amount
+            if min(left.values(), default=0) >= 0:  # S-76: one negative entry and nothing fits
                 self.usable |= 1 << bit
-            self.remaining.append(tuple([left.get(name, 0) for name in self._dimensions]))
-        clipped = [[min(amount, _LARGEST) for amount in row] for row in self.remaining]
-        self._room = np.array(clipped, dtype=np.int64).reshape(len(clipped), len(self._dimensions))
+            self.remaining.append(tuple([left[name] for name in self._dimensions]))
+        try:
+            room = np.array(self.remaining, dtype=np.int64)
+        except OverflowError:  # somewhere an amount is beyond 64 bits
+            room = np.array([[min(amount, _LARGEST) for amount in row] for row in self.remaining], dtype=np.int64)
+        self._room = room.reshape(len(self.remaining), len(self._dimensions))
 
     def label_set(self, bit: int) -> RequirementSet:
         """S-69: the node's labels as requirements, its hostname included."""

@@ -20,8 +20,7 @@ def starting_reservations(templates: Iterable[Template]) -> dict[str, int]:
     for template in templates:
         for item in template.table.types:
             for reservation, count in item.listed:
-                if reservation is not None:
-                    counts[reservation] = min(count, counts.get(reservation, count))
+                counts[reservation] = min(count, counts.get(reservation, count))
     return counts
 
 

@@ -57,10 +57,8 @@ class State:
 
     def narrow(self, needs: Needs) -> "State | None":
         """S-151, S-152: this set and the pod's, or None where they cannot both hold."""
-        try:
+        if needs in self._narrowed:
             return self._narrowed[needs]
-        except KeyError:
-            pass
         result: State | None = None
         if needs.hostname is None or compatible(_PLACEHOLDER, needs.hostname):
             result = self._with(needs.others)
@@ -69,13 +67,10 @@ class State:
 
     def pin(self, key: str, domains: frozenset[str]) -> "State | None":
         """S-154: this set with the domains that topology left for one key."""
-        try:
-            return self._pinned[key, domains]
-        except KeyError:
-            pass
-        wanted = {key: Requirement(key=key, complement=False, values=domains)}
-        result = self._pinned[key, domains] = self._with(wanted)
-        return result
+        pinned = (key, domains)
+        if pinned not in self._pinned:
+            self._pinned[pinned] = self._with({key: Requirement(key=key, complement=False, values=domains)})
+        return self._pinned[pinned]
 
     def accepts(self, offering: RequirementSet) -> bool:
         """S-43, S-44: whether an offering suits, undefined well-known labels allowed."""

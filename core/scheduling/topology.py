@@ -38,25 +38,26 @@ class ClusterCounts:
         self._levels: dict[Term, tuple[Levels, int]] = {}
         self._labels: dict[str, RequirementSet] = {}
         self._present_on: dict[str, dict[str, int]] = {}  # key -> domain -> nodes
-        self._places: dict[str, dict[str, str]] = {}  # key -> node -> its domain
+        self._places: dict[str, Mapping[str, str] | None] = {}  # key -> node -> its domain
         self._by_place: dict[tuple[str, int], dict[str, int]] = {}  # key, pods per node -> pods per domain
         self.held: list[Term] = []  # inverse terms of bound pods
 
     def add_bound(self, pods: Iterable[Pod]) -> None:
         """Count bound pods; those that have ended or whose node is gone are nowhere."""
         holders: list[Pod] = []
+        by_shape: dict[PodShape, dict[str, int]] = {}
         for pod in pods:
-            if pod.phase in ("Succeeded", "Failed") or pod.node_name not in self.nodes:
+            node_name, shape = pod.node_name, pod.shape
+            if pod.phase in ("Succeeded", "Failed") or node_name not in self.nodes:
                 continue
-            if pod.shape.anti_affinity:
-                add_counts(self._holding.setdefault(pod.shape, {}), (pod.node_name,), 1)
+            if shape.anti_affinity:
+                add_counts(self._holding.setdefault(shape, {}), (node_name,), 1)
                 holders.append(pod)
             if pod.deleting_since is None:
-                shapes = self._bound.setdefault(pod.shape.namespace, {})
-                counts = shapes.get(pod.shape)
+                counts = by_shape.get(shape)
                 if counts is None:
-                    counts = shapes[pod.shape] = {}
-                counts[pod.node_name] = counts.get(pod.node_name, 0) + 1
+                    counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
+                counts[node_name] = counts.get(node_name, 0) + 1
         holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
         self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
 
@@ -92,7 +93,11 @@ class ClusterCounts:
         if known is None:
             known = self._counts[term] = {}
             for on in self._relevant(term):
-                for domain, count in self._per_domain(term, on).items():
+                counts = self._per_domain(term, on)
+                if not known:
+                    known.update(counts)
+                    continue
+                for domain, count in counts.items():
                     known[domain] = known.get(domain, 0) + count
         return known
 
@@ -106,25 +111,33 @@ class ClusterCounts:
                 if domain is not None:
                     found[domain] = found.get(domain, 0) + count
             return found
+        places = self._places_of(term.key)
+        if places is None:
+            return on
         known = self._by_place.get((term.key, id(on)))
         if known is None:
             known = self._by_place[term.key, id(on)] = {}
-            places = self._places.get(term.key)
-            if places is None:
-                domains = ((name, domain_on(node, term.key)) for name, node in self.nodes.items())
-                places = self._places[term.key] = {name: domain for name, domain in domains if domain is not None}
             for node_name, count in on.items():
                 place = places.get(node_name)
                 if place is not None:
                     known[place] = known.get(place, 0) + count
         return known
 
+    def _places_of(self, key: str) -> Mapping[str, str] | None:
+        """Each node's domain. None: it is the node's own name for all of them, as the hostname nearly always is."""
+        if key not in self._places:
+            domains = ((name, domain_on(node, key)) for name, node in self.nodes.items())
+            places = {name: domain for name, domain in domains if domain is not None}
+            own = len(places) == len(self.nodes) and all(name == domain for name, domain in places.items())
+            self._places[key] = None if own else places
+        return self._places[key]
+
     def levels(self, term: Term) -> tuple[Levels, int]:
         """The same for a term on the hostname, by node; and how many hosts have at least one."""
         known = self._levels.get(term)
         if known is None:
             by_hostname = self.table.by_hostname
-            filled = {hostname: count for hostname, count in self.counts(term).items() if count}
+            filled = self.counts(term)
             nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
             known = self._levels[term] = (Levels(nodes), len(filled))
         return known

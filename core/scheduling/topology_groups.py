@@ -124,14 +124,8 @@ class Levels:
         self._base: Mapping[int, int] = counts or {}
         self._changed: dict[int, int] = {}
         self._masks: list[int] = []
-        for host, count in self._base.items():
-            for level in range(count):
-                self._set(host, level)
-
-    def _set(self, host: int, level: int) -> None:
-        if level == len(self._masks):
-            self._masks.append(0)
-        self._masks[level] |= 1 << host
+        if self._base:
+            self._masks = _masks(self._base)
 
     def record(self, host: int) -> int:
         """One more there; how many there were before."""
@@ -171,6 +165,16 @@ class Levels:
         other = Levels()
         other._base, other._masks = self._base, list(self._masks)
         return other
+
+
+def _masks(counts: Mapping[int, int]) -> list[int]:
+    """Per k the hosts with more than k. Bits are set in bytes: setting one in an integer would copy all of it."""
+    size = max(counts) // 8 + 1
+    masks = [bytearray(size) for _ in range(max(counts.values()))]
+    for host, count in counts.items():
+        for mask in masks[:count]:
+            mask[host >> 3] |= 1 << (host & 7)
+    return [int.from_bytes(mask, "little") for mask in masks]
 
 
 class HostGroup:

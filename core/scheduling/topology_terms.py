@@ -57,7 +57,11 @@ class Term:
         """S-173: whether a pod of this shape is counted (or, for an inverse group, repelled)."""
         if shape.namespace not in self.namespaces or self.selector is None:
             return False
-        return all(expression_matches(expression, shape.labels) for expression in self.selector.expressions)
+        # A loop, not all(): this is asked of every shape for every term.
+        for expression in self.selector.expressions:  # noqa: SIM110
+            if not expression_matches(expression, shape.labels):
+                return False
+        return True
 
     def lists(self, shape: PodShape) -> bool:
         """S-172: the same for pods in the cluster, where a missing selector lists everything."""

@@ -42,15 +42,15 @@ class CompiledOffering(NamedTuple):
     source: Offering
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class CompiledType:
-    """A type with its requirements as a set and its offerings by what they can hold."""
+    """A type with its requirements as a set and its offerings by what they can hold. Nobody writes to it."""
 
     source: InstanceType
     requirements: RequirementSet
     groups: tuple[tuple[Resources, tuple[CompiledOffering, ...]], ...]  # allocatable, available offerings
     offerings: tuple[CompiledOffering, ...]  # all available ones
-    listed: tuple[tuple[str | None, int], ...]  # reservation ids with their counts, available or not
+    listed: tuple[tuple[str, int], ...]  # reservation ids with their counts, available or not
     overlaid: bool  # whether a node overlay has changed its capacity or a price
 
 
@@ -88,31 +88,38 @@ class TypeCompiler:
         return known[1]
 
     def _build(self, source: InstanceType) -> CompiledType:
+        plain: list[CompiledOffering] = []  # those that hold what the type holds: nearly always all
         groups: dict[object, tuple[Resources, list[CompiledOffering]]] = {}
+        listed: list[tuple[str, int]] = []
         offerings: list[CompiledOffering] = []
-        listed: list[tuple[str | None, int]] = []
         overlaid = source.capacity_overlay
+        known = self._offered
         for offering in source.offerings:
             asked = offering.requirements
-            _, requirements, reservation = self._offered.get(id(asked)) or self._offer(asked)
-            overlaid = overlaid or offering.price_overlay
-            listed.append((reservation, offering.reservation_capacity))
+            _, requirements, reservation = known.get(id(asked)) or self._offer(asked)
+            if offering.price_overlay:
+                overlaid = True
+            if reservation is not None:
+                listed.append((reservation, offering.reservation_capacity))
             if not offering.available:
                 continue
             compiled = CompiledOffering(
                 requirements, offering.price, reservation, offering.reservation_capacity, offering
             )
             offerings.append(compiled)
-            key = None
+            members = plain
             if offering.capacity_override or offering.overhead_override:
                 key = (_items(offering.capacity_override), _items(offering.overhead_override))
-            if key not in groups:
-                groups[key] = (allocatable(source, offering), [])
-            groups[key][1].append(compiled)
+                if key not in groups:
+                    groups[key] = (allocatable(source, offering), [])
+                members = groups[key][1]
+            elif not plain:
+                groups[None] = (allocatable(source, offering), plain)
+            members.append(compiled)
         return CompiledType(
             source=source,
             requirements=self._requirements(source),
-            groups=tuple((room, tuple(members)) for room, members in groups.values()),
+            groups=tuple([(room, tuple(members)) for room, members in groups.values()]),
             offerings=tuple(offerings),
             listed=tuple(listed),
             overlaid=overlaid,
@@ -168,8 +175,7 @@ class TypeTable:
         self.simple = self.rows == [(number, 0) for number in range(len(types))]  # a row is a type
         self.type_rows = [0] * len(types)
         self._offerings: list[tuple[RequirementSet, int]] = []
-        # Per type the price and the requirement set of each offering, cheapest first: the first that suits is it.
-        self._priced: list[list[tuple[float, int]]] = []
+        self._prices: list[list[float]] = []
         self.overlaid = any(item.overlaid for item in types)
         self._keys: dict[str, tuple[list[tuple[Requirement, int]], int]] = {}
         self._suiting: dict[Requirement, int] = {}
@@ -237,21 +243,25 @@ class TypeTable:
 
     def prices(self, wanted: RequirementSet) -> list[float]:
         """S-126: for each type the price of its cheapest available offering that suits; infinity if there is none."""
-        if not self._priced:
-            numbers = {id(requirements): number for number, (requirements, _) in enumerate(self._offerings)}
-            self._priced = [
-                sorted([(o.price, numbers[id(o.requirements)]) for o in item.offerings]) for item in self.types
-            ]
-        suits = [compatible(wanted, requirements, self.well_known) for requirements, _ in self._offerings]
-        found = []
-        for item in self._priced:
-            for price, number in item:
-                if suits[number]:
-                    found.append(price)
-                    break
-            else:
-                found.append(inf)
-        return found
+        if not self._prices:
+            self._prices = self._price_columns()
+        suiting = [
+            column
+            for column, (requirements, _) in zip(self._prices, self._offerings, strict=True)
+            if compatible(wanted, requirements, self.well_known)
+        ]
+        nothing = [inf] * len(self.types)
+        return list(map(min, nothing, *suiting)) if suiting else nothing
+
+    def _price_columns(self) -> list[list[float]]:
+        """For each requirement set of offerings, what each type costs so."""
+        columns = {id(requirements): [inf] * len(self.types) for requirements, _ in self._offerings}
+        for number, item in enumerate(self.types):
+            for offering in item.offerings:
+                column = columns[id(offering.requirements)]
+                if offering.price < column[number]:
+                    column[number] = offering.price
+        return list(columns.values())
 
     def rows_of(self, wanted: RequirementSet) -> int:
         """Both."""

@@ -103,15 +103,18 @@ def spoken_for(snapshot: Snapshot) -> frozenset[str]:
     )
 
 
-def pending_pods(snapshot: Snapshot, settings: PlacementSettings) -> WaitingPods:
-    """S-19 to S-25: the pods that wait for a node, those set aside, and those that take no part."""
+def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Iterable[Pod] | None = None) -> WaitingPods:
+    """S-19 to S-25: the pods that wait for a node, those set aside, and those that take no part.
+
+    `unbound`: the pods without a node, from whoever has told them from the others already.
+    """
     pending: list[Pod] = []
     aside: list[Pod] = []
     ignored: list[IgnoredPod] = []
     planned = spoken_for(snapshot)
     faults: dict[PodShape, tuple[str, bool]] = {}
-    for pod in snapshot.pods.values():
-        if pod.node_name or not is_provisionable(pod):
+    for pod in snapshot.pods.values() if unbound is None else unbound:
+        if not is_provisionable(pod):
             continue
         if settings.fixes.skip_ending_pods and (pod.deleting_since is not None or pod.phase in ("Succeeded", "Failed")):
             continue

@@ -1,103 +1,125 @@
 """A Pod of the API becomes a core.model Pod.
 
 Asked by the watch-fed cache for every pod event and by `explain` for recorded snapshots: it runs for 100,000 pods at a
-list, so the plain pod (containers with requests and nothing else) takes a short way, and a fault is attributed to its
-field only after it happened.
+list. Most of a pod is what its replicas say too; reading that costs far more than recognising that the same text was
+read before, so it is kept by its text. A fault is attributed to its field only after it happened.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+
+import orjson
 
 from adapters.kube.parsing.errors import RAW_FAULTS, UnreadableObject, blame
 from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.requests import pod_requests
 from adapters.kube.parsing.selectors import parse_owners
-from adapters.kube.parsing.shapes import parse_shape
+from adapters.kube.parsing.shapes import claims_among, parse_shape
 from adapters.kube.parsing.times import optional_time, parse_time
 from core.model import names
-from core.model.pods import Pod
-from core.model.resources import Resources, parse_amount
+from core.model.pods import Owner, Pod, PodShape
+from core.model.resources import Resources
 
 Raw = Mapping[str, Any]
+Common = tuple[PodShape, Resources, tuple[Owner, ...]]
 
 _PodDraft: Final = draft_of(Pod)
-_BY_TEXT: Final[dict[tuple[tuple[str, object], ...], Resources]] = {}  # as written -> amounts
-_BY_AMOUNT: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
-_MOST_REQUESTS: Final = 100_000
+_COMMON: Final[dict[bytes, Common]] = {}  # by the text of all that it is read from
+_REQUESTS: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
+_MOST_KEPT: Final = 50_000  # then the tables are emptied: equal parts are read again, which changes no answer
 # Annotations that a rule reads beside do-not-disrupt and the deletion cost (S-213).
 _READ_ANNOTATIONS: Final = (names.FAKE_POD,)
 
 
-def _interned(requests: dict[str, int]) -> Resources:
-    if len(_BY_AMOUNT) >= _MOST_REQUESTS:
-        _BY_AMOUNT.clear()
-    return _BY_AMOUNT.setdefault(tuple(sorted(requests.items())), requests)
+def _read_of(containers: Iterable[Raw]) -> list[object]:
+    """The parts of containers that are read; the larger rest (images, variables, probes, mounts) is not."""
+    return [(c.get("name"), c.get("resources"), c.get("ports"), c.get("restartPolicy")) for c in containers]
 
 
-def _parse_requests(raw: Raw, spec: Raw, status: Raw) -> Resources:
-    """The requests, one shared object for all pods that ask for the same."""
-    containers = spec["containers"]
-    if (
-        len(containers) != 1
-        or "initContainers" in spec
-        or "overhead" in spec
-        or "resources" in spec
-        or "containerStatuses" in status
-    ):
-        return _interned(pod_requests(raw))
-    wanted = (containers[0].get("resources") or {}).get("requests") or {}
-    key = tuple(wanted.items())
-    requests = _BY_TEXT.get(key)
-    if requests is None:
-        if len(_BY_TEXT) >= _MOST_REQUESTS:
-            _BY_TEXT.clear()
-        amounts = {name: parse_amount(name, text) for name, text in wanted.items()}
-        amounts["pods"] = 1
-        requests = _BY_TEXT[key] = _interned(amounts)
-    return requests
+def _resized(status: Raw, infeasible: bool) -> list[object]:
+    """What the status says about requests (S-73)."""
+    return [
+        infeasible,
+        *(
+            (c.get("name"), c.get("resources"), c.get("allocatedResources"))
+            for field in ("containerStatuses", "initContainerStatuses")
+            for c in status.get(field) or ()
+        ),
+    ]
 
 
-def _conditions(status: Raw) -> tuple[bool, bool | None]:
-    """Whether the scheduler gave up on it (S-20: whatever the status says), and whether it is ready."""
-    unschedulable, ready = False, None
+def _common(raw: Raw, infeasible: bool) -> Common:
+    """The shape, the requests and the owners, which the replicas of a workload share."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+    read = (
+        metadata.get("namespace"),
+        metadata.get("labels"),
+        metadata.get("ownerReferences"),
+        spec.get("affinity"),
+        spec.get("topologySpreadConstraints"),
+        spec.get("nodeSelector"),
+        spec.get("tolerations"),
+        spec.get("resourceClaims"),
+        claims_among(spec["volumes"]) if "volumes" in spec else None,
+        spec.get("overhead"),
+        spec.get("resources"),
+        _read_of(spec["containers"]),
+        _read_of(spec["initContainers"] or ()) if "initContainers" in spec else None,
+        _resized(status, infeasible) if "containerStatuses" in status or "initContainerStatuses" in status else None,
+    )
+    text = orjson.dumps(read)
+    common = _COMMON.get(text)
+    if common is None:
+        if len(_COMMON) >= _MOST_KEPT:
+            _COMMON.clear()
+            _REQUESTS.clear()
+        requests: Resources = pod_requests(raw)
+        # Pods that ask for the same share one object, whatever else differs: placement knows them by its identity.
+        requests = _REQUESTS.setdefault(tuple(sorted(requests.items())), requests)
+        common = _COMMON[text] = (parse_shape(metadata, spec), requests, parse_owners(metadata))
+    return common
+
+
+def _conditions(status: Raw) -> tuple[bool, bool | None, bool]:
+    """Whether the scheduler gave up on it (S-20: whatever the status says), whether it is ready, and whether a resize
+    that was asked for is not possible (S-73)."""
+    unschedulable, ready, infeasible = False, None, False
     for condition in status.get("conditions") or ():
         kind = condition["type"]
         if kind == "PodScheduled":
             unschedulable = condition.get("reason") == "Unschedulable"
         elif kind == "Ready":
             ready = {"True": True, "False": False}.get(condition.get("status"))
-    return unschedulable, ready
+        elif kind == "PodResizePending" and condition.get("reason") == "Infeasible":
+            infeasible = True
+    return unschedulable, ready, infeasible
 
 
 def _build(raw: Raw) -> Pod:
     metadata, spec = raw["metadata"], raw["spec"]
     status = raw.get("status") or {}
     annotations = metadata.get("annotations")
-    unschedulable, ready = _conditions(status)
     created, deleted = metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")
     started = status.get("startTime")
-    read = {key: annotations[key] for key in _READ_ANNOTATIONS if key in annotations} if annotations else None
-    draft = _PodDraft(
-        name=metadata["name"],
-        uid=metadata.get("uid") or "",
-        shape=parse_shape(metadata, spec),
-        requests=_parse_requests(raw, spec, status),
-        created=parse_time(created) if created else 0.0,
-        resource_version=metadata.get("resourceVersion") or "",
-        node_name=spec.get("nodeName") or "",
-        phase=status.get("phase") or "Pending",
-        deleting_since=parse_time(deleted) if deleted else None,
-        grace_seconds=spec.get("terminationGracePeriodSeconds"),
-        started=parse_time(started) if started else None,
-        ready=ready,
-        unschedulable=unschedulable,
-        nominated_node=status.get("nominatedNodeName") or "",
-        owners=parse_owners(metadata),
-        priority=spec.get("priority"),
-        do_not_disrupt=annotations.get(names.DO_NOT_DISRUPT) if annotations else None,
-        deletion_cost=annotations.get(names.POD_DELETION_COST) if annotations else None,
-        annotations=read or None,
-    )
+    draft = _PodDraft()
+    draft.name = metadata["name"]
+    draft.uid = metadata.get("uid") or ""
+    draft.created = parse_time(created) if created else 0.0
+    draft.resource_version = metadata.get("resourceVersion") or ""
+    draft.deleting_since = parse_time(deleted) if deleted else None
+    draft.node_name = spec.get("nodeName") or ""
+    draft.grace_seconds = spec.get("terminationGracePeriodSeconds")
+    draft.priority = spec.get("priority")
+    draft.phase = status.get("phase") or "Pending"
+    draft.started = parse_time(started) if started else None
+    draft.nominated_node = status.get("nominatedNodeName") or ""
+    draft.unschedulable, draft.ready, infeasible = _conditions(status)
+    draft.shape, draft.requests, draft.owners = _common(raw, infeasible)
+    draft.do_not_disrupt = draft.deletion_cost = draft.annotations = None
+    if annotations:
+        draft.do_not_disrupt = annotations.get(names.DO_NOT_DISRUPT)
+        draft.deletion_cost = annotations.get(names.POD_DELETION_COST)
+        draft.annotations = {key: annotations[key] for key in _READ_ANNOTATIONS if key in annotations} or None
     draft.__class__ = Pod
     pod: Pod = draft
     return pod

@@ -4,19 +4,11 @@ Asked by each parse_* function. The step that was being read when something went
 person learns which field to look at. The trap avoided: a bare KeyError from somewhere in a list of five thousand nodes.
 """
 
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from adapters.kube.parsing.errors import RAW_FAULTS, UnreadableObject
 from adapters.kube.parsing.fields import Json
-
-
-@dataclass(slots=True)
-class Place:
-    """Which field is being read now."""
-
-    field: str = "metadata"
 
 
 class reading:  # noqa: N801 - reads as a verb where it is used
@@ -25,20 +17,21 @@ class reading:  # noqa: N801 - reads as a verb where it is used
     A class rather than a generator: half of what a NodePool-sized object costs to read would be the generator.
     """
 
-    __slots__ = ("_kind", "_place", "_raw")
+    __slots__ = ("_kind", "_raw", "field")
 
     def __init__(self, kind: str, raw: Any) -> None:
-        self._kind, self._raw, self._place = kind, raw, Place()
+        self._kind, self._raw = kind, raw
+        self.field = "metadata"  # which is being read now
 
-    def __enter__(self) -> Place:
-        return self._place
+    def __enter__(self) -> "reading":
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None or not isinstance(error, RAW_FAULTS):
             return
         raw = self._raw
         name = str((raw.get("metadata") or {}).get("name", "")) if isinstance(raw, dict) else ""
-        raise UnreadableObject(self._kind, name, self._place.field, str(error) or type(error).__name__) from error
+        raise UnreadableObject(self._kind, name, self.field, str(error) or type(error).__name__) from error
 
 
 def name_of(meta: Json) -> str:

@@ -25,7 +25,7 @@ def parse_expression(raw: Raw) -> Expression:
 
 def parse_expressions(raw: Iterable[Raw] | None) -> tuple[Expression, ...]:
     """A list of them."""
-    return tuple([parse_expression(entry) for entry in raw or ()])
+    return tuple([parse_expression(entry) for entry in raw]) if raw else ()
 
 
 def parse_label_selector(raw: Raw | None) -> LabelSelector | None:
@@ -74,7 +74,7 @@ def parse_taint(raw: Raw) -> Taint:
 
 def parse_taints(raw: Iterable[Raw] | None) -> tuple[Taint, ...]:
     """A list of taints."""
-    return tuple([parse_taint(entry) for entry in raw or ()])
+    return tuple([parse_taint(entry) for entry in raw]) if raw else ()
 
 
 @lru_cache(maxsize=16384)

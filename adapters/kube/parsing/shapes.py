@@ -1,8 +1,8 @@
 """What decides where a pod may go: the parts of its spec that make a PodShape, shared among pods that are alike.
 
-Asked by the pod parser and by the DaemonSet parser. Reading affinity costs far more than recognising that the same
-text was read before, so shapes are kept by the text of their parts. The table is emptied when it grows past a bound:
-two equal shapes then stand side by side, which costs time and changes no answer.
+Asked by the pod parser and by the DaemonSet parser. Placement asks each of its questions once per shape, so equal ones
+are one object, kept by the text of their parts. The table is emptied when it grows past a bound: two equal shapes then
+stand side by side, which costs time and changes no answer.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,8 @@ from core.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstra
 
 Raw = Mapping[str, Any]
 
-# By the text of their parts as written, which is nearly always enough, and by the same with every key in order.
-_AS_WRITTEN: Final[dict[tuple[str, bytes], PodShape]] = {}
 _KNOWN: Final[dict[tuple[str, bytes], PodShape]] = {}
 _MOST_KNOWN: Final = 100_000
-_SORTED: Final = orjson.OPT_SORT_KEYS
 
 
 def _required(raw: Raw | None, kind: str) -> Any:
@@ -143,12 +140,15 @@ def _ports_or_claims(spec: Raw) -> list[object] | None:
     return found or None
 
 
+def claims_among(volumes: list[Raw] | None) -> list[Raw]:
+    """The volumes that lead to claims. The token volume, which every pod has, is named anew for each."""
+    return [volume for volume in volumes or () if "persistentVolumeClaim" in volume or "ephemeral" in volume]
+
+
 def parse_shape(metadata: Raw, spec: Raw) -> PodShape:
     """The shape of a pod (or of a template) with this metadata and spec."""
     labels = metadata.get("labels") or {}
-    volumes = spec.get("volumes")
-    if volumes:  # the token volume that every pod has is named anew per pod: leave it out of the key
-        volumes = [volume for volume in volumes if "persistentVolumeClaim" in volume or "ephemeral" in volume]
+    volumes = claims_among(spec.get("volumes"))
     parts = [
         labels,
         spec.get("affinity"),
@@ -157,18 +157,13 @@ def parse_shape(metadata: Raw, spec: Raw) -> PodShape:
         spec.get("tolerations"),
         _ports_or_claims(spec),
         spec.get("resourceClaims"),
-        volumes or None,
+        volumes,
     ]
     namespace = metadata.get("namespace") or "default"
-    text = (namespace, orjson.dumps(parts))
-    shape = _AS_WRITTEN.get(text)
+    text = (namespace, orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    shape = _KNOWN.get(text)
     if shape is None:
-        key = (namespace, orjson.dumps(parts, option=_SORTED))
-        shape = _KNOWN.get(key)
-        if len(_AS_WRITTEN) >= _MOST_KNOWN:
-            _AS_WRITTEN.clear()
+        if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        if shape is None:
-            shape = _KNOWN[key] = _build(namespace, labels, spec, volumes or [])
-        _AS_WRITTEN[text] = shape
+        shape = _KNOWN[text] = _build(namespace, labels, spec, volumes)
     return shape

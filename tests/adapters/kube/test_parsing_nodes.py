@@ -8,6 +8,7 @@ from adapters.kube.parsing.class_hashes import ec2_node_class_hash
 from adapters.kube.parsing.errors import UnreadableObject
 from adapters.kube.parsing.nodes import parse_node, parse_node_claim
 from adapters.kube.parsing.pools import parse_node_pool
+from core.model.nodes import Node, NodeClaim, NodeClassRef
 from core.model.pools import Budget, DisruptionPolicy
 
 
@@ -37,6 +38,16 @@ def test_an_empty_list_of_reasons_is_not_an_absent_one() -> None:
         (),
         None,
     ]
+
+
+def test_an_object_that_says_nothing_is_read_in_every_field() -> None:
+    bare = {"metadata": {"name": "n"}}
+    nothing = NodeClassRef(group="", kind="", name="")
+
+    assert parse_node(bare) == Node(name="n", labels={}, capacity={}, allocatable={})
+    assert parse_node_claim(bare) == NodeClaim(
+        name="n", labels={}, node_class=nothing, requests={}, capacity={}, allocatable={}
+    )
 
 
 def test_a_pool_carries_the_hash_of_its_template() -> None:

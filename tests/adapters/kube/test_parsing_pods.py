@@ -7,6 +7,7 @@ import pytest
 from adapters.kube.parsing.errors import UnreadableObject
 from adapters.kube.parsing.pods import parse_pod
 from adapters.kube.parsing.workloads import parse_daemon_set, parse_storage_class, parse_volume
+from core.model.pods import Pod
 
 Raw = dict[str, Any]
 
@@ -25,6 +26,29 @@ def test_pods_that_are_alike_share_their_shape_and_their_requests() -> None:
     other = parse_pod(_pod("b", volumes=[{"name": "kube-api-access-2", "projected": {}}]))
 
     assert (one.shape is other.shape, one.requests is other.requests) == (True, True)
+
+
+def test_replicas_that_were_resized_or_taken_over_do_not_share_what_differs() -> None:
+    """S-73. The same workload as the pod beside it, but for what the status and the owners say."""
+    plain, resized, refused, orphan = _pod(), _pod(), _pod(), _pod()
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
+    for raw in (plain, resized, refused):
+        raw["metadata"]["ownerReferences"] = [owner]
+    actual = [{"name": "c", "resources": {"requests": {"cpu": "50m"}}}]
+    pending = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+    resized["status"] = {"containerStatuses": actual}
+    refused["status"] = {"containerStatuses": actual, "conditions": pending}
+    pods = [parse_pod(raw) for raw in (plain, resized, refused, orphan)]
+
+    assert [pod.requests["cpu"] // 10**6 for pod in pods] == [100, 100, 50, 100]
+    assert [len(pod.owners) for pod in pods] == [1, 1, 1, 0]
+    assert len({pod.shape for pod in pods}) == 1
+
+
+def test_a_pod_that_says_nothing_is_read_in_every_field() -> None:
+    pod = parse_pod({"metadata": {"name": "p"}, "spec": {"containers": []}})
+
+    assert pod == Pod(name="p", uid="", shape=pod.shape, requests={"pods": 1})
 
 
 def test_requests_count_cpu_in_nanocores_and_one_pod() -> None:
