@@ -2,8 +2,8 @@
 
 Asked by the Caretaker's orders, behind the gate StaticCapacity (N-40 to N-45). Claims are counted as they stand, so a
 round that was half carried out is finished by the next (D-21); whoever creates them does so under names that follow
-from their numbers (core/model/numbering.py). Budgets are not asked: the number is what a person wants. The trap avoided: replacing a node that is
-marked to leave before its own replacement is counted.
+from their numbers (core/model/numbering.py). Budgets are not asked: the number is what a person wants. The trap
+avoided: replacing a node that is marked to leave before its own replacement is counted.
 """
 
 from collections.abc import Mapping
