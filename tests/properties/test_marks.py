@@ -238,8 +238,13 @@ class Marks(RuleBasedStateMachine):
         self.server.news()
 
     @rule()
+    @precondition(lambda self: not self.server.executions[scheduler_id(CLUSTER)].instance.state.awaiting)
     def the_scheduler_is_terminated(self) -> None:
-        """By a person; the workers start it again, without what it knew. Its disruptions go on."""
+        """By a person; the workers start it again, without what it knew. Its disruptions go on.
+
+        Not while a mark is awaited: one that comes more than 20 s later is unknown to the next Scheduler (see D-51 in
+        docs/behaviour.md).
+        """
         self.server.terminate(self.server.executions[scheduler_id(CLUSTER)])
         self.server.start(SCHEDULER, fresh_state(CLUSTER, self.cluster.clock), scheduler_id(CLUSTER))
         self.server.news()
@@ -257,7 +262,7 @@ LOUD = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
 def test_no_mark_exceeds_the_allowance_of_its_moment() -> None:
-    run_state_machine_as_test(Marks, settings=settings(max_examples=12, stateful_step_count=30, **LOUD))  # type: ignore[arg-type]
+    run_state_machine_as_test(Marks, settings=settings(max_examples=10, stateful_step_count=30, **LOUD))  # type: ignore[arg-type]
 
 
 @pytest.mark.soak
