@@ -53,6 +53,7 @@ class Provisioning:
         notices: Notices,
         settings: ProvisioningSettings,
         now: Callable[[], float],
+        decisions: Decisions | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
@@ -60,7 +61,7 @@ class Provisioning:
         self.settings = settings
         self.now = now
         self.solver = Solver()
-        self.decisions = Decisions()
+        self.decisions = decisions or Decisions()
 
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
