@@ -16,7 +16,7 @@ from core.lifecycle.unfinished import reference
 from core.model import names
 from core.model.inputs import CreateOutcome, CreateRequest
 from core.model.nodes import NodeClaim
-from core.model.plans import ProposedNode, claim_name, plan_label
+from core.model.plans import ProposedNode, name_of, plan_label
 from core.model.pods import Expression, Owner
 from core.model.pools import NodePool
 from core.model.resources import NODES
@@ -54,7 +54,7 @@ class Creating:
 
     async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
         proposed = request.proposed[index]
-        name = claim_name(proposed.pool, request.plan_id, request.index(index))
+        name = name_of(proposed, request.plan_id, request.index(index))
         why_not = _pool_refuses(proposed, pool)
         if why_not:
             return name, why_not
@@ -121,7 +121,7 @@ def new_claim(request: CreateRequest, index: int) -> NewClaim:
     if proposed.buffers:
         annotations[names.PLANNED_BUFFERS] = ",".join(f"{uid}={count}" for uid, count in proposed.buffers)
     return NewClaim(
-        name=claim_name(proposed.pool, request.plan_id, request.index(index)),
+        name=name_of(proposed, request.plan_id, request.index(index)),
         labels=dict(proposed.labels),
         annotations=annotations,
         finalizers=(names.TERMINATION_FINALIZER,),

@@ -10,6 +10,7 @@ from typing import Final
 
 from activities.counting import observe
 from activities.meters import gauge
+from activities.pod_times import PodTimes
 from core.model.placement import Placement
 
 CONTROLLER: Final = {"controller": "provisioner"}
@@ -18,13 +19,16 @@ CONTROLLER: Final = {"controller": "provisioner"}
 class Decisions:
     """The pods that wait for their first decision, as far as this process has seen them."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: PodTimes | None = None) -> None:
+        self.times = times or PodTimes()
         self._since: dict[str, float] = {}
         self._decided: set[str] = set()
 
     def acknowledge(self, pending: Iterable[str], now: float) -> None:
         """S-2: these are pending now; those that are not any more are forgotten."""
         present = set(pending)
+        for uid in present - self._since.keys():
+            self.times.acknowledged(uid, now)
         self._decided &= present
         self._since = {uid: self._since.get(uid, now) for uid in present}
 
@@ -34,16 +38,18 @@ class Decisions:
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
         gauge("scheduler_ignored_pods_count").set(len(placement.ignored))
-        for uid in _decided(placement):
+        for uid, placed in _decided(placement):
+            self.times.decided(uid, now, placed=placed)
             if uid in self._since and uid not in self._decided:
                 self._decided.add(uid)
                 observe("pods_scheduling_decision_duration_seconds", now - self._since[uid], {})
 
 
-def _decided(placement: Placement) -> Iterable[str]:
+def _decided(placement: Placement) -> Iterable[tuple[str, bool]]:
+    """Each pod of the round, and whether there is room for it."""
     for node in placement.new:
-        yield from (pod.uid for pod in node.pods)
+        yield from ((pod.uid, True) for pod in node.pods)
     for pods in placement.existing.values():
-        yield from (pod.uid for pod in pods)
-    yield from (refused.pod.uid for refused in placement.refused)
-    yield from (ignored.pod.uid for ignored in placement.ignored)
+        yield from ((pod.uid, True) for pod in pods)
+    yield from ((refused.pod.uid, False) for refused in placement.refused)
+    yield from ((ignored.pod.uid, False) for ignored in placement.ignored)

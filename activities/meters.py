@@ -1,19 +1,15 @@
 """Karpenter's metrics by name: what each counts, in words, and the buckets of its durations (M-1, M-3).
 
-Asked by the steps that count and by the endpoint that prints. Instruments come from OpenTelemetry's API: in a process
-that installs no SDK (the CLI, a test of one step) they count nothing. The trap avoided: labels of the worker's own on
-Karpenter's names; a dashboard that sums over them would count twice.
+Asked by the steps that count and by the endpoint that prints; ports/meters.py makes the instruments. The trap avoided:
+labels of the worker's own on Karpenter's names; a dashboard that sums over them would count twice.
 """
 
-from functools import cache
 from typing import Final
 
 from opentelemetry import metrics
 from opentelemetry.metrics import Counter, Histogram
-from opentelemetry.metrics import _Gauge as Gauge  # public only from the next release on
 
-PREFIX: Final = "karpenter_"
-METER: Final = metrics.get_meter("dovetail")  # a stand-in until the worker installs the SDK
+from ports.meters import Gauge, Instruments
 
 _DOUBLING_TO_1024: Final = tuple(2.0**power for power in range(11))
 _DOUBLING_TO_2048: Final = tuple(2.0**power for power in range(12))
@@ -47,6 +43,7 @@ COUNTERS: Final = {
     "voluntary_disruption_consolidation_timeouts_total": "Searches for a consolidation that ran out of time.",
     "voluntary_disruption_failed_validations_total": "Nodes of decisions that did not survive the second look.",
     "voluntary_disruption_queue_failures_total": "Replacements that never came up, by decision and reason.",
+    "nodepools_cost_tracker_errors_total": "Looks at a NodePool's cost that failed for want of prices.",
     "cloudprovider_errors_total": "Errors of calls to the cloud, by method.",
 }
 HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
@@ -64,6 +61,16 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
         "Seconds from when a pod was first seen pending to the first decision about it.",
         _LONG,
     ),
+    "pods_bound_duration_seconds": ("Seconds from a pod's creation until it was bound to a node.", _LONG),
+    "pods_startup_duration_seconds": ("Seconds from a pod's creation until it was ready.", _LONG),
+    "pods_provisioning_bound_duration_seconds": (
+        "Seconds from when room was first found for a pod until it was bound to a node.",
+        _LONG,
+    ),
+    "pods_provisioning_startup_duration_seconds": (
+        "Seconds from when room was first found for a pod until it was ready.",
+        _LONG,
+    ),
     "nodes_lifetime_duration_seconds": ("Seconds from a Node's creation to its end.", _LIFETIMES),
     "voluntary_disruption_decision_evaluation_duration_seconds": (
         "Seconds of deciding, by the last method that had candidates.",
@@ -79,20 +86,20 @@ GAUGES: Final = {
 }
 
 
-@cache
+# The meter is a stand-in until the worker installs the SDK.
+INSTRUMENTS = Instruments(meter=metrics.get_meter("dovetail"), counters=COUNTERS, histograms=HISTOGRAMS, gauges=GAUGES)
+
+
 def gauge(name: str) -> Gauge:
-    """The gauge of that name, without its prefix: for what only a step knows, and no snapshot."""
-    return METER.create_gauge(PREFIX + name, description=GAUGES[name])
+    """The gauge of that name, without its prefix."""
+    return INSTRUMENTS.gauge(name)
 
 
-@cache
 def counter(name: str) -> Counter:
     """The counter of that name, without its prefix."""
-    return METER.create_counter(PREFIX + name, description=COUNTERS[name])
+    return INSTRUMENTS.counter(name)
 
 
-@cache
 def histogram(name: str) -> Histogram:
     """The histogram of that name, without its prefix."""
-    words, bounds = HISTOGRAMS[name]
-    return METER.create_histogram(PREFIX + name, description=words, explicit_bucket_boundaries_advisory=bounds)
+    return INSTRUMENTS.histogram(name)

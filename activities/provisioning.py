@@ -52,6 +52,7 @@ class Provisioning:
         telling: Telling,
         settings: ProvisioningSettings,
         now: Callable[[], float],
+        decisions: Decisions | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
@@ -59,7 +60,7 @@ class Provisioning:
         self.settings = settings
         self.now = now
         self.solver = Solver()
-        self.decisions = Decisions()
+        self.decisions = decisions or Decisions()
 
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:

@@ -7,15 +7,14 @@ writing as many new names, and doing so twice.
 """
 
 from collections.abc import Callable
-from itertools import count
 
 from activities.lookers import MINUTE
 from core.disruption.costs import legacy_cost
 from core.disruption.static_drift import node_from_template
 from core.lifecycle.static_pools import Shortfall, shortfalls, surplus
 from core.model.inputs import CreateRequest
+from core.model.numbering import static_plan
 from core.model.orders import FillPool, Order
-from core.model.plans import claim_name
 from core.model.pods import Pod
 from core.model.snapshot import Snapshot
 
@@ -36,12 +35,12 @@ class Replicas:
 
 def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:
     pool = snapshot.pools[shortfall.pool]
-    plan = f"static-{pool.uid}"
-    free = (number for number in count() if claim_name(pool.name, plan, number) not in snapshot.claims)
-    indexes = tuple(next(free) for _ in range(min(shortfall.count, AT_ONCE)))
+    indexes = shortfall.numbers[:AT_ONCE]
     node = node_from_template(pool)
     return FillPool(
-        request=CreateRequest(plan_id=plan, proposed=(node,) * len(indexes), type_lists=((),), indexes=indexes)
+        request=CreateRequest(
+            plan_id=static_plan(pool), proposed=(node,) * len(indexes), type_lists=((),), indexes=indexes
+        )
     )
 
 

@@ -14,12 +14,15 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from activities.pod_times import PodTimes
 from core.disruption.allowances import allowances
 from core.disruption.settings import DisruptionSettings
 from core.lifecycle.gauges import Sample, gauges
 from core.model.snapshot import Snapshot
+from ports.cloud import Catalogues
 from ports.failures import Failure
 from ports.view import ClusterView
+from worker.costing import costs
 from worker.deciding import disruption_settings
 from worker.exposition import CONTENT_TYPE, counted, measured
 from worker.settings import Settings
@@ -49,14 +52,24 @@ class Scrape:
     supported: Callable[[], frozenset[tuple[str, str]]]
     settings: DisruptionSettings
     reader: InMemoryMetricReader
+    times: PodTimes = field(default_factory=PodTimes)
+    catalogues: Catalogues | None = None  # None: prices are not told
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (P-13)
 
     async def metrics(self) -> Answer:
         """All metrics."""
-        return 200, CONTENT_TYPE, await asyncio.to_thread(self._text)
+        costs = await self._costs()
+        return 200, CONTENT_TYPE, await asyncio.to_thread(self._text, costs)
 
-    def _text(self) -> str:
-        lines = [*counted(self.reader.get_metrics_data()), *measured(self._samples())]
+    async def _costs(self) -> tuple[Sample, ...]:
+        try:
+            return await costs(self.view.snapshot(), self.catalogues) if self.catalogues and self.observed else ()
+        except Failure:
+            return ()  # the view cannot be used; cluster_state_synced says so
+
+    def _text(self, costs: tuple[Sample, ...]) -> str:
+        samples = [*self._samples(), *costs, *self.times.samples()]
+        lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
         return "\n".join(lines) + "\n"
 
     def _samples(self) -> Iterator[Sample]:
@@ -133,13 +146,16 @@ class Endpoint:
         return (404, _PLAIN, f"only {', '.join(sorted(self.routes))}\n") if route is None else await route()
 
 
-def endpoints_of(settings: Settings, world: World) -> list[Endpoint]:
+def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endpoint]:
     """Metrics and probes, each where a port is named; both may be one."""
+    world.view.cache.listen("Pod", times.heard)
     scrape = Scrape(
         view=world.view,
         supported=world.catalogues.supported_classes,
         settings=disruption_settings(settings),
         reader=install_meters(),
+        times=times,
+        catalogues=world.catalogues,
         observed=not settings.unobserved,
     )
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": scrape.metrics}}

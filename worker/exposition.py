@@ -17,8 +17,8 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 
-from activities.meters import PREFIX
 from core.lifecycle.gauges import HELP, Sample
+from ports.meters import PREFIX
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -7,12 +7,13 @@ it can reach.
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from activities.awaiting import Awaiting
 from activities.caretaking import Caretaking
 from activities.collecting import Collecting
 from activities.creating import Creating
+from activities.deciding_metrics import Decisions
 from activities.deleting import Deleting
 from activities.departing import Departing
 from activities.detaching import Detaching
@@ -35,6 +36,7 @@ from activities.lookers import Looker
 from activities.marking import Marking
 from activities.noticing import Noticing
 from activities.ordering import Ordering
+from activities.pod_times import PodTimes
 from activities.provisioning import Provisioning, ProvisioningSettings
 from activities.repairing import Repairing
 from activities.replicas import Replicas
@@ -59,6 +61,7 @@ class Wiring:
     settings: Settings
     world: World
     now: Callable[[], float] = time.time
+    times: PodTimes = field(default_factory=PodTimes)
 
     def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
         """The steps by queue. Planning has a queue of its own, so that a slow decision never delays a drain."""
@@ -110,7 +113,7 @@ class Wiring:
         placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
         return [
-            Provisioning(snapshots, Telling(w.notices, w.buffers, now), provisioning, now),
+            Provisioning(snapshots, Telling(w.notices, w.buffers, now), provisioning, now, Decisions(self.times)),
             Disrupting(snapshots, w.notices, disruption, now),
             Upkeep(snapshots, self._keepers, w.classes, now),
             Ordering(settings.cluster, snapshots, self._lookers(), now),

@@ -30,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
         ReadyRequest,
         UnmarkRequest,
     )
-    from core.model.plans import Target, claim_name
+    from core.model.plans import Target, name_of
     from core.model.steps import ClaimRef, Departure
     from core.model.workflow_types import DISRUPT_NODES
     from workflows.attributes import show_phase
@@ -231,7 +231,7 @@ class DisruptNodes:
             Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster)
         )
         if given.command.replacements:
-            names = tuple(claim_name(r.pool, given.plan_id, i) for i, r in enumerate(given.command.replacements))
+            names = tuple(name_of(r, given.plan_id, i) for i, r in enumerate(given.command.replacements))
             method = given.command.method
             give_back = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message, method=method)
             await workflow.execute_activity_method(

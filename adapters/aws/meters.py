@@ -1,22 +1,21 @@
 """What the AWS adapter counts, under the names of Karpenter's AWS provider (W-166).
 
-Asked by the modules that launch, end, read the queue and resolve classes. Instruments come from OpenTelemetry's API: in
-a process that installs no SDK they count nothing. Types and offerings are told as they stand when somebody reads the
-metrics. The trap avoided: 22,000 series kept up to date for nobody.
+Asked by the modules that launch, end, read the queue and resolve classes; ports/meters.py makes the instruments. Types
+and offerings are told as they stand when somebody reads the metrics. The trap avoided: 22,000 series kept up to date
+for nobody.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import Final
 
 from opentelemetry import metrics
-from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Observation
+from opentelemetry.metrics import CallbackOptions, Observation
 
 from core.model import names as core
 from core.model.pools import InstanceType, Offering
 from core.model.resources import NANO
+from ports.meters import PREFIX, Instruments
 
-PREFIX: Final = "karpenter_"
 METER: Final = metrics.get_meter("dovetail.aws")
 
 _LATENCIES: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -39,29 +38,20 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
     "aws_request_duration_seconds": ("Seconds of calls to AWS, retries of the SDK included.", _LATENCIES),
 }
 
+INSTRUMENTS: Final = Instruments(meter=METER, counters=COUNTERS, histograms=HISTOGRAMS)
+
 _user_data: dict[str, int] = {}  # bytes by NodeClass
 _sold: dict[str, tuple[InstanceType, ...]] = {}  # what each NodeClass could buy when it was last asked
 
 
-@cache
-def _counter(name: str) -> Counter:
-    return METER.create_counter(PREFIX + name, description=COUNTERS[name])
-
-
-@cache
-def _histogram(name: str) -> Histogram:
-    words, bounds = HISTOGRAMS[name]
-    return METER.create_histogram(PREFIX + name, description=words, explicit_bucket_boundaries_advisory=bounds)
-
-
 def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -> None:
     """So many more."""
-    _counter(name).add(number, dict(labels or {}))
+    INSTRUMENTS.counter(name).add(number, dict(labels or {}))
 
 
 def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -> None:
     """One amount."""
-    _histogram(name).record(max(0.0, amount), dict(labels or {}))
+    INSTRUMENTS.histogram(name).record(max(0.0, amount), dict(labels or {}))
 
 
 def called(service: str, operation: str, seconds: float, code: str) -> None:

@@ -36,6 +36,7 @@ class Cache:
         self._report = report
         self._reported: dict[tuple[str, str], Unreadable] = {}
         self._lock = threading.Lock()
+        self._told: dict[str, Callable[[Any, Any], None]] = {}
         self.bell = Bell()  # rings at every change and every bookmark
         self.revision = 0  # rises with every change
 
@@ -49,6 +50,7 @@ class Cache:
         except UnreadableObject as error:
             self._report(Unreadable(kind=kind, name=error.name, field=error.field, message=error.message))
             return
+        old = store.contents.values.get(key)  # only this thread feeds
         if deleted:
             with self._lock:
                 self._count(store.drop(key, version))
@@ -57,6 +59,8 @@ class Cache:
             entry = self._read(store.kind, raw, (key, uid, version))
             with self._lock:
                 self._count(store.put(entry))
+        if kind in self._told:
+            self._tell(kind, old, store.contents.values.get(key))
         self.bell.ring()
 
     def replace(self, kind: str, raws: Iterable[Json], version: int) -> None:
@@ -82,6 +86,13 @@ class Cache:
         with self._lock:
             self.revision += 1
         self.bell.ring()
+
+    def listen(self, kind: str, told: Callable[[Any, Any], None]) -> None:
+        """Tell of each object of a kind as it changes: before and after, None where there is none. What stands comes
+        first. Told by whoever feeds, outside the lock; a list tells only of what differs."""
+        self._told[kind] = told
+        for key in self.objects(kind):
+            self._tell(kind, None, self.get(kind, key))
 
     # Reading
 
@@ -165,6 +176,10 @@ class Cache:
         for key in [k for k in self._reported if k[0] == kind and k[1] not in store.contents.aside]:
             del self._reported[key]
 
+    def _tell(self, kind: str, old: Any, new: Any) -> None:
+        if old is not new:
+            self._told[kind](old, new)
+
     def _count(self, changed: bool) -> None:
         if changed:
             self.revision += 1
@@ -194,8 +209,12 @@ class Listing:
 
     def finish(self, version: int) -> None:
         """The list was complete: it takes the place of everything held so far."""
+        before, kind = self._store.contents.values, self._store.kind.name
         with self._cache._lock:
             self._cache._count(self._store.replace(self._contents, version))
+        if kind in self._cache._told:
+            for key in before.keys() | self._contents.values.keys():
+                self._cache._tell(kind, before.get(key), self._contents.values.get(key))
         self._cache._forget_reports(self._store)
         self._cache.bell.ring()
 

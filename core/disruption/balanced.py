@@ -12,9 +12,8 @@ from typing import Final
 
 from core.disruption.candidates import Candidate
 from core.disruption.commands import Command
-from core.disruption.costs import NODE_COST, eviction_cost, node_price
+from core.disruption.costs import NODE_COST, eviction_cost, pool_cost
 from core.disruption.fleet import Fleet, Member
-from core.model import names
 from core.model.pod_rules import is_daemon, is_terminal
 
 POLICY: Final = "Balanced"
@@ -76,14 +75,8 @@ class Scales:
         return tracked if tracked > 0 else sum(c.price for c in candidates)
 
     def _tracked(self, pool: str) -> float:
-        """D-122: what the pool's claims cost, launching and draining ones included."""
-        types = self._fleet.types_of(pool)
-        return sum(
-            node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
-            for c in self._fleet.snapshot.claims.values()
-            if c.labels.get(names.NODE_POOL) == pool
-            and all(key in c.labels for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE))
-        )
+        """D-122."""
+        return pool_cost(pool, self._fleet.snapshot.claims.values(), self._fleet.types_of(pool))
 
     def _disruption(self, pool: str, costs: dict[str, float]) -> float:
         return sum(costs.get(m.name, 0.0) or _disturbance(m) for m in self._fleet.by_pool.get(pool, ()))

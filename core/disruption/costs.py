@@ -5,10 +5,11 @@ figure and never in the one that orders.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from core.disruption.offerings import price_of
+from core.model import names
 from core.model.nodes import NodeClaim
 from core.model.pods import Pod
 from core.model.pools import InstanceType
@@ -66,3 +67,13 @@ def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str
         return 0.0
     price = price_of(instance_type, zone, capacity_type)
     return 0.0 if price is None or price != price else price
+
+
+def pool_cost(pool: str, claims: Iterable[NodeClaim], types: Mapping[str, InstanceType]) -> float:
+    """D-122: what a pool's claims cost an hour, launching and draining ones included; unknown prices are 0."""
+    return sum(
+        node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
+        for c in claims
+        if c.labels.get(names.NODE_POOL) == pool
+        and all(key in c.labels for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE))
+    )

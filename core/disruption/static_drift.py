@@ -1,8 +1,11 @@
 """Drift in pools with a fixed number of nodes (D-75 to D-81).
 
 Asked before dynamic drift. Nothing is simulated: each node is replaced by one made from the pool's template, within the
-allowance and limits.nodes. The trap avoided: replacing nodes while the pool still has more of them than it should.
+allowance and limits.nodes. The traps avoided: replacing nodes while the pool still has more of them than it should;
+counting as room what a node that was marked a moment ago is still owed.
 """
+
+from dataclasses import replace
 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Command, Found
@@ -12,10 +15,10 @@ from core.disruption.rounds import Method, Round
 from core.disruption.simulation import Replacement
 from core.model import names
 from core.model.disruption_reasons import DisruptionReason, WhyNot
+from core.model.numbering import Numbering, numbering_of
 from core.model.plans import ProposedNode
 from core.model.pools import NodePool
 from core.model.requirements import export_set, from_expressions
-from core.model.resources import NODES
 
 
 def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
@@ -37,30 +40,33 @@ def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Fou
     blocks: list[tuple[Candidate, Block]] = []
     for name in sorted(by_pool):
         found, pool = by_pool[name], by_pool[name][0].pool
-        grant, block = _grant(round_.fleet, pool, min(allowed[name].left, len(found)))
-        commands.extend(_command(c, pool) for c in found[:grant])
+        numbers = numbering_of(pool, round_.snapshot.claims.values())
+        grant, block = _grant(round_.fleet, numbers, min(allowed[name].left, len(found)))
+        claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
+        commands.extend(_command(c, pool, claim) for c, claim in zip(found[:grant], claims, strict=True))
         blocks.extend((c, block) for c in found[grant:] if block is not None)
     return Found(commands=tuple(commands), blocks=tuple(blocks))
 
 
-def _grant(fleet: Fleet, pool: NodePool, want: int) -> tuple[int, Block | None]:
+def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | None]:
     """How many may go, and why no more."""
+    pool = numbers.pool
     claims = [m for m in fleet.members if m.managed and m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
     leaving = sum(1 for m in claims if fleet.is_leaving(m))
     if len(claims) - leaving > (pool.replicas or 0):
         return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event="")
-    limit = (pool.limits or {}).get(NODES)
-    if limit is not None and limit - len(claims) < want:
-        return max(0, limit - len(claims)), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event="")
+    if numbers.room(want) < want:
+        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event="")
     return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event="")
 
 
-def _command(candidate: Candidate, pool: NodePool) -> Command:
+def _command(candidate: Candidate, pool: NodePool, claim: str) -> Command:
+    """`claim`: the replacement's name, where the pool has a limit; it holds the last place for one alone."""
     made = Replacement(
         pool=pool.name,
         requirements=from_expressions(pool.template.requirements),
         types=(),
-        static=node_from_template(pool),
+        static=replace(node_from_template(pool), name=claim),
     )
     return Command(reason=DisruptionReason.DRIFTED, candidates=(candidate,), replacements=(made,))
 

@@ -2,8 +2,8 @@
 
 Asked by the Caretaker's orders, behind the gate StaticCapacity (N-40 to N-45). Claims are counted as they stand, so a
 round that was half carried out is finished by the next (D-21); whoever creates them does so under names that follow
-from the count. Budgets are not asked: the number is what a person wants. The trap avoided: replacing a node that is
-marked to leave before its own replacement is counted.
+from their numbers (core/model/numbering.py). Budgets are not asked: the number is what a person wants. The trap
+avoided: replacing a node that is marked to leave before its own replacement is counted.
 """
 
 from collections.abc import Mapping
@@ -13,30 +13,28 @@ from typing import Final
 from core.lifecycle.unfinished import reference
 from core.model import names
 from core.model.nodes import NodeClaim
+from core.model.numbering import numbering_of
 from core.model.orders import DeleteClaim
 from core.model.pod_rules import is_daemon, is_protected
 from core.model.pods import Pod
 from core.model.pools import NodePool
-from core.model.resources import NODES
 from core.model.snapshot import Snapshot
 
 LOOK_SECONDS: Final = 60.0
-UNLIMITED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortfall:
-    """So many claims to create straight from the pool's template."""
+    """The claims to create straight from the pool's template, by number."""
 
     pool: str
-    count: int
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Count:
     running: tuple[NodeClaim, ...]
     marked: int
-    deleting: int
 
 
 def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
@@ -47,12 +45,12 @@ def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
         running = len(counted.running)
         if not pool.is_true(names.READY) or running + counted.marked >= (pool.replicas or 0):
             continue
-        limit = (pool.limits or {}).get(NODES, UNLIMITED)
         # What is marked has its replacement on the way: upstream counts it as missing (N-42) and creates one too many.
         wanted = (pool.replicas or 0) - running - counted.marked
-        count = min(wanted, limit - running - counted.marked - counted.deleting)
-        if count > 0:
-            found.append(Shortfall(pool=pool.name, count=count))
+        numbers = numbering_of(pool, snapshot.claims.values())
+        lacking = numbers.lowest(numbers.room(wanted))
+        if lacking:
+            found.append(Shortfall(pool=pool.name, numbers=lacking))
     return tuple(found)
 
 
@@ -106,7 +104,7 @@ def _count(snapshot: Snapshot, pool: NodePool) -> _Count:
     deleting = [c for c in mine if c.deleting_since is not None]
     marked = [c for c in mine if c.deleting_since is None and names.OWNER in c.annotations]
     gone = {c.name for c in (*deleting, *marked)}
-    return _Count(running=tuple(c for c in mine if c.name not in gone), marked=len(marked), deleting=len(deleting))
+    return _Count(running=tuple(c for c in mine if c.name not in gone), marked=len(marked))
 
 
 def _pods_by_node(snapshot: Snapshot) -> dict[str, tuple[Pod, ...]]:

@@ -43,6 +43,7 @@ class ProposedNode:
     termination_grace: float | None = None
     pods: tuple[PlannedPod, ...] = ()
     buffers: tuple[tuple[str, int], ...] = ()  # buffer UID -> how many of its virtual pods it is for
+    name: str = ""  # of its claim, where the plan's id does not name it: a number of a static pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,3 +128,8 @@ def claim_name(pool: str, plan_id: str, index: int) -> str:
     The tail of a uuid7 is its random part; names stay under 63 characters as node labels need.
     """
     return f"{pool[:40]}-{plan_id.replace('-', '')[-10:]}-{index}"
+
+
+def name_of(proposed: ProposedNode, plan_id: str, index: int) -> str:
+    """The name of a proposed node's claim."""
+    return proposed.name or claim_name(proposed.pool, plan_id, index)

@@ -1,5 +1,7 @@
 """Karpenter's metric names, counted once each by the steps of a node's life (M-1, B-28, B-30, B-51)."""
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
@@ -49,9 +51,9 @@ def _value(point: object) -> float:
 @pytest.fixture
 def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     made = Meter()
-    monkeypatch.setattr(meters, "METER", made.provider.get_meter("test"))
-    meters.counter.cache_clear()
-    meters.histogram.cache_clear()
+    monkeypatch.setattr(
+        meters, "INSTRUMENTS", replace(meters.INSTRUMENTS, meter=made.provider.get_meter("test"), made={})
+    )
     return made
 
 

@@ -20,9 +20,9 @@ from tests.core.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, co
 @pytest.fixture
 def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     made = Meter()
-    monkeypatch.setattr(meters, "METER", made.provider.get_meter("test"))
-    for instrument in (meters.counter, meters.histogram, meters.gauge):
-        instrument.cache_clear()
+    monkeypatch.setattr(
+        meters, "INSTRUMENTS", replace(meters.INSTRUMENTS, meter=made.provider.get_meter("test"), made={})
+    )
     return made
 
 

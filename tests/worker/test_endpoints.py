@@ -1,5 +1,7 @@
 """The scrape itself: what budgets allow before anything is taken off (D-58), and every family once."""
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -9,9 +11,10 @@ from core.disruption.choose import decide
 from core.disruption.rounds import never
 from core.disruption.settings import DisruptionSettings
 from core.model import names
-from core.model.pools import Budget
+from core.model.pools import Budget, Catalogue, NodePool
 from core.model.snapshot import Snapshot
-from tests.core.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from ports.failures import Throttled
+from tests.core.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from worker.endpoints import Scrape
 
 
@@ -25,12 +28,13 @@ class Still:
         return self.shown
 
 
-async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader) -> list[str]:
+async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader, prices: object = None) -> list[str]:
     scrape = Scrape(
         view=Still(snapshot),  # type: ignore[arg-type]  # a scrape asks nothing else of it
         supported=lambda: snapshot.supported_node_classes,
         settings=DisruptionSettings(),
         reader=reader,
+        catalogues=prices,  # type: ignore[arg-type]  # nor of this than two of its methods
     )
     _, _, text = await scrape.metrics()
     return text.splitlines()
@@ -39,9 +43,11 @@ async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader) -> list[str]
 async def test_budgets_are_told_gross_and_no_family_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """D-58, V20: one node is not ready and uses the budget up; the budget is 1 all the same."""
     reader = InMemoryMetricReader()
-    monkeypatch.setattr(meters, "METER", MeterProvider(metric_readers=[reader]).get_meter("test"))
-    for instrument in (meters.counter, meters.histogram, meters.gauge):
-        instrument.cache_clear()
+    monkeypatch.setattr(
+        meters,
+        "INSTRUMENTS",
+        replace(meters.INSTRUMENTS, meter=MeterProvider(metric_readers=[reader]).get_meter("test"), made={}),
+    )
     drifted = [condition(names.DRIFTED, changed=NOW - 60)]
     pairs = [a_pair("n1", also=drifted), a_pair("n2", also=drifted, node={"conditions": ()})]
     world = a_world(pairs, [a_pod("n1"), a_pod("n2")], pools=[a_pool(budgets=(Budget(nodes="1"),))])
@@ -55,3 +61,29 @@ async def test_budgets_are_told_gross_and_no_family_twice(monkeypatch: pytest.Mo
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
     assert "karpenter_voluntary_disruption_eligible_nodes" in families
+
+
+async def test_a_pools_cost_is_the_price_of_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """M-1: at the prices of now; a pool that cannot be priced is an error and no zero."""
+    reader = InMemoryMetricReader()
+    meter = MeterProvider(metric_readers=[reader]).get_meter("test")
+    monkeypatch.setattr(meters, "INSTRUMENTS", meters.INSTRUMENTS.on(meter))
+    world = a_world([a_pair("n1", "m8"), a_pair("n2", "m4")], pools=[a_pool(), a_pool("b")])
+
+    lines = await scraped(world, reader, Priced())
+
+    assert 'karpenter_nodepools_cost_total{nodepool="a"} 0.6000000000000001' in lines
+    assert 'karpenter_nodepools_cost_tracker_errors_total{nodepool="b"} 1' in lines
+    assert not any(line.startswith('karpenter_nodepools_cost_total{nodepool="b"}') for line in lines)
+
+
+class Priced:
+    """A cloud that can list the types of one pool."""
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return frozenset({(CLASS.group, CLASS.kind)})
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        if pool.name == "b":
+            raise Throttled("catalogue", "slow down")
+        return Catalogue(types=TYPES)

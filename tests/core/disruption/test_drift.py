@@ -150,6 +150,22 @@ def test_a_static_pool_drifts_within_budget_replicas_and_limit(
     assert [len(c.replacements) for c in commands] == [1] * expected
 
 
+def test_a_marked_node_whose_replacement_is_not_there_yet_leaves_no_room() -> None:
+    """D-76, D-78: between a mark and its claim the place is taken, or two nodes would share one."""
+    pool = a_pool(replicas=2, limits={NODES: 3})
+    marked = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/0199-1"}})
+    choice = choose(a_world([marked, a_drifted("n2")], pools=[pool]), DisruptionSettings(), never)
+    assert isinstance(choice, NothingToDo), choice
+
+
+def test_the_last_place_under_a_limit_has_one_name_for_every_plan() -> None:
+    """N-42: two plans that know nothing of each other name the same claim; the API server gives it to one."""
+    pool = a_pool(replicas=2, limits={NODES: 3})
+    older, newer = (plan(a_world([a_drifted(n), a_pair("x")], pools=[pool])) for n in ("n1", "n2"))
+    [one], [other] = ((r.name for c in p.commands for r in c.replacements) for p in (older, newer))
+    assert one == other != ""
+
+
 def test_a_static_replacement_is_the_template_and_names_no_types() -> None:
     pool = a_pool(replicas=1, annotations={names.NODE_POOL_HASH: "7", names.NODE_POOL_HASH_VERSION: "v3"})
     found = plan(a_world([a_drifted("n1")], pools=[pool]))

@@ -113,10 +113,10 @@ def nodes(count: int, **fields: Any) -> list[NodeClaim]:
     return [a_joined_claim(f"c{n}", node_name=f"n{n}", provider_id=f"i-{n}", **fields) for n in range(count)]
 
 
-@pytest.mark.parametrize(("have", "count"), [(0, 3), (2, 1), (3, 0), (4, 0)])
-def test_a_static_pool_gets_what_it_lacks(have: int, count: int) -> None:
+@pytest.mark.parametrize(("have", "numbers"), [(0, (0, 1, 2)), (2, (0,)), (3, ()), (4, ())])
+def test_a_static_pool_gets_what_it_lacks(have: int, numbers: tuple[int, ...]) -> None:
     """N-41, N-42, B-96."""
-    expected = (Shortfall(pool="pool", count=count),) if count else ()
+    expected = (Shortfall(pool="pool", numbers=numbers),) if numbers else ()
 
     assert shortfalls(a_snapshot(static(3), *nodes(have))) == expected
 
@@ -127,14 +127,14 @@ def test_the_limit_of_nodes_counts_what_is_leaving() -> None:
 
     found = shortfalls(a_snapshot(static(10, limits={"nodes": 5}), *nodes(2), leaving))
 
-    assert found == (Shortfall(pool="pool", count=2),)
+    assert found == (Shortfall(pool="pool", numbers=(0, 1)),)
 
 
 def test_a_marked_node_is_replaced_by_its_disruption_and_not_by_the_count() -> None:
     """N-41; upstream subtracts only what runs (N-42) and makes one too many."""
     marked = a_joined_claim("marked", annotations={names.OWNER: "c/disrupt/1"})
 
-    assert shortfalls(a_snapshot(static(3), *nodes(1), marked)) == (Shortfall(pool="pool", count=1),)
+    assert shortfalls(a_snapshot(static(3), *nodes(1), marked)) == (Shortfall(pool="pool", numbers=(0,)),)
 
 
 @pytest.mark.parametrize(

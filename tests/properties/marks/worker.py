@@ -1,0 +1,64 @@
+"""A worker: a cache of its own, and the real steps of a disruption over it.
+
+Asked by the property of marks. Every call of a step to the API server waits at a gate. A decision is made at once:
+nothing happens meanwhile but what a rule lets happen before its answer is used.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from activities.awaiting import Awaiting
+from activities.caretaking import Caretaking
+from activities.creating import Creating
+from activities.deleting import Deleting
+from activities.disrupting import Disrupting
+from activities.giving_back import GivingBack
+from activities.knowing import KnownClaims
+from activities.marking import Marking
+from activities.snapshots import Snapshots
+from core.disruption.settings import DisruptionSettings
+from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
+from tests.activities.test_gated_orders import OnePool
+from tests.properties.marks.clockwork import Gated, Gates
+from tests.properties.marks.lagging import Cache, Catalogues, Cluster, Deciding
+
+CLUSTER = "c"
+
+
+class Inline:
+    """Decides at once."""
+
+    async def solve(self, decide: Any) -> Any:
+        return decide(lambda: False)
+
+
+class Worker:
+    """A worker's cache and its steps."""
+
+    def __init__(self, cluster: Cluster, gates: Gates, written: Callable[[], None]) -> None:
+        def gated(port: object) -> Any:
+            return Gated(port, gates, written)
+
+        self.cache = Cache(cluster)
+        self.deciding = Deciding(self.cache)
+        claims, nodes, pods = gated(FakeClaims(cluster)), gated(FakeNodes(cluster)), gated(FakePods(cluster))
+        view: Any = self.cache
+        catalogues: Any = Catalogues()
+        nowhere: Any = None  # no cloud is asked
+        now, notices, pools = cluster.now, FakeNotices(cluster), OnePool(cluster.pools["a"])
+        disrupting = Disrupting(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
+        disrupting.solver = Inline()  # type: ignore[assignment]
+        marking = Marking(claims, nodes, pods, now)
+        self.sweeping = Caretaking(CLUSTER, claims, nowhere, marking, now)
+        self.steps: dict[str, Any] = {}
+        for owner in (
+            disrupting,
+            marking,
+            Awaiting(view, KnownClaims(view, claims), now),
+            Creating(claims, pools, notices, now),
+            Deleting(claims, notices, view),
+            GivingBack(claims, pods),
+        ):
+            for name in dir(type(owner)):
+                if hasattr(getattr(type(owner), name), "__temporal_activity_definition"):
+                    self.steps[f"{type(owner).__name__}.{name}"] = getattr(owner, name)
