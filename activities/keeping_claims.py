@@ -69,13 +69,20 @@ class ClaimKeeper:
             present = tuple(claim.condition(kind) for kind in KINDS)
             if stamp is not None or wanted != present:
                 writes.append(partial(self._write, claim, wanted, stamp))
-        self.seen.pods = pods
+        self.seen.pods = {**pods, **self._unseen(snapshot)}
         return writes, again
+
+    def _unseen(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
+        """Pods of nodes that are not initialised are left for a later look: LaunchNode writes to these claims now, and
+        two writers meet. Nothing is lost, for quiet begins with the initialisation at the earliest."""
+        before = self.seen.pods or {}
+        starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
+        return {node: before.get(node, frozenset()) for node in starting}
 
     def _stamp(self, snapshot: Snapshot, claim: NodeClaim, pods: dict[str, frozenset[str]]) -> float | None:
         """When a pod came or went since the last look (D-163), unless the stamp is young."""
         node = claim.node_name
-        if not node:
+        if not node or not _is_initialized(claim):
             return None
         if self.seen.pods is None:
             # Only where nothing was stamped: what is written already is what was seen then.
@@ -140,3 +147,7 @@ def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
     present = claim.condition(wanted.type)
     same = present is not None and (present.status, present.reason) == (wanted.status, wanted.reason)
     return present if same else wanted
+
+
+def _is_initialized(claim: NodeClaim) -> bool:
+    return claim.is_true(names.INITIALIZED_CONDITION)

@@ -172,3 +172,22 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
 
     began = world.clock - 41.0
     assert stamps == [began - 60.0, began + 20.0, began + 20.0, began + 41.0]
+
+
+async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -> None:
+    """D-163: LaunchNode still writes to that claim; quiet begins with the initialisation at the earliest anyway."""
+    world = World()
+    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    joined = a_joined_claim()
+    starting = replace(joined, conditions=tuple(c for c in joined.conditions if c.type != names.INITIALIZED_CONDITION))
+    world.put(starting, a_joined_node())
+    stamps = []
+    for claim, pods in ((starting, ()), (starting, ("one",)), (joined, ("one",)), (joined, ("one",))):
+        world.clock += 20.0
+        world.put(replace(claim, last_pod_event=world.claims["pool-1"].last_pod_event), *(a_pod(name) for name in pods))
+        snapshot = replace(seen(world, a_pool()), pods=dict(world.pods))
+        for write in (await keeper.differences(snapshot))[0]:
+            await write()
+        stamps.append(world.claims["pool-1"].last_pod_event)
+
+    assert stamps == [None, None, world.clock - 20.0, world.clock - 20.0]
