@@ -4,6 +4,7 @@ Each input runs in a process of its own, because upstream's figures were taken s
 per process. A table goes to the terminal, one JSON line per input follows it, and with OUT each answer is written in
 the notation of recorded results. Seconds (and cpu: seconds of the processor, for a machine that is not idle) are the
 best of several runs from raw JSON to the answer, on one core, the collector off during a run as the planner has it.
+"machine" is what a fixed piece of work took before and after: lower is a faster machine, and figures scale with it.
 """
 
 import argparse
@@ -20,7 +21,20 @@ from tests.bench.bench_aws import ROWS as AWS
 from tests.bench.inputs import GENERATED
 
 Line = dict[str, Any]
-_COLUMNS = ("input", "pods", "seconds", "cpu", "upstream", "ratio", "nodes", "refused", "cost", "over upstream", "MB")
+_COLUMNS = (
+    "input",
+    "pods",
+    "seconds",
+    "cpu",
+    "upstream",
+    "ratio",
+    "nodes",
+    "refused",
+    "cost",
+    "over upstream",
+    "MB",
+    "machine",
+)
 
 
 def _inputs(folder: Path) -> list[str]:
