@@ -6,9 +6,10 @@ lists. Every endless wait also asks whether its subject still exists.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.beating import report
@@ -18,11 +19,12 @@ from core.model import names
 from core.model.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
 from core.model.nodes import NodeClaim
 from core.model.steps import ClaimRef, StepOutcome
-from core.model.writes import Write
+from core.model.writes import Write, claim_write, node_write
 from ports.view import ClusterView
 
 # How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
 LOOK_SECONDS = 1.0
+ANSWER_TIMEOUT = timedelta(seconds=5)
 
 
 class Awaiting:
@@ -41,28 +43,29 @@ class Awaiting:
         while waiting:
             revision = self.view.revision()
             for one in list(waiting):
-                seen = self._marks_of(one)
-                if seen or not await is_running(activity.client(), one.workflow_id):
-                    writes += seen
+                seen, deleted = self._marks_of(one)
+                # A target that was refused is never marked: the workflow then goes on with the others.
+                whole = len(seen) == len(one.claims) or (deleted and await has_marked(activity.client(), one))
+                if whole or not await is_running(activity.client(), one.workflow_id):
+                    writes += [write for each in seen for write in each]
                     waiting.remove(one)
             if waiting:
                 report(f"awaiting the marks of {', '.join(w.workflow_id for w in waiting)}")
                 await self.look_again(revision)
         return StepOutcome(writes=tuple(writes))
 
-    def _marks_of(self, awaited: AwaitedMark) -> list[Write]:
-        """The marked claims and tainted nodes of a disruption; none until all of them are marked."""
-        writes: list[Write] = []
+    def _marks_of(self, awaited: AwaitedMark) -> tuple[list[list[Write]], bool]:
+        """What was written on each target that is marked, and whether one of them is being deleted."""
+        marked, deleted = [], False
         for reference in awaited.claims:
             claim = self.lookups.claim(reference.name)
             if claim is None or claim.annotations.get(names.OWNER) != awaited.workflow_id:
-                return []
+                continue
             nodes = self.lookups.nodes_of(claim.provider_id)
-            if not any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
-                return []
-            writes.append(Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=int(claim.resource_version)))
-            writes += [Write(kind="Node", name=n.name, uid=n.uid, version=int(n.resource_version)) for n in nodes]
-        return writes
+            if any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
+                deleted = deleted or claim.deleting_since is not None
+                marked.append([claim_write(claim), *(node_write(node) for node in nodes)])
+        return marked, deleted
 
     @activity.defn
     async def await_ready(self, request: ReadyRequest) -> ReadyOutcome:
@@ -102,6 +105,15 @@ class Awaiting:
     async def look_again(self, revision: int) -> None:
         """Sleep until something has changed, a second at most."""
         await until_changed(self.view, revision, LOOK_SECONDS)
+
+
+async def has_marked(client: Client, awaited: AwaitedMark) -> bool:
+    """Whether a disruption has gone on from marking, as it says itself; False where nobody answers for it now."""
+    try:
+        phase: str = await client.get_workflow_handle(awaited.workflow_id).query("status", rpc_timeout=ANSWER_TIMEOUT)
+    except (RPCError, WorkflowQueryFailedError):
+        return False
+    return phase not in ("starting", "marking")
 
 
 async def is_running(client: Client, workflow_id: str) -> bool:

@@ -150,6 +150,11 @@ class SmallTemporal:
             status = WorkflowExecutionStatus.RUNNING if self.execution.runs else WorkflowExecutionStatus.COMPLETED
             return SimpleNamespace(workflow_type=self.execution.type, status=status)
 
+        async def query(self, name: str, **_: Any) -> Any:
+            if self.execution is None or not self.execution.runs:
+                raise RPCError("nobody answers", RPCStatusCode.NOT_FOUND, b"")
+            return getattr(self.execution.instance, name)()
+
 
 def answers(server: SmallTemporal) -> SimpleNamespace:
     """The names of the module `workflow` that these workflows use."""
