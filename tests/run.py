@@ -1,7 +1,7 @@
 """Run pytest in lanes side by side and leave at once; what fails is run once more, alone.
 
 `python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions; anything
-else goes to pytest as it is. Two cores carry three lanes: the tests on real servers mostly wait. Whole-system tests
+else goes to pytest as it is. Two cores carry four lanes: the tests on real servers mostly wait. Whole-system tests
 share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
 therefore run a second time by itself, and both outcomes are printed: one that fails twice has failed, one that passes
 alone is named, so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK
@@ -19,6 +19,8 @@ import pytest
 
 FAST = "not temporal and not cluster and not slow and not soak"
 REST = "not cluster and not soak"
+# Whole systems on real servers, about half of them: each lane has a set of servers of its own.
+SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
 HALF = ("tests/adapters", "tests/ports", "tests/api", "tests/core")  # about half of the time that the fast ones take
 LANES = {
     "check": (
@@ -26,7 +28,8 @@ LANES = {
         ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
     ),
     "test": (
-        ("-m", "cluster and not soak"),
+        ("-m", "cluster and not soak", *SYSTEMS),
+        ("-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
         ("-m", REST, "tests/system"),
         ("-m", REST, "--ignore", "tests/system"),
     ),
@@ -70,7 +73,7 @@ def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
                 running.append(
                     subprocess.Popen(
                         [sys.executable, "-m", "tests.run", *lane],
-                        env={**os.environ, _FAILED: str(noted[number])},
+                        env={**os.environ, _FAILED: str(noted[number]), "DOVETAIL_LANE": str(number)},
                         stdout=None if number == 0 else output,
                         stderr=None if number == 0 else output,
                     )

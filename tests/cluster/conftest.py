@@ -22,8 +22,9 @@ from testbed.plane.state import read_state
 from tests.cluster.system.ground import Ground
 
 SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"
-# Fixed, so that a session that was killed leaves nothing running for long: the next one stops what it finds there.
-SYSTEM = Path(__file__).parents[2] / ".dovetail" / "tests-system"
+# Fixed for each lane, so that a session that was killed leaves nothing running for long: the next one stops what it
+# finds there.
+SYSTEM = Path(__file__).parents[2] / ".dovetail" / f"tests-system-{os.environ.get('DOVETAIL_LANE', '0')}"
 
 
 @pytest.fixture(scope="session")
