@@ -100,3 +100,4 @@ async def ground(servers: Ground) -> AsyncIterator[Ground]:
     servers.ensure_workers()
     yield servers
     await servers.clear()
+    await servers.assert_events_are_named()

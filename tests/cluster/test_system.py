@@ -218,7 +218,7 @@ async def test_a_cancel_after_the_delete_is_refused_and_answered(ground: Ground)
 
     async def answered() -> bool:
         events = (await ground.api.get("/api/v1/events")).body.get("items") or []
-        reasons = [e["reason"] for e in events if e["involvedObject"]["name"] == node]
+        reasons = [e["reason"] for e in events if e["involvedObject"].get("name") == node]
         return "DisruptionCancelTooLate" in reasons
 
     await ground.until(answered, 60, "an Event on the node says that it was too late")

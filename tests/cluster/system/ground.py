@@ -272,6 +272,12 @@ class Ground:
         live = [i for i in await self.instances() if i["state"] != "terminated"]
         assert {i["tags"].get(names.CLAIM_UID_TAG) for i in live} == uids
 
+    async def assert_events_are_named(self) -> None:
+        """Every Event says what it is about and why."""
+        events = (await self.api.get("/api/v1/events")).body.get("items") or []
+        bad = [e for e in events if not (e.get("involvedObject") or {}).get("name") or not e.get("reason")]
+        assert not bad, f"Events without an object's name or a reason: {bad}"
+
     def worker_calls(self, since: int = 0) -> list[AuditEntry]:
         """What the worker's user asked of the API server."""
         return [e for e in self.audit.entries(since) if e.user == WORKER_USER]
