@@ -19,6 +19,7 @@ import pytest
 
 FAST = "not temporal and not cluster and not slow and not soak"
 REST = "not cluster and not soak"
+SLOWEST = "--durations=8"
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
 HALF = ("tests/adapters", "tests/ports", "tests/api", "tests/core")  # about half of the time that the fast ones take
@@ -28,10 +29,10 @@ LANES = {
         ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
     ),
     "test": (
-        ("-m", "cluster and not soak", *SYSTEMS),
-        ("-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
-        ("-m", REST, "tests/system"),
-        ("-m", REST, "--ignore", "tests/system"),
+        (SLOWEST, "-m", "cluster and not soak", *SYSTEMS),
+        (SLOWEST, "-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
+        (SLOWEST, "-m", REST, "tests/system"),
+        (SLOWEST, "-m", REST, "--ignore", "tests/system"),
     ),
     "soak": (
         ("-m", "soak", "tests/cluster"),

@@ -6,6 +6,7 @@ measured by `python -m tests.bench.live`.
 """
 
 import asyncio
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.cluster.system.timeline import Timeline
 pytestmark = pytest.mark.cluster
 
 Json = dict[str, Any]
+
+NOMINATED_SECONDS = 21.0
 
 ALL: Json = {"budgets": [{"nodes": "100%"}]}
 UNDERUTILISED: Json = {**ALL, "consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}
@@ -90,6 +93,13 @@ def plan_of(entry: AuditEntry) -> str:
     return str(annotations.get(names.PLAN, "")).partition("/")[0]
 
 
+async def nominations_are_over(ground: Ground) -> bool:
+    """D-20: a node that a pod has just come to is no candidate yet; two that are free at different times go apart."""
+    now = datetime.now(UTC)
+    started = [datetime.fromisoformat(p["status"]["startTime"]) for p in await ground.objects("Pod")]
+    return all((now - at).total_seconds() > NOMINATED_SECONDS for at in started)
+
+
 async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Ground) -> None:
     """D-96 to D-117: a large node becomes a small one; two nodes become one in a single command."""
     types = {"single": ("m5.large", "m5.2xlarge"), "multi": ("m5.large", "m5.xlarge")}
@@ -106,6 +116,7 @@ async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Gro
     for name in ("single-large", "multi-large"):
         await ground.api.delete(f"{DEPLOYMENTS}/{name}")
     await ground.until(lambda: ground.settled(3), 60, "only the small pods are left")
+    await ground.until(partial(nominations_are_over, ground), 60, "no pod came lately")
     since = ground.audit.end()
     for name in types:
         await ground.apply(fleet_pool(name, types=types[name], disruption=UNDERUTILISED))

@@ -158,7 +158,7 @@ async def test_a_pause_counts_also_while_no_worker_runs(settled: Stage) -> None:
 
 async def ended(stage: Stage, *arguments: str, **environment: str) -> tuple[int, str]:
     """The exit code and standard error of a command that must end by itself."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(120):  # on a machine that carries four lanes of tests
         code, _, err = await stage.dovetail(*arguments, **environment)
     return code, err
 
