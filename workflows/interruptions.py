@@ -53,6 +53,10 @@ class Interruptions:
             self.watch.cancel()
 
 
+# So many in one answer of the queue are a burst: its answers come first, and the Caretaker starts the terminations.
+BURST = 10
+
+
 @workflow.defn(name=ANSWER_INTERRUPTION)
 class AnswerInterruption:
     """The answer to the warnings that came in one answer of the queue: mostly one, in a burst ten."""
@@ -69,7 +73,8 @@ class AnswerInterruption:
             **quick(given.cluster),
         )
         ordered = [claim for each in answered for claim in each.claims if claim.name in each.deleted]
-        await start_terminations(given.cluster, tuple(ordered))
+        if len(given.interruptions) < BURST:
+            await start_terminations(given.cluster, tuple(ordered))
         await workflow.execute_activity_method(
             TellingOfInterruptions.tell_interruptions, answered, summary="tell people", **quick(given.cluster)
         )

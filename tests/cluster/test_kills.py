@@ -40,7 +40,8 @@ Strike = Callable[[Ground], Awaitable[list[Json]]]
 
 async def launches(ground: Ground) -> list[Json]:
     """Every instance is bought and no answer is recorded."""
-    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 120, "times": AT_ONCE}]})
+    await ground.until(ground.class_is_ready, 60, "the class is validated, by calls of CreateFleet too")
+    ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 60, "times": AT_ONCE}]})
     before = {i["id"] for i in await ground.instances()}
     await ground.apply(node_pool())
     await ground.apply(deployment(AT_ONCE, "3"))
