@@ -55,7 +55,7 @@ class Creating:
     async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
         proposed = request.proposed[index]
         name = name_of(proposed, request.plan_id, request.index(index))
-        why_not = _pool_refuses(proposed, pool)
+        why_not = _pool_refuses(proposed, pool) or await self._too_old(request, name)
         if why_not:
             return name, why_not
         async with self.slots:
@@ -68,6 +68,11 @@ class Creating:
         await self._nominate(proposed, claim)
         await self.notices.publish(*replacing(claim, request.reason))
         return claim
+
+    async def _too_old(self, request: CreateRequest, name: str) -> str:
+        """Why an old plan is not begun; what an earlier try began goes on."""
+        why_not = request.seen.why_too_old(self.now()) if request.seen else ""
+        return why_not if why_not and await self.claims.read(name) is None else ""
 
     async def _nominate(self, proposed: ProposedNode, claim: NodeClaim) -> None:
         """S-225: tell each pod where it is expected to go."""

@@ -110,6 +110,7 @@ class Disrupting:
         self._tell(snapshot, decision.notices)
         choice = decision.choice
         if isinstance(choice, DisruptionPlan):
+            choice = self._ready(choice)
             if choice.validate_after > 0:
                 return Hold(plan=choice, due=self.now() + choice.validate_after), 0.0
             return Go(plan=choice), 0.0
@@ -133,10 +134,13 @@ class Disrupting:
         self._tell(snapshot, second.notices)
         verdict = second.verdict
         if isinstance(verdict, Valid):
-            return Go(plan=verdict.plan, held=index)
+            return Go(plan=self._ready(verdict.plan), held=index)
         if verdict.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
             return None  # it was made while the nodes before it were drained, and they are not gone yet
         return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
+
+    def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
+        return replace(plan, seen=replace(plan.seen, ready_at=self.now()))
 
     def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""

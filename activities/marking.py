@@ -70,6 +70,9 @@ class Marking:
         claim = await self.claims.read(target.claim)
         if claim is None or claim.uid != target.claim_uid:
             return "the NodeClaim is gone"
+        too_old = request.seen.why_too_old(self.now())
+        if too_old and not _is_marked(request.owner, claim):
+            return too_old
         claim = await revise_claim(self.claims, claim, partial(_owned, request.owner))
         if claim is None:
             return "the NodeClaim is gone"

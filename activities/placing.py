@@ -10,7 +10,7 @@ from dataclasses import replace
 import orjson
 
 from activities.decision_notices import publishable
-from core.disruption.simulating import no_compatible_types
+from core.disruption.notices import no_compatible_types
 from core.model.placement import Placement, RefusedPod
 from core.model.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
 from core.model.pods import Pod
@@ -37,7 +37,7 @@ def plan_provisioning(
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
     kept = cut(proposed, lists)
     plan = ProvisioningPlan(
-        seen=Seen(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items()))),
+        seen=Seen.of(snapshot),
         proposed=kept,
         type_lists=lists,
         nominated=tuple(n for n in real.nominated if n in snapshot.nodes),

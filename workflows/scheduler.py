@@ -246,7 +246,7 @@ class Scheduler:
         if not plan.proposed:
             return
         plan_id = str(workflow.uuid7())
-        request = CreateRequest(plan_id=plan_id, proposed=plan.proposed, type_lists=plan.type_lists)
+        request = CreateRequest(plan_id=plan_id, proposed=plan.proposed, type_lists=plan.type_lists, seen=plan.seen)
         outcome = await workflow.execute_activity_method(
             Creating.create_node_claims,
             request,

@@ -2,12 +2,17 @@
 
 Asked after drift, and by the Caretaker, which leaves to this method the claims that it would otherwise delete the
 moment they expire (D-181). Budgets, PDBs and do-not-disrupt hold it up as they hold up drift; budgets that speak of
-Drifted speak of it too. The trap avoided: two nodes of one age, all their pods down for one start-up time.
+Drifted speak of it too. A node of a static pool is replaced from the template, as when it drifts: to place its pods
+elsewhere would leave its pool to make up for it afterwards. The trap avoided: two nodes of one age, all their pods down
+for one start-up time.
 """
+
+from dataclasses import replace
 
 from core.disruption.candidates import Block, Candidate
 from core.disruption.commands import Found
 from core.disruption.rounds import Method, Round
+from core.disruption.static_drift import replace_from_template
 from core.disruption.timers import expires_at, is_expired
 from core.disruption.waves import replace_in_waves
 from core.model.disruption_reasons import DisruptionReason, WhyNot
@@ -25,9 +30,13 @@ def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """The longest expired first; equals by name."""
+    """The longest expired first, equals by name; static pools before the others."""
     ordered = sorted(candidates, key=lambda c: (expires_at(c.claim) or 0.0, c.name))
-    return replace_in_waves(round_, ordered, DisruptionReason.EXPIRED)
+    static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
+    if static.commands:
+        return static
+    rest = replace_in_waves(round_, [c for c in ordered if not c.is_static], DisruptionReason.EXPIRED)
+    return replace(rest, blocks=(*static.blocks, *rest.blocks))
 
 
 EXPIRATION = Method(

@@ -41,3 +41,11 @@ def pod_notice(pod: Pod, now: float) -> Notice | None:
         return Notice(kind="Pod", name=pod.key, reason="DoNotDisruptUntil", message=message)
     message = "The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable"
     return Notice(kind="Pod", name=pod.key, reason="DoNotDisruptGracePeriodElapsed", message=message)
+
+
+def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:
+    """S-227."""
+    message = "NodePool requirements filtered out all compatible available instance types"
+    if because_of_min_values:
+        message += " due to minValues incompatibility"
+    return Notice(kind="NodePool", name=pool, reason="NoCompatibleInstanceTypes", message=message, type="Warning")

@@ -21,7 +21,7 @@ def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> Dis
     snapshot, settings = round_.snapshot, round_.settings
     lists: dict[tuple[str, ...], int] = {}
     return DisruptionPlan(
-        seen=Seen(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items()))),
+        seen=Seen.of(snapshot),
         commands=tuple(_command(method, command, settings.well_known, lists) for command in commands),
         type_lists=tuple(lists),
         validate_after=settings.validate_after if method.waits else 0.0,

@@ -19,7 +19,7 @@ from core.disruption.planning import target_of, text_for
 from core.disruption.rounds import Method, Purse, Round, ShouldStop, never
 from core.disruption.settings import DisruptionSettings
 from core.model.disruption_reasons import DisruptionReason, Invalidity
-from core.model.plans import DisruptionCommand, DisruptionPlan
+from core.model.plans import DisruptionCommand, DisruptionPlan, Seen
 from core.model.snapshot import Snapshot
 
 
@@ -72,7 +72,8 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
         else:
             kept.append(result)
     if kept:
-        return SecondLook(verdict=Valid(plan=replace(plan, commands=tuple(kept))), notices=tuple(notices))
+        stands = replace(plan, commands=tuple(kept), seen=Seen.of(round_.snapshot))
+        return SecondLook(verdict=Valid(plan=stands), notices=tuple(notices))
     nothing = Invalid(reason=Invalidity.CHURN, message="the plan is empty", candidates=0)
     return SecondLook(verdict=refused[0] if refused else nothing, notices=tuple(notices))
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from core.disruption.candidates import Candidate
 from core.disruption.fleet import Fleet
-from core.disruption.notices import Notice
+from core.disruption.notices import Notice, no_compatible_types
 from core.disruption.pricing import PriceBook
 from core.disruption.room import Room
 from core.disruption.settings import DisruptionSettings
@@ -298,11 +298,3 @@ def _why(refused: RefusedPod) -> str:
         return "no NodePool could take it"
     first = refused.pools[0]
     return first.conflict or first.reason
-
-
-def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:
-    """S-227."""
-    message = "NodePool requirements filtered out all compatible available instance types"
-    if because_of_min_values:
-        message += " due to minValues incompatibility"
-    return Notice(kind="NodePool", name=pool, reason="NoCompatibleInstanceTypes", message=message, type="Warning")

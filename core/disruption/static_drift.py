@@ -5,6 +5,7 @@ allowance and limits.nodes. The traps avoided: replacing nodes while the pool st
 counting as room what a node that was marked a moment ago is still owed.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.disruption.candidates import Block, Candidate
@@ -31,10 +32,15 @@ def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """D-76: the earliest drift first."""
+    return replace_from_template(round_, by_age(candidates), DisruptionReason.DRIFTED)
+
+
+def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
     """D-76, D-77: as many per pool as its allowance, its replicas and its limit permit."""
-    allowed = round_.allowances(DisruptionReason.DRIFTED)
+    allowed = round_.allowances(reason)
     by_pool: dict[str, list[Candidate]] = {}
-    for candidate in by_age(candidates):
+    for candidate in ordered:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
     commands: list[Command] = []
     blocks: list[tuple[Candidate, Block]] = []
@@ -43,7 +49,7 @@ def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Fou
         numbers = numbering_of(pool, round_.snapshot.claims.values())
         grant, block = _grant(round_.fleet, numbers, min(allowed[name].left, len(found)))
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
-        commands.extend(_command(c, pool, claim) for c, claim in zip(found[:grant], claims, strict=True))
+        commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
         blocks.extend((c, block) for c in found[grant:] if block is not None)
     return Found(commands=tuple(commands), blocks=tuple(blocks))
 
@@ -60,7 +66,7 @@ def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | No
     return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event="")
 
 
-def _command(candidate: Candidate, pool: NodePool, claim: str) -> Command:
+def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:
     """`claim`: the replacement's name, where the pool has a limit; it holds the last place for one alone."""
     made = Replacement(
         pool=pool.name,
@@ -68,7 +74,7 @@ def _command(candidate: Candidate, pool: NodePool, claim: str) -> Command:
         types=(),
         static=replace(node_from_template(pool), name=claim),
     )
-    return Command(reason=DisruptionReason.DRIFTED, candidates=(candidate,), replacements=(made,))
+    return Command(reason=reason, candidates=(candidate,), replacements=(made,))
 
 
 def node_from_template(pool: NodePool) -> ProposedNode:

@@ -192,6 +192,7 @@ class CreateRequest:
     type_lists: tuple[tuple[str, ...], ...]
     reason: str = "provisioned"
     owner: str = ""  # the disruption that these claims replace nodes for
+    seen: Seen | None = None  # what the plan had seen, where creating begins it; a disruption begins with its mark
     indexes: tuple[int, ...] = ()  # of each proposed node in the plan, where they are not 0, 1, 2, …
 
     def index(self, position: int) -> int:

@@ -6,13 +6,17 @@ Lists of instance types are long and shared by many proposed nodes, so a plan st
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from core.model.nodes import NodeClassRef
 from core.model.pods import Expression
+from core.model.snapshot import Snapshot
 from core.model.taints import Taint
 
 Pairs = tuple[tuple[str, str], ...]
+
+# A plan is begun within this time of its making, or not at all: whoever was held up for longer decides anew.
+PLAN_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +61,22 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Up to which resourceVersion of each kind a plan's snapshot had seen, and when it was taken."""
+    """Up to which resourceVersion of each kind a plan's snapshot had seen, when it was taken, and when the plan was
+    ready: a decision about a very large cluster is not thrown away because it took long."""
 
     taken_at: float
     versions: tuple[tuple[str, int], ...] = ()
+    ready_at: float = 0.0
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "Seen":
+        """What a plan made on this snapshot had seen."""
+        return cls(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items())))
+
+    def why_too_old(self, now: float) -> str:
+        """Why nothing may be begun on it any more, in words; empty while it may."""
+        age = now - max(self.taken_at, self.ready_at)
+        return f"it was decided {age:.0f} s ago, on what may have changed since" if age > PLAN_SECONDS else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,9 +71,8 @@ class NodePool:
 
     def replaces_first(self, claim: NodeClaim) -> bool:
         """Whether this node is replaced before it expires, instead of deleted when it does: the pool asks for it, or
-        the claim alone. Static pools refill."""
-        asked = "true" in (self.annotations.get(names.REPLACE_FIRST), claim.annotations.get(names.REPLACE_FIRST))
-        return self.replicas is None and asked
+        the claim alone."""
+        return "true" in (self.annotations.get(names.REPLACE_FIRST), claim.annotations.get(names.REPLACE_FIRST))
 
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""

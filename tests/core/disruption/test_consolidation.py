@@ -14,7 +14,7 @@ from core.disruption.settings import DisruptionSettings
 from core.disruption.single import SINGLE
 from core.model import names
 from core.model.disruption_reasons import Invalidity
-from core.model.plans import DisruptionPlan
+from core.model.plans import DisruptionPlan, Seen
 from core.model.pools import Budget
 from core.model.snapshot import Snapshot
 from tests.core.disruption.worlds import NOW, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
@@ -152,8 +152,8 @@ def test_what_changed_during_the_wait_ends_the_command(later: dict[str, Any], re
 
 def test_what_did_not_change_is_carried_out() -> None:
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
-    found = plan(world)
-    assert revalidate(found, replace(world, now=NOW + 15), SETTINGS) == Valid(plan=found)
+    found, later = plan(world), replace(world, now=NOW + 15)
+    assert revalidate(found, later, SETTINGS) == Valid(plan=replace(found, seen=Seen.of(later)))
 
 
 def test_when_time_runs_out_the_last_valid_command_stands() -> None:

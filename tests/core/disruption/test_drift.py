@@ -181,6 +181,17 @@ def test_an_expired_node_is_replaced_first_only_where_its_pool_asks() -> None:
     assert [(c.reason, c.targets[0].node, len(c.replacements)) for c in found] == [("Expired", "n2", 1)]
 
 
+def test_an_expired_node_of_a_static_pool_is_replaced_from_the_template_within_its_limits() -> None:
+    """D-76, D-77 hold for it, though another pool could take its pods at once."""
+    first, old = {names.REPLACE_FIRST: "true"}, {"expire_after": 3600.0}
+    pools = [a_pool(replicas=2, limits={NODES: 3}, annotations=first), a_pool("b", **NEVER_QUIET, annotations=first)]
+    pairs = [a_pair("n1", claim=old), a_pair("n2", claim=old), a_pair("n3", pool="b", claim=old)]
+    world = a_world(pairs, [a_pod(name) for name in ("n1", "n2", "n3")], pools=pools)
+    [command] = plan(world).commands
+    assert (command.reason, command.targets[0].node) == ("Expired", "n1")
+    assert [(r.pool, r.name != "") for r in command.replacements] == [("a", True)]
+
+
 def test_a_closed_budget_holds_graceful_expiry() -> None:
     closed = (Budget(nodes="0", reasons=("Drifted",)),)
     pool = a_pool(**NEVER_QUIET, budgets=closed, annotations={names.REPLACE_FIRST: "true"})

@@ -1,0 +1,91 @@
+"""A plan is begun within a minute of its snapshot, or not at all; what was begun goes on."""
+
+from dataclasses import replace
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.creating import Creating
+from activities.marking import Marking
+from core.model import names
+from core.model.disruption_reasons import DisruptionReason
+from core.model.inputs import CreateOutcome, CreateRequest, MarkOutcome, MarkRequest
+from core.model.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen, Target
+from core.model.pools import ClaimTemplate, NodePool
+from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.test_gated_orders import OnePool
+from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
+
+OWNER = "c/disrupt/0199"
+
+
+def a_request(world: World) -> MarkRequest:
+    claim, node = world.claims["pool-1"], world.nodes["node-1"]
+    target = Target(
+        claim=claim.name,
+        claim_uid=claim.uid,
+        node=node.name,
+        node_uid=node.uid,
+        provider_id=claim.provider_id,
+        pool="pool",
+    )
+    command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
+    return MarkRequest(owner=OWNER, command=command, seen=Seen(taken_at=world.clock))
+
+
+async def mark(world: World, request: MarkRequest) -> MarkOutcome:
+    marking = Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
+    outcome: MarkOutcome = await ActivityEnvironment().run(marking.mark_nodes, request)
+    return outcome
+
+
+def a_ready_world() -> World:
+    world = World()
+    world.put(a_joined_claim(), a_joined_node())
+    return world
+
+
+async def test_a_mark_that_was_held_up_for_long_is_refused_and_leaves_nothing() -> None:
+    world = a_ready_world()
+    request = a_request(world)
+    world.clock += PLAN_SECONDS + 1
+
+    outcome = await mark(world, request)
+
+    assert outcome.refused == (("pool-1", "it was decided 61 s ago, on what may have changed since"),)
+    assert (world.nodes["node-1"].taints, world.claims["pool-1"].annotations.get(names.OWNER)) == ((), None)
+
+
+async def test_a_mark_that_was_begun_in_time_is_finished_however_late() -> None:
+    world = a_ready_world()
+    request = a_request(world)
+    begun = world.claims["pool-1"]
+    world.put(replace(begun, annotations={**begun.annotations, names.OWNER: OWNER}))
+    world.clock += 10 * PLAN_SECONDS
+
+    outcome = await mark(world, request)
+
+    assert outcome.marked == ("pool-1",)
+    assert [taint.key for taint in world.nodes["node-1"].taints] == [names.DISRUPTED_TAINT]
+
+
+async def create(world: World, request: CreateRequest) -> CreateOutcome:
+    pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
+    creating = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
+    return outcome
+
+
+async def test_claims_for_pods_of_long_ago_are_not_made_but_those_that_were_are_kept() -> None:
+    world = World()
+    node = ProposedNode(pool="pool", pool_uid="u", node_class=a_joined_claim().node_class, requirements=(), type_list=0)
+    seen = Seen(taken_at=world.clock)
+    one = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),), seen=seen)
+    two = replace(one, proposed=(node, node))
+    made = await create(world, one)
+    world.clock += PLAN_SECONDS + 1
+
+    again = await create(world, two)
+
+    assert again.claims == made.claims
+    assert [why for _, why in again.refused] == ["it was decided 61 s ago, on what may have changed since"]
+    assert len(world.claims) == 1
