@@ -22,6 +22,7 @@ REST = "not cluster and not soak"
 SLOWEST = "--durations=8"
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
+APART = "tests/system/test_two_workers.py"  # the longest of its folder, in the lane that ends first
 HALF = ("tests/adapters", "tests/ports", "tests/api", "tests/core")  # about half of the time that the fast ones take
 LANES = {
     "check": (
@@ -29,9 +30,9 @@ LANES = {
         ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
     ),
     "test": (
-        (SLOWEST, "-m", "cluster and not soak", *SYSTEMS),
+        (SLOWEST, "-m", "not soak", *SYSTEMS, APART),
         (SLOWEST, "-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
-        (SLOWEST, "-m", REST, "tests/system"),
+        (SLOWEST, "-m", REST, "tests/system", "--ignore", APART),
         (SLOWEST, "-m", REST, "--ignore", "tests/system"),
     ),
     "soak": (

@@ -199,7 +199,7 @@ class Buying:
         """W-71: as many as the smallest type on offer in a subnet may use."""
         taken: dict[str, int] = {}
         for group in order.purchase.groups:
-            for _, number, _ in group.offers:
+            for number in {number for _, number, _ in group.offers}:
                 subnet = order.purchase.places[number][0]
                 taken[subnet] = min(taken.get(subnet, group.max_pods), group.max_pods)
         for subnet, addresses in taken.items():

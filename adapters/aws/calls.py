@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 import boto3
+import botocore
 import botocore.exceptions as sdk
 import botocore.loaders
 import botocore.parsers
@@ -34,6 +35,8 @@ _log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call buys nothing twice
+# The SDK's own description of itself is composed anew for each request, which a launch need not pay for.
+_LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__}"
 _ONCE: Final = frozenset({"ReceiveMessage"})
 # A JSON body that breaks off is read as an answer without content; these always have one.
 _CONTENT: Final = {
@@ -161,6 +164,7 @@ class Calls:
             read_timeout=self._settings.read_seconds,
             max_pool_connections=self._settings.threads,
             retries={"total_max_attempts": 1 if mode == "once" else _ATTEMPTS, "mode": "standard"},
+            user_agent=_LARGE_AGENT if mode == "large" else None,
             user_agent_extra=self._agent,
             parameter_validation=mode != "large",  # what we have just built ourselves
         )

@@ -7,7 +7,6 @@ avoided: fields whose name on the line is another than in the call; a test compa
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote_plus
 
@@ -35,22 +34,27 @@ def take_out(params: Json, model: Any, context: Json, **_: Any) -> Json:
 
 def write_form(params: Json, context: Json, **_: Any) -> None:
     """The body as it goes over the line. Names of fields need no quoting; values repeat, so each is quoted once."""
-    rows = [*((key, str(value)) for key, value in params["body"].items()), *_rows(*context[_KEPT])]
-    quoted = {text: quote(text) for text in {text for _, text in rows}}
-    params["body"] = "&".join([f"{key}={quoted[text]}" for key, text in rows]).encode()
+    quoted = _Quoted()
+    rows = [f"{key}={quoted[str(value)]}" for key, value in params["body"].items()]
+    _write(rows, quoted, *context[_KEPT])
+    params["body"] = "&".join(rows).encode()
 
 
-def _rows(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from [(f"{name}.{key}", each)] if isinstance(each, str) else _rows(f"{name}.{key}", each)
-    elif isinstance(value, list):
-        for number, each in enumerate(value, 1):
-            yield from _rows(f"{name}.{number}", each)
-    else:
-        yield name, str(value)
+def _write(rows: list[str], quoted: "_Quoted", name: str, value: Any) -> None:
+    """A thousand rows a launch: leaves are written where they are met."""
+    fields = value.items() if isinstance(value, dict) else enumerate(value, 1)
+    for key, each in fields:
+        if isinstance(each, str):
+            rows.append(f"{name}.{key}={quoted[each]}")
+        elif isinstance(each, (dict, list)):
+            _write(rows, quoted, f"{name}.{key}", each)
+        else:
+            rows.append(f"{name}.{key}={quoted[str(each)]}")
 
 
-def quote(text: str) -> str:
-    """As a form has it."""
-    return text if _PLAIN.fullmatch(text) else quote_plus(text, safe="-._~")
+class _Quoted(dict[str, str]):
+    """Texts as a form has them."""
+
+    def __missing__(self, text: str) -> str:
+        made = self[text] = text if _PLAIN.fullmatch(text) else quote_plus(text, safe="-._~")
+        return made

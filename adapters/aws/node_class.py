@@ -48,6 +48,7 @@ class NodeClass:
     family: str  # in effect: the field, else the alias's, else Custom (W-14)
     images: tuple[Image, ...] = ()
     zone_ids: Mapping[str, str] = field(default_factory=dict)
+    _hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def raw_spec(self) -> Json:
@@ -93,8 +94,10 @@ class NodeClass:
         return ready is not None and (ready.observed_generation or 0) != self.generation
 
     def hash(self, ca_bundle: str) -> str:
-        """The structural hash (W-116)."""
-        return ec2_node_class_hash(self.raw_spec, ca_bundle)
+        """The structural hash (W-116), worked out once: every launch asks for it."""
+        if ca_bundle not in self._hashes:
+            self._hashes[ca_bundle] = ec2_node_class_hash(self.raw_spec, ca_bundle)
+        return self._hashes[ca_bundle]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from adapters.aws.overlaying import Overlaying
 from adapters.aws.placement import PlacementGroup
 from adapters.aws.purchases import Group, Purchase, frozen
 from adapters.aws.reservations import Reservation
-from adapters.aws.selection import Choice, Preferences, Suited, choose, suited
+from adapters.aws.selection import Choice, Preferences, Range, choose, suited
 from adapters.aws.shelf import Form, Item, Shelved
 from adapters.aws.shelves import NoTypes, Shelves
 from adapters.aws.tags import ForbiddenTag, class_tags
@@ -53,7 +53,7 @@ class _Look:
 
     shelf: tuple[Shelved, ...]
     images: tuple[Image, ...]
-    suited: dict[tuple[Expression, ...], tuple[Suited, ...]] = field(default_factory=dict)
+    suited: dict[tuple[Expression, ...], Range] = field(default_factory=dict)
     image_of: dict[str, str] = field(default_factory=dict)  # by type
 
 
@@ -191,9 +191,12 @@ def _grouped(
         any_image = True
         efa = item.form.facts.efa_interfaces if claim.requests.get(names.EFA) else 0
         common = _Part(image=image, max_pods=item.form.sizes.pods, efa=efa, reserved=reserved_amounts(item.form.sizes))
+        plain = [(item, o.zone, o.price) for o in item.offers if o.reservation is None and o.zone in places]
+        if plain:
+            parts.setdefault(common, []).extend(plain)
         for offer in item.offers:
-            if offer.zone in places:
-                part = common if offer.reservation is None else _of_reservation(common, offer.reservation)
+            if offer.reservation is not None and offer.zone in places:
+                part = _of_reservation(common, offer.reservation)
                 parts.setdefault(part, []).append((item, offer.zone, offer.price))
     return parts if any_image else None
 

@@ -4,10 +4,11 @@ Hashes and ids, no user data: whoever reads the claim sees what is to be bought,
 avoided: a repeated call that differs in one price from the first; EC2 then refuses the token, and an instance is lost.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from adapters.aws.wishes import ReservedAmounts
 
@@ -75,10 +76,10 @@ def frozen(purchase: Purchase) -> str:
         "partition": purchase.partition,
         "overlaid": purchase.overlaid,
         "tags": dict(sorted(purchase.tags.items())),
-        "places": [list(place) for place in purchase.places],
+        "places": purchase.places,
         "groups": [_group(group) for group in purchase.groups],
     }
-    return json.dumps(body, separators=(",", ":"), sort_keys=True)
+    return orjson.dumps(body, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _group(group: Group) -> Json:
@@ -90,14 +91,14 @@ def _group(group: Group) -> Json:
         "reservation": group.reservation_id,
         "market": group.market,
         **({} if group.reserved is None else {"reserved": [dict(group.reserved.kube), dict(group.reserved.system)]}),
-        "offers": [list(offer) for offer in group.offers],
+        "offers": group.offers,
     }
 
 
 def thawed(text: str) -> Purchase:
     """The purchase that a text stands for."""
     try:
-        body: Json = json.loads(text)
+        body: Json = orjson.loads(text)
         if body["v"] != _VERSION:
             raise UnreadablePurchase(f"a launch request of version {body['v']}")
         return Purchase(

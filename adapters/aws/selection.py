@@ -4,8 +4,10 @@ Asked by `prepare`. Pure: a claim and a catalogue in, a choice or the reason why
 filters is upstream's. The trap avoided: a type that fits a claim in no zone that is for sale.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice, tee
+from math import inf
 from typing import Final
 
 from adapters.aws import names
@@ -43,9 +45,34 @@ class Suited:
     item: Item
     room: Resources  # what it leaves to pods, nothing of it below zero
     reserved: bool
+    cheapest_on_demand: float
+    dearest_spot: float
+
+    @classmethod
+    def of(cls, item: Item, room: Resources) -> "Suited":
+        """With what launches ask of hundreds of types, worked out once for all of them."""
+        offers = item.offers
+        return cls(
+            item=item,
+            room=room,
+            reserved=any(offer.reservation is not None for offer in offers),
+            cheapest_on_demand=min(
+                (o.price for o in offers if o.capacity_type == core.CAPACITY_ON_DEMAND), default=inf
+            ),
+            dearest_spot=max((o.price for o in offers if o.capacity_type == core.CAPACITY_SPOT), default=-inf),
+        )
 
 
-def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> tuple[Suited, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What suits a claim but for amounts, cheapest first. `plain_trade`: neither reservations nor spot among it, so
+    that no offer of one type bears on those of another."""
+
+    types: tuple[Suited, ...]
+    plain_trade: bool
+
+
+def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> Range:
     """(1) without the amounts, cheapest first: the same for all that ask for the same, however much they need."""
     wanted, found = from_expressions(requirements), []
     by_way: dict[int, bool] = {}  # ways are shared by all types that are sold so
@@ -64,35 +91,52 @@ def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> tupl
         if kept:
             room = subtract(shelved.type.capacity, shelved.type.overhead)
             if fits({}, room):
-                reserved = any(offer.reservation is not None for offer in kept)
-                found.append(Suited(item=item_of(shelved.form, tuple(kept)), room=room, reserved=reserved))
-    return tuple(sorted(found, key=lambda each: _rank(each.item)))
+                found.append(Suited.of(item_of(shelved.form, tuple(kept)), room))
+    return Range(
+        types=tuple(sorted(found, key=lambda each: _rank(each.item))),
+        plain_trade=not any(each.reserved or each.dearest_spot > 0.0 for each in found),
+    )
 
 
-def choose(claim: NodeClaim, among: Iterable[Suited], preferences: Preferences) -> Choice | str:
+def choose(claim: NodeClaim, among: Range, preferences: Preferences) -> Choice | str:
     """A choice, or why there is none."""
     wanted = from_expressions(claim.requirements)
     has_minimum = any(item.min_values is not None for item in wanted.values())
-    holding = list(among)
-    for name, amount in claim.requests.items():
-        holding = [each for each in holding if amount <= each.room.get(name, 0)]
-    items = [each.item for each in holding]
-    if any(each.reserved for each in holding):
-        for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
-            items = each(items)
-    if not has_minimum:
-        items = _affordable_spot(_plain(items))
+    items = _offered(_holding(among.types, claim.requests), among.plain_trade, has_minimum)[:MOST_TYPES]
     if not items:
         return NOTHING
-    items = sorted(items, key=_rank)[:MOST_TYPES]  # mostly in order as they come
     if has_minimum and preferences.strict_min_values and not _meets_minimum(wanted, items):
         return "minValues cannot be met by the instance types that are available"
     kind = _capacity_type(items)
-    kept = tuple(item for item in (_only(item, lambda o: o.capacity_type == kind) for item in items) if item.offers)
+    kept = tuple(item for item in [_of_kind(item, kind) for item in items] if item.offers)
     tenancy = wanted.get(names.TENANCY)
     return Choice(
         capacity_type=kind, tenancy="default" if tenancy is None or tenancy.has("default") else "dedicated", items=kept
     )
+
+
+def _holding(types: Iterable[Suited], requests: Resources) -> Iterator[Suited]:
+    """Those that are large enough."""
+    needs = tuple(requests.items())
+    for each in types:
+        room = each.room
+        for name, amount in needs:
+            if amount > room.get(name, 0):
+                break
+        else:
+            yield each
+
+
+def _offered(holding: Iterator[Suited], plain_trade: bool, has_minimum: bool) -> list[Item]:
+    """(2) to (6). Where nothing of one type bears on another, it ends with the last that a fleet takes."""
+    if plain_trade and not has_minimum:
+        kept, rest = tee(holding)
+        plain = islice((each.item for each in kept if each.item.form.plain), MOST_TYPES)
+        return list(plain) or [each.item for each in rest]
+    found = list(holding)
+    if any(each.reserved for each in found):
+        found = _bookable(found)
+    return [each.item for each in found] if has_minimum else _affordable_spot(_plain(found))
 
 
 def _rank(item: Item) -> tuple[float, str]:
@@ -102,6 +146,19 @@ def _rank(item: Item) -> tuple[float, str]:
 def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
     kept = tuple([offer for offer in item.offers if keep(offer)])
     return item if len(kept) == len(item.offers) else item_of(item.form, kept)
+
+
+def _of_kind(item: Item, kind: str) -> Item:
+    kept = [offer for offer in item.offers if offer.capacity_type == kind]
+    return item if len(kept) == len(item.offers) else item_of(item.form, tuple(kept))
+
+
+def _bookable(holding: Iterable[Suited]) -> list[Suited]:
+    """(2) to (4), cheapest first again."""
+    items = [each.item for each in holding]
+    for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
+        items = each(items)
+    return [Suited.of(item, {}) for item in sorted(items, key=_rank)]
 
 
 _KINDS: Final = (("default", False), ("capacity-block", False), ("default", True), ("capacity-block", True))
@@ -161,20 +218,18 @@ def _count(offer: Offer) -> tuple[int, str]:
     return offer.reservation.count, offer.reservation.id
 
 
-def _plain(items: list[Item]) -> list[Item]:
+def _plain(holding: list[Suited]) -> list[Suited]:
     """(5), W-80: no metal and no accelerators, unless nothing else is left."""
-    return [item for item in items if item.form.plain] or items
+    return [each for each in holding if each.item.form.plain] or holding
 
 
-def _affordable_spot(items: list[Item]) -> list[Item]:
+def _affordable_spot(holding: list[Suited]) -> list[Item]:
     """(6): where both are for sale, no spot offer that costs more than the cheapest on demand."""
-    spot = any(o.capacity_type == core.CAPACITY_SPOT for i in items for o in i.offers)
-    on_demand = [o.price for i in items for o in i.offers if o.capacity_type == core.CAPACITY_ON_DEMAND] if spot else []
-    if not on_demand:
-        return items
-    most = min(on_demand)
-    kept = [_only(i, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for i in items]
-    return [item for item in kept if item.offers]
+    most = min([each.cheapest_on_demand for each in holding], default=inf)
+    if max([each.dearest_spot for each in holding], default=-inf) <= most:
+        return [each.item for each in holding]
+    kept = [_only(e.item, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for e in holding]
+    return sorted([item for item in kept if item.offers], key=_rank)
 
 
 def _meets_minimum(wanted: RequirementSet, items: Iterable[Item]) -> bool:

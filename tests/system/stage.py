@@ -32,6 +32,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.1
+LINES_SHOWN = 25
 
 FAST = WorldSettings(boot=0.2, node_ready=0.1, shutdown=0.2, pod_start=0.1, pod_stop=0.2)
 
@@ -135,9 +136,16 @@ class Stage:
                 return answer
             if time.monotonic() > deadline:
                 raise Overdue(
-                    f"{self.cluster}: within {seconds:.0f} s it did not come about that {words}; {self.folder}"
+                    f"{self.cluster}: within {seconds:.0f} s it did not come about that {words}; {self.folder}\n"
+                    + "\n".join(self.evidence())
                 )
             await asyncio.sleep(LOOK_SECONDS)
+
+    def evidence(self) -> list[str]:
+        """How things stand, for whoever reads of a failure and does not have the folder."""
+        log = self.folder / "worker.log"
+        said = log.read_text(errors="replace").splitlines()[-LINES_SHOWN:] if log.exists() else []
+        return [*(state_of(claim) for claim in self.claims()), *said]
 
     # What can be seen
 
@@ -201,6 +209,15 @@ class Stage:
 
 def is_tainted(node: Json) -> bool:
     return any(t["key"] == names.DISRUPTED_TAINT for t in node["spec"].get("taints") or [])
+
+
+def state_of(claim: Json) -> str:
+    """A claim in one line."""
+    metadata = claim["metadata"]
+    conditions = claim.get("status", {}).get("conditions") or []
+    told = " ".join(f"{c['type']}={c['status']}({c.get('reason', '')})" for c in conditions)
+    own = {key: text for key, text in metadata.get("annotations", {}).items() if key.startswith("dovetail.sh/")}
+    return f"{metadata['name']} deleted={metadata.get('deletionTimestamp', '')} {own} {told}"
 
 
 def has_condition(body: Json, kind: str) -> bool:
