@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from activities.counting import count, observe
 from activities.meters import counter, gauge
 from core.disruption.choose import METHODS, Decision
+from core.disruption.commands import Move
 from core.disruption.revalidate import Invalid, SecondLook
 from core.disruption.rounds import Method
 from core.model.disruption_reasons import Invalidity
 from core.model.plans import DisruptionCommand, Target
 
 _METHODS = {method.name: method for method in METHODS}
+_WORDS = {True: "approved", False: "rejected"}
 _TIMEOUTS = "voluntary_disruption_consolidation_timeouts_total"
 
 
@@ -35,8 +37,18 @@ def decided(decision: Decision, seconds: float) -> None:
         eligible[reason] = eligible.get(reason, 0) + number  # Q-3: drift of both sorts together
     for reason, number in eligible.items():
         gauge("voluntary_disruption_eligible_nodes").set(number, {"reason": reason})
+    for move in decision.moves:
+        _moved(move)
     for method in decision.timed_out:
         count(_TIMEOUTS, {"consolidation_type": _METHODS[method].kind})
+
+
+def _moved(move: Move) -> None:
+    """D-126: the decision about the whole command is counted, the pool's own is weighed."""
+    labels = {"nodepool": move.pool, "policy": move.policy}
+    count("consolidation_moves_total", {**labels, "decision": _WORDS[move.approved]})
+    if move.score is not None:
+        observe("consolidation_score", move.score, {**labels, "decision": _WORDS[move.pool_approves]})
 
 
 def looked_again(look: SecondLook, method: str) -> None:

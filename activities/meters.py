@@ -43,6 +43,7 @@ COUNTERS: Final = {
     "voluntary_disruption_consolidation_timeouts_total": "Searches for a consolidation that ran out of time.",
     "voluntary_disruption_failed_validations_total": "Nodes of decisions that did not survive the second look.",
     "voluntary_disruption_queue_failures_total": "Replacements that never came up, by decision and reason.",
+    "consolidation_moves_total": "Consolidations worked out, by decision, owning NodePool and policy.",
     "nodepools_cost_tracker_errors_total": "Looks at a NodePool's cost that failed for want of prices.",
     "cloudprovider_errors_total": "Errors of calls to the cloud, by method.",
 }
@@ -75,6 +76,10 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
     "voluntary_disruption_decision_evaluation_duration_seconds": (
         "Seconds of deciding, by the last method that had candidates.",
         _LONG,
+    ),
+    "consolidation_score": (
+        "What a policy that weighs consolidations makes of one, by decision, NodePool and policy.",
+        (0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0),
     ),
     "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
 }

@@ -26,6 +26,7 @@ class Instruments:
     counters: Mapping[str, str]
     histograms: Durations
     gauges: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = PREFIX
     made: dict[str, Any] = field(default_factory=dict)
 
     def on(self, meter: Meter) -> "Instruments":
@@ -35,7 +36,7 @@ class Instruments:
     def counter(self, name: str) -> Counter:
         """The counter of that name."""
         if name not in self.made:
-            self.made[name] = self.meter.create_counter(PREFIX + name, description=self.counters[name])
+            self.made[name] = self.meter.create_counter(self.prefix + name, description=self.counters[name])
         found: Counter = self.made[name]
         return found
 
@@ -44,7 +45,7 @@ class Instruments:
         if name not in self.made:
             words, bounds = self.histograms[name]
             self.made[name] = self.meter.create_histogram(
-                PREFIX + name, description=words, explicit_bucket_boundaries_advisory=bounds
+                self.prefix + name, description=words, explicit_bucket_boundaries_advisory=bounds
             )
         found: Histogram = self.made[name]
         return found
@@ -52,7 +53,7 @@ class Instruments:
     def gauge(self, name: str) -> Gauge:
         """The gauge of that name: for what only its setter knows, and no snapshot."""
         if name not in self.made:
-            self.made[name] = self.meter.create_gauge(PREFIX + name, description=self.gauges[name])
+            self.made[name] = self.meter.create_gauge(self.prefix + name, description=self.gauges[name])
         found: Gauge = self.made[name]
         return found
 

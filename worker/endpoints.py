@@ -7,6 +7,7 @@ thread, from a snapshot that nobody changes.
 
 import asyncio
 import platform
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from core.model.snapshot import Snapshot
 from ports.cloud import Catalogues
 from ports.failures import Failure
 from ports.view import ClusterView
+from worker.condition_metrics import PREFIX, ConditionMetrics
 from worker.costing import costs
 from worker.deciding import disruption_settings
 from worker.exposition import CONTENT_TYPE, counted, measured
@@ -54,6 +56,7 @@ class Scrape:
     reader: InMemoryMetricReader
     times: PodTimes = field(default_factory=PodTimes)
     catalogues: Catalogues | None = None  # None: prices are not told
+    conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (P-13)
 
     async def metrics(self) -> Answer:
@@ -70,6 +73,8 @@ class Scrape:
     def _text(self, costs: tuple[Sample, ...]) -> str:
         samples = [*self._samples(), *costs, *self.times.samples()]
         lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
+        if self.conditions is not None:
+            lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
         return "\n".join(lines) + "\n"
 
     def _samples(self) -> Iterator[Sample]:
@@ -149,15 +154,24 @@ class Endpoint:
 def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endpoint]:
     """Metrics and probes, each where a port is named; both may be one."""
     world.view.cache.listen("Pod", times.heard)
+    reader = install_meters()
     scrape = Scrape(
         view=world.view,
         supported=world.catalogues.supported_classes,
         settings=disruption_settings(settings),
-        reader=install_meters(),
+        reader=reader,
         times=times,
         catalogues=world.catalogues,
+        conditions=None if settings.unobserved else _conditions(world),
         observed=not settings.unobserved,
     )
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": scrape.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": scrape.alive, "/readyz": scrape.ready})
     return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]
+
+
+def _conditions(world: World) -> ConditionMetrics:
+    """What is told of conditions, by what the cache hears from now on (P-13)."""
+    found = ConditionMetrics(world.view.cache, sorted(world.catalogues.supported_classes()), time.time)
+    found.follow()
+    return found

@@ -63,13 +63,13 @@ def _histogram(name: str, point: HistogramDataPoint) -> Iterator[str]:
     yield _line(f"{name}_count", labels, point.count)
 
 
-def measured(samples: Iterable[Sample]) -> Iterator[str]:
+def measured(samples: Iterable[Sample], help_texts: Mapping[str, str] = HELP, prefix: str = PREFIX) -> Iterator[str]:
     """The lines of gauges."""
     ordered = sorted(samples, key=lambda sample: sample.name)
     for name, family in groupby(ordered, key=lambda sample: sample.name):
-        yield from _head(PREFIX + name, HELP[name], "gauge")
+        yield from _head(prefix + name, help_texts[name], "gauge")
         for sample in family:
-            yield _line(PREFIX + name, sample.labels, sample.value)
+            yield _line(prefix + name, sample.labels, sample.value)
 
 
 def _head(name: str, words: str, kind: str) -> Iterator[str]:

@@ -6,12 +6,13 @@ all nodes of the pool, not only those that a method let through.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from core.disruption.candidates import Candidate
-from core.disruption.commands import Command
+from core.disruption.commands import Command, Move
 from core.disruption.costs import NODE_COST, eviction_cost, pool_cost
 from core.disruption.fleet import Fleet, Member
 from core.model.pod_rules import is_daemon, is_terminal
@@ -49,6 +50,23 @@ class Score:
         score = "+Inf" if math.isinf(self.score) else f"{self.score:.2f}"
         shares = f"savings {100 * self.savings:.1f}%, disruption {100 * self.disruption:.1f}%"
         return f"score {score} >= threshold {THRESHOLD:.2f} (k: {WEIGHT}, {shares})"
+
+
+def moves_of(command: Command, scores: Iterable[Score]) -> tuple[Move, ...]:
+    """What each pool of the command makes of it."""
+    by_pool = {score.pool: score for score in scores}
+    approved = all(score.is_approved for score in by_pool.values())
+    policies = {c.pool.name: c.pool.disruption.policy for c in command.candidates}
+    return tuple(
+        Move(
+            pool=pool,
+            policy=policy,
+            approved=approved,
+            score=by_pool[pool].score if pool in by_pool else None,
+            pool_approves=pool not in by_pool or by_pool[pool].is_approved,
+        )
+        for pool, policy in sorted(policies.items())
+    )
 
 
 class Scales:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from core.disruption.allowances import allowances, budget_notices
 from core.disruption.candidates import Block, Candidate
-from core.disruption.commands import both
+from core.disruption.commands import Move, both
 from core.disruption.drift import DRIFT
 from core.disruption.due import next_due
 from core.disruption.emptiness import EMPTINESS
@@ -73,6 +73,7 @@ class Decision:
     eligible: tuple[tuple[str, int], ...]  # candidates of each method that had its turn, for metrics
     decided_by: str = ""  # the last method that had candidates, for metrics
     timed_out: tuple[str, ...] = ()  # methods that were stopped before they were through
+    moves: tuple[Move, ...] = ()  # consolidations that were worked out, for metrics
 
 
 def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Choice:
@@ -99,6 +100,7 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         eligible=tuple((p.method.name, len(p.candidates)) for p in passes),
         decided_by=next((p.method.name for p in reversed(passes) if p.candidates), ""),
         timed_out=tuple(p.method.name for p in passes if p.found.timed_out),
+        moves=tuple(move for p in passes for move in p.found.moves),
     )
 
 

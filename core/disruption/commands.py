@@ -59,12 +59,24 @@ def _text(decision: str, nodes: list[str], replacements: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One pool's part in a consolidation that was worked out, for metrics (D-126)."""
+
+    pool: str
+    policy: str
+    approved: bool  # the whole command
+    score: float | None = None  # None where the pool's policy weighs nothing
+    pool_approves: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a method made of its candidates. `error`: it could not decide, in words."""
 
     commands: tuple[Command, ...] = ()
     blocks: tuple[tuple[Candidate, Block], ...] = ()
     notices: tuple[Notice, ...] = ()
+    moves: tuple[Move, ...] = ()
     error: str = ""
     constrained: bool = False  # a candidate was passed over for want of an allowance
     timed_out: bool = False  # stopped before all candidates were tried

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from core.disruption.balanced import Score
+from core.disruption.balanced import Score, moves_of
 from core.disruption.candidates import Candidate
-from core.disruption.commands import Command, Found
+from core.disruption.commands import Command, Found, Move
 from core.disruption.consolidation import candidate_notices, compute, why_not_consolidatable
 from core.disruption.emptiness import by_ratio
 from core.disruption.notices import Notice
@@ -29,6 +29,7 @@ class Search:
     notices: list[Notice] = field(default_factory=list)
     error: str = ""
     rejected: tuple[Score, ...] = ()  # of the last probe that the scores alone turned down
+    rejected_moves: tuple[Move, ...] = ()
 
     def probe(self, round_: Round, candidates: Sequence[Candidate]) -> Command | None:
         """D-109: the command for these candidates, if it is one and every pool approves."""
@@ -46,7 +47,7 @@ class Search:
         scores = round_.scales.scores(command)
         if all(s.is_approved for s in scores):
             return command
-        self.rejected = scores
+        self.rejected, self.rejected_moves = scores, moves_of(command, scores)
         return None
 
 
@@ -122,14 +123,13 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         command = longest_prefix(round_, search, takers)
         if round_.settings.multi_search == "wide":
             command = widened(round_, search, takers, command)
-    notices = (
-        *_told(round_, search, command),
-        *approvals(round_.scales.scores(command) if command else search.rejected),
-    )
+    scores = round_.scales.scores(command) if command else search.rejected
+    notices = (*_told(round_, search, command), *approvals(scores))
     return Found(
         commands=() if command is None or search.error else (command,),
         blocks=tuple(out_of_budget(c, DisruptionReason.UNDERUTILIZED) for c in refused),
         notices=tuple(notices),
+        moves=moves_of(command, scores) if command else search.rejected_moves,
         error=search.error,
         constrained=purse.constrained,
     )

@@ -6,8 +6,9 @@ pool in turn, so that a large pool does not use up the time of all others.
 
 from collections.abc import Sequence
 
+from core.disruption.balanced import moves_of
 from core.disruption.candidates import Block, Candidate
-from core.disruption.commands import Found, both
+from core.disruption.commands import Found, Move, both
 from core.disruption.consolidation import CANT_REPLACE, compute, why_not_consolidatable
 from core.disruption.emptiness import by_ratio
 from core.disruption.notices import Notice
@@ -30,6 +31,7 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     purse = Purse.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
     blocks: list[tuple[Candidate, Block]] = []
     notices: list[Notice] = []
+    moves: list[Move] = []
     timed_out = False
     for candidate in in_turn(by_ratio(candidates)):
         if round_.should_stop():
@@ -52,12 +54,20 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         if computed.command is None:
             continue
         scores = round_.scales.scores(computed.command)
+        moves.extend(moves_of(computed.command, scores))
         if all(s.is_approved for s in scores):
             for score in scores:
                 notices.extend(both(candidate, "ConsolidationApproved", score.text))
-            return Found(commands=(computed.command,), blocks=tuple(blocks), notices=tuple(notices))
+            commands = (computed.command,)
+            return Found(commands=commands, blocks=tuple(blocks), notices=tuple(notices), moves=tuple(moves))
         blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
-    return Found(blocks=tuple(blocks), notices=tuple(notices), constrained=purse.constrained, timed_out=timed_out)
+    return Found(
+        blocks=tuple(blocks),
+        notices=tuple(notices),
+        moves=tuple(moves),
+        constrained=purse.constrained,
+        timed_out=timed_out,
+    )
 
 
 SINGLE = Method(

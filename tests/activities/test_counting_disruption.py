@@ -88,3 +88,36 @@ def test_timeouts_stand_at_zero_before_there_is_one(meter: Meter) -> None:
     counting_disruption.begin()
     found = counted(meter, "voluntary_disruption_consolidation_timeouts_total")
     assert [c[1:] for c in found] == [(0, {"consolidation_type": "multi"}), (0, {"consolidation_type": "single"})]
+
+
+def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -> None:
+    """D-126: a move of any policy counts; only Balanced weighs it, and the score tells what the pool itself thinks."""
+    pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true"), a_pod("n3"), a_pod("n4", do_not_disrupt="true")]
+    pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3", pool="b"), a_pair("n4", pool="b")]
+    balanced = a_world(pairs[:2], pods[:2], pools=[a_pool(policy="Balanced")])
+    other = a_world(pairs[2:], pods[2:], pools=[a_pool("b")])
+
+    for world in (balanced, other):
+        counting_disruption.decided(decide(world, DisruptionSettings(), never), 0.1)
+
+    moves = [c[1:] for c in counted(meter, "consolidation_moves_total")]
+    approved = {"nodepool": "a", "policy": "Balanced", "decision": "approved"}
+    assert moves == [(1, approved), (1, {**approved, "nodepool": "b", "policy": "WhenEmptyOrUnderutilized"})]
+    [(_, score, labels)] = counted(meter, "consolidation_score")
+    assert score == pytest.approx(1.0)
+    assert labels == approved
+
+
+def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
+    """D-124, D-126: to delete the node would be worth it, but its pods need another one that saves half as much."""
+    moved = [a_pod("n1", "0.3") for _ in range(12)]
+    held = [a_pod("n2", "8", do_not_disrupt="true")]
+    world = a_world([a_pair("n1"), a_pair("n2")], [*moved, *held], pools=[a_pool(policy="Balanced")])
+
+    decision = decide(world, DisruptionSettings(), never)
+    counting_disruption.decided(decision, 0.1)
+
+    assert [c[2]["decision"] for c in counted(meter, "consolidation_moves_total")] == ["rejected"]
+    [(_, score, labels)] = counted(meter, "consolidation_score")
+    assert score < 0.5
+    assert labels["decision"] == "rejected"

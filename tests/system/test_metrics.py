@@ -47,4 +47,9 @@ async def test_a_worker_that_is_scraped_tells_of_a_nodes_life(stage: Stage) -> N
         assert sum(v for s, v in afterwards.items() if s.startswith(f"karpenter_{name}{{")) == 1, name
     assert afterwards['karpenter_nodes_termination_duration_seconds_count{nodepool="pool"}'] == 1
     assert not [s for s in afterwards if s.startswith(("karpenter_nodes_allocatable{", "karpenter_pods_state{"))]
+    ready = 'operator_nodeclaim_status_condition_transitions_total{dovetail_sh_embeddednodeclass="default",'
+    ready += 'karpenter_sh_nodepool="pool",reason="Ready",status="True",type="Ready"}'
+    assert while_it_runs[ready] == 1
+    ended = [s for s in afterwards if s.startswith("operator_nodeclaim_termination_duration_seconds_count{")]
+    assert [afterwards[s] for s in ended] == [1]
     assert not [s for s in afterwards if "task_queue" in s or "otel" in s], "no label of the worker's own"
