@@ -143,9 +143,12 @@ class Stage:
 
     def evidence(self) -> list[str]:
         """How things stand, for whoever reads of a failure and does not have the folder."""
-        log = self.folder / "worker.log"
-        said = log.read_text(errors="replace").splitlines()[-LINES_SHOWN:] if log.exists() else []
-        return [*(state_of(claim) for claim in self.claims()), *said]
+        ended = [
+            f"{p.args!r} ended with {p.poll()}" for p in (*self.workers, self.player) if p and p.poll() is not None
+        ]
+        logs = [self.folder / name for name in ("worker.log", "player.log")]
+        said = [log.read_text(errors="replace").splitlines()[-LINES_SHOWN:] for log in logs if log.exists()]
+        return [*(state_of(claim) for claim in self.claims()), *ended, *(line for lines in said for line in lines)]
 
     # What can be seen
 
