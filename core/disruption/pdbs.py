@@ -4,29 +4,12 @@ Asked for every pod of every candidate, so a selector is evaluated once per pod 
 one pod always block, because the eviction API refuses such a pod whatever either allows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from core.model.pod_rules import is_evictable, is_protected, is_reschedulable
-from core.model.pods import Expression, LabelSelector, Pod, PodShape
+from core.model.pods import Pod, PodShape
 from core.model.workloads import PodDisruptionBudget
-
-
-def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector matches; an absent one matches nothing, an empty one everything."""
-    return selector is not None and all(_holds(e, labels) for e in selector.expressions)
-
-
-def _holds(expression: Expression, labels: Mapping[str, str]) -> bool:
-    value = labels.get(expression.key)
-    match expression.operator:
-        case "In":
-            return value is not None and value in expression.values
-        case "NotIn":
-            return value is None or value not in expression.values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None
+from core.scheduling.selectors import matches
 
 
 class PdbIndex:
@@ -46,7 +29,7 @@ class PdbIndex:
         # Kept with the shape itself: an id alone may be used again after a shape is gone.
         known = self._by_shape.get(id(pod.shape))
         if known is None:
-            matching = tuple(b for b in local if selects(b.selector, pod.shape.labels))
+            matching = tuple(b for b in local if matches(b.selector, pod.shape.labels))
             known = self._by_shape[id(pod.shape)] = (pod.shape, matching)
         return known[1]
 
