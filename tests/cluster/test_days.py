@@ -65,6 +65,7 @@ class Day:
             (2, self.change_the_number_of_workers),
             (3, self.cancel_a_disruption),
             (1, self.terminate_a_workflow),
+            (1, self.lose_the_database),
             (2, self.hold_evictions),
             (2, self.protect_a_pod),
         ]
@@ -176,6 +177,12 @@ class Day:
         await asyncio.sleep(pause)
         self.ground.ensure_workers(count)
         return f"{count} workers are killed and start again after {pause} s"
+
+    async def lose_the_database(self) -> str:
+        self.ground.kill_workers()
+        await self.ground.lose_database()
+        self.ground.ensure_workers()
+        return "Temporal's database is lost"
 
     async def change_the_number_of_workers(self) -> str:
         count = self.random.choice((1, 2))
