@@ -6,6 +6,7 @@ read live: a protected or unexpected pod means that the mark comes off again. Ea
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 
 from temporalio import activity
@@ -18,13 +19,18 @@ from core.disruption.resting import rest_text
 from core.lifecycle.conditions import conditions_of_claim
 from core.lifecycle.registration import NodeChange
 from core.model import names
-from core.model.inputs import MarkOutcome, MarkRequest, UnmarkRequest
+from core.model.inputs import FRESH_QUIET_SECONDS, MarkOutcome, MarkRequest, SchedulerState, UnmarkRequest
 from core.model.nodes import Condition, Node, NodeClaim
 from core.model.plans import Target
 from core.model.steps import ClaimRef, StepOutcome
 from core.model.taints import Taint
+from core.model.workflow_ids import cluster_of, scheduler_id
 from core.model.writes import Write, claim_write, node_write
 from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
+
+# Less than a Scheduler waits that begins anew, for the question itself takes a while.
+HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
+ANSWER_TIMEOUT = timedelta(seconds=5)
 
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 
@@ -79,6 +85,8 @@ class Marking:
         owner = claim.annotations.get(names.OWNER, "")
         if owner != request.owner:
             return f"already marked by {owner}"
+        if await self._is_superseded(request):
+            return "the Scheduler has begun anew since this was decided, and may have decided otherwise"
         node = await self.nodes.read(target.node)
         if node is None or node.provider_id != target.provider_id:
             return "the Node is gone"
@@ -90,6 +98,19 @@ class Marking:
             return "the NodeClaim is gone"
         writes += [claim_write(claim), node_write(node)]
         return why_not_now(claim, node, await self.pods.list_on(node.name), target, self.now())
+
+    async def _is_superseded(self, request: MarkRequest) -> bool:
+        """Whether another Scheduler than the one that decided may have planned without knowing of this.
+
+        One that begins anew plans nothing for 20 s and then sees the owner that has just been written; it could not
+        have seen one that comes later than that. So who was held up for long asks, between owner and taint.
+        """
+        ready = max(request.seen.taken_at, request.seen.ready_at)
+        if self.now() - ready < HELD_UP_SECONDS:
+            return False
+        scheduler = activity.client().get_workflow_handle(scheduler_id(cluster_of(request.owner)))
+        state: SchedulerState = await scheduler.query("status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT)
+        return state.quiet_until > ready
 
     async def _explain(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
         """The DisruptionReason condition, once."""

@@ -5,11 +5,13 @@ iterates in the same order.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from core.model.plans import DisruptionCommand, DisruptionPlan, ProposedNode, ProvisioningPlan, Seen, Target
 from core.model.steps import ClaimRef
 from core.model.writes import Write
+
+FRESH_QUIET_SECONDS: Final = 20.0  # of a Scheduler that begins anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,4 +300,4 @@ class DisruptionRecord:
 
 def fresh_state(cluster: str, now: float, max_history: int = 0) -> SchedulerState:
     """The state of a Scheduler that knows nothing: no disruption for 20 s, because nominations may have been lost."""
-    return SchedulerState(cluster=cluster, quiet_until=now + 20.0, max_history=max_history)
+    return SchedulerState(cluster=cluster, quiet_until=now + FRESH_QUIET_SECONDS, max_history=max_history)

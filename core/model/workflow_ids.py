@@ -29,6 +29,11 @@ def disruption_id(cluster: str, plan_id: str) -> str:
     return f"{cluster}/disrupt/{plan_id}"
 
 
+def cluster_of(disruption: str) -> str:
+    """The cluster of a disruption's id."""
+    return disruption.partition("/disrupt/")[0]
+
+
 def node_owner_id(cluster: str, node: str) -> str:
     """The owner of a deleting node that has no claim."""
     return f"{cluster}/node/{node}"

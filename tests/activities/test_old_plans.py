@@ -5,12 +5,21 @@ from dataclasses import replace
 from temporalio.testing import ActivityEnvironment
 
 from activities.creating import Creating
-from activities.marking import Marking
+from activities.marking import HELD_UP_SECONDS, Marking
 from core.model import names
 from core.model.disruption_reasons import DisruptionReason
-from core.model.inputs import CreateOutcome, CreateRequest, MarkOutcome, MarkRequest
+from core.model.inputs import (
+    FRESH_QUIET_SECONDS,
+    CreateOutcome,
+    CreateRequest,
+    MarkOutcome,
+    MarkRequest,
+    SchedulerState,
+    fresh_state,
+)
 from core.model.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen, Target
 from core.model.pools import ClaimTemplate, NodePool
+from core.model.workflow_ids import scheduler_id
 from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_gated_orders import OnePool
 from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
@@ -32,9 +41,24 @@ def a_request(world: World) -> MarkRequest:
     return MarkRequest(owner=OWNER, command=command, seen=Seen(taken_at=world.clock))
 
 
-async def mark(world: World, request: MarkRequest) -> MarkOutcome:
+class Schedulers:
+    """A client that knows one Scheduler, by its state."""
+
+    def __init__(self, state: SchedulerState) -> None:
+        self.state, self.asked = state, list[str]()
+
+    def get_workflow_handle(self, identity: str) -> "Schedulers":
+        self.asked.append(identity)
+        return self
+
+    async def query(self, name: str, **_: object) -> SchedulerState:
+        return self.state
+
+
+async def mark(world: World, request: MarkRequest, scheduler: Schedulers | None = None) -> MarkOutcome:
     marking = Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
-    outcome: MarkOutcome = await ActivityEnvironment().run(marking.mark_nodes, request)
+    place = ActivityEnvironment(client=scheduler)  # type: ignore[arg-type]  # a mark asks nothing else of it
+    outcome: MarkOutcome = await place.run(marking.mark_nodes, request)
     return outcome
 
 
@@ -62,10 +86,35 @@ async def test_a_mark_that_was_begun_in_time_is_finished_however_late() -> None:
     world.put(replace(begun, annotations={**begun.annotations, names.OWNER: OWNER}))
     world.clock += 10 * PLAN_SECONDS
 
-    outcome = await mark(world, request)
+    outcome = await mark(world, request, Schedulers(SchedulerState(cluster="c")))
 
     assert outcome.marked == ("pool-1",)
     assert [taint.key for taint in world.nodes["node-1"].taints] == [names.DISRUPTED_TAINT]
+
+
+async def test_a_mark_that_is_quick_asks_nobody() -> None:
+    world = a_ready_world()
+    request = a_request(world)
+    world.clock += HELD_UP_SECONDS - 1
+
+    assert (await mark(world, request)).marked == ("pool-1",)
+
+
+async def test_a_mark_of_a_scheduler_that_is_no_more_comes_off_before_its_taint() -> None:
+    """D-51: terminated by a person, another one has planned since; it could not know of this disruption."""
+    world = a_ready_world()
+    request = a_request(world)
+    another = Schedulers(fresh_state("c", world.clock + 1))
+    world.clock += FRESH_QUIET_SECONDS + 2
+    same = Schedulers(fresh_state("c", world.clock - 10 * FRESH_QUIET_SECONDS))
+
+    refused = await mark(world, request, another)
+    tainted = world.nodes["node-1"].taints
+
+    assert (refused.marked, tainted) == ((), ())
+    assert names.OWNER not in world.claims["pool-1"].annotations
+    assert another.asked == [scheduler_id("c")]
+    assert (await mark(world, request, same)).marked == ("pool-1",)
 
 
 async def create(world: World, request: CreateRequest) -> CreateOutcome:

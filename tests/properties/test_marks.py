@@ -238,13 +238,8 @@ class Marks(RuleBasedStateMachine):
         self.server.news()
 
     @rule()
-    @precondition(lambda self: not self.server.executions[scheduler_id(CLUSTER)].instance.state.awaiting)
     def the_scheduler_is_terminated(self) -> None:
-        """By a person; the workers start it again, without what it knew. Its disruptions go on.
-
-        Not while a mark is awaited: one that comes more than 20 s later is unknown to the next Scheduler (see D-51 in
-        docs/behaviour.md).
-        """
+        """By a person; the workers start it again, without what it knew. Its disruptions go on."""
         self.server.terminate(self.server.executions[scheduler_id(CLUSTER)])
         self.server.start(SCHEDULER, fresh_state(CLUSTER, self.cluster.clock), scheduler_id(CLUSTER))
         self.server.news()
