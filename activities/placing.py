@@ -10,6 +10,7 @@ from dataclasses import replace
 import orjson
 
 from activities.decision_notices import publishable
+from activities.refusal_words import why
 from core.disruption.notices import no_compatible_types
 from core.model.placement import Placement, RefusedPod
 from core.model.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
@@ -117,16 +118,6 @@ def refusal_notices(placement: Placement) -> Iterator[Notice]:
     for ignored in placement.ignored:
         if not ignored.silent:
             yield _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}")
-
-
-def why(refused: RefusedPod) -> str:
-    """Each pool's reason, in words."""
-    if not refused.pools:
-        return "no dynamic nodepools found"
-    return "; ".join(
-        f"incompatible with nodepool {p.pool!r}, {p.reason.replace('_', ' ')}{': ' if p.conflict else ''}{p.conflict}"
-        for p in refused.pools
-    )
 
 
 def _failed(pod: Pod, message: str) -> Notice:

@@ -1,13 +1,14 @@
 """What a provisioning round tells and counts (S-225 to S-228, S-231, S-236)."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from activities import deciding_metrics
 from activities.deciding_metrics import Decisions
 from activities.placing import placement_notices
-from core.model.placement import IgnoredPod, Placement, PoolRefusal, RefusedPod
+from core.model.placement import IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from core.model.snapshot import Snapshot
 from tests.core.scheduling.builders import a_node, a_pod, a_pool
 
@@ -49,6 +50,34 @@ def test_a_refused_pod_and_an_ignored_one_are_told_why_and_a_waiting_one_is_not(
     )
     told = [(n.name, n.reason, n.type, n.window) for n in placement_notices(a_snapshot(), placement)]
     assert told == [("p", "FailedScheduling", "Warning", 300.0), ("i", "FailedScheduling", "Warning", 300.0)]
+
+
+def message(reason: str, conflict: str, cpu: int = 10**9) -> str:
+    pod = replace(a_pod("p"), requests={"cpu": cpu, "pods": 1})
+    refusal = PoolRefusal(pool="default", reason=reason, conflict=conflict)  # type: ignore[arg-type]
+    (notice,) = placement_notices(a_snapshot(), Placement(refused=(RefusedPod(pod=pod, pools=(refusal,)),)))
+    return notice.message
+
+
+def test_the_event_says_in_upstreams_words_why_no_pool_takes_the_pod() -> None:
+    """S-124, S-226: what people search for, and never a name of the closed list."""
+    asked = "requirements=a In [b], resources=cpu: 1"
+    said = message("it_fits", asked)
+    assert said == (
+        f'Failed to schedule pod, incompatible with nodepool "default", no instance type has enough resources, {asked}'
+    )
+    assert message("taints", "did not tolerate taint a=b:NoSchedule").endswith(
+        ", did not tolerate taint a=b:NoSchedule"
+    )
+    assert message("it_fits", asked, cpu=10**15).endswith("(CPU request >= 1 Million, m vs M typo?)")
+    assert "typo" not in message("it_offering", asked, cpu=10**15)
+
+
+def test_every_reason_about_instance_types_has_its_own_words() -> None:
+    reasons = [reason for reason in get_args(Reason) if reason.startswith("it_")]
+    said = {message(reason, "") for reason in reasons}
+    assert len(said) == len(reasons) == 11
+    assert all("no instance type" in each for each in said)
 
 
 @pytest.mark.parametrize(("because", "ending"), [(False, "types"), (True, "due to minValues incompatibility")])
