@@ -190,7 +190,8 @@ class Explainer:
 
     def _amounts(self, kind: Kind) -> str:
         names = self._run.index.dimensions
-        return ", ".join(f"{n}: {format_amount(n, a)}" for n, a in zip(names, kind.wanted, strict=True) if a)
+        asked = [f'"{n}":"{format_amount(n, a)}"' for n, a in zip(names, kind.wanted, strict=True) if a]
+        return f"{{{','.join(asked)}}}"
 
 
 _ALONE: dict[frozenset[str], Reason] = {

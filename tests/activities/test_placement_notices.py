@@ -61,7 +61,7 @@ def message(reason: str, conflict: str, cpu: int = 10**9) -> str:
 
 def test_the_event_says_in_upstreams_words_why_no_pool_takes_the_pod() -> None:
     """S-124, S-226: what people search for, and never a name of the closed list."""
-    asked = "requirements=a In [b], resources=cpu: 1"
+    asked = 'requirements=a In [b], resources={"cpu":"1"}'
     said = message("it_fits", asked)
     assert said == (
         f'Failed to schedule pod, incompatible with nodepool "default", no instance type has enough resources, {asked}'
