@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import partial
 
 from temporalio import activity
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.counting import is_first_attempt
 from activities.counting_disruption import started
@@ -109,7 +110,14 @@ class Marking:
         if self.now() - ready < HELD_UP_SECONDS:
             return False
         scheduler = activity.client().get_workflow_handle(scheduler_id(cluster_of(request.owner)))
-        state: SchedulerState = await scheduler.query("status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT)
+        try:
+            state: SchedulerState = await scheduler.query(
+                "status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT
+            )
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return True  # whoever comes next knows nothing of this
+            raise
         return state.quiet_until > ready
 
     async def _explain(self, claim: NodeClaim, reason: str) -> NodeClaim | None:

@@ -94,7 +94,7 @@ def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> Rang
                 found.append(Suited.of(item_of(shelved.form, tuple(kept)), room))
     return Range(
         types=tuple(sorted(found, key=lambda each: _rank(each.item))),
-        plain_trade=not any(each.reserved or each.dearest_spot > 0.0 for each in found),
+        plain_trade=not any(each.reserved or each.dearest_spot > -inf for each in found),
     )
 
 
