@@ -116,9 +116,9 @@ def _renewed(stage: Stage, old: set[str], count: int) -> bool:
 
 
 async def _account(stage: Stage, life: Life) -> Lived:
-    struck = {k.name: found for k in life.kills if (found := stage.orders.struck(k)) is not None}
     client = await stage.client()
-    await _quiet(stage)
+    await _quiet(stage)  # a kill may strike a workflow that has nothing left to do but to end
+    struck = {k.name: found for k in life.kills if (found := stage.orders.struck(k)) is not None}
     return Lived(
         cluster=stage.cluster,
         bought=stage.instances_by_claim(),
