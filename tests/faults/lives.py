@@ -160,7 +160,12 @@ async def _next_step_of(stage: Stage, struck: Struck, subject: str) -> float:
     calls = [e.at for e in stage.writes_of_ours(struck.at) if {e.key, e.uid} & names]
     if calls:
         return min(calls) - struck.at
-    history = await (await stage.workflow(subject)).fetch_history()
+    try:
+        history = await (await stage.workflow(subject)).fetch_history()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return float("inf")  # lost with the database, and nothing was left for it to do
+        raise
     moment = next_task_after(history, struck.at)
     return float("inf") if moment is None else moment - struck.at
 
