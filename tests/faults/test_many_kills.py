@@ -1,7 +1,7 @@
 """A thousand claims struck between the cloud's answer and its record: never a second instance (D-1).
 
-Many claims per kill: all launches of a round stand at that point when the worker is killed. The small round is in
-`make test`, the thousand in `make soak`.
+Many claims per kill: all launches of a round stand at that point when the worker is killed; more than some thirty do not
+stand there at once on two cores. The small round is in `make test`, the thousand in `make soak`.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ async def strike(stage: Stage, rounds: int, claims: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "claims"), [(1, 5), pytest.param(10, 100, marks=pytest.mark.soak)], ids=["five", "thousand"]
+    ("rounds", "claims"), [(1, 5), pytest.param(40, 25, marks=pytest.mark.soak)], ids=["five", "thousand"]
 )
 async def test_a_claim_struck_between_answer_and_record_has_one_instance(
     tmp_path_factory: pytest.TempPathFactory, temporal_server: TemporalServer, rounds: int, claims: int
