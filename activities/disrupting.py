@@ -140,7 +140,7 @@ class Disrupting:
         return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
 
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
-        return replace(plan, seen=replace(plan.seen, ready_at=self.now()))
+        return replace(plan, seen=plan.seen.ready(self.now()))
 
     def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""

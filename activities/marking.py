@@ -6,12 +6,12 @@ read live: a protected or unexpected pod means that the mark comes off again. Ea
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 
 from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.awaiting import ANSWER_TIMEOUT
 from activities.counting import is_first_attempt
 from activities.counting_disruption import started
 from activities.revising import revise_claim, revise_node, revise_status
@@ -31,7 +31,6 @@ from ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 
 # Less than a Scheduler waits that begins anew, for the question itself takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
-ANSWER_TIMEOUT = timedelta(seconds=5)
 
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 
@@ -106,8 +105,7 @@ class Marking:
         One that begins anew plans nothing for 20 s and then sees the owner that has just been written; it could not
         have seen one that comes later than that. So who was held up for long asks, between owner and taint.
         """
-        ready = max(request.seen.taken_at, request.seen.ready_at)
-        if self.now() - ready < HELD_UP_SECONDS:
+        if self.now() - request.seen.decided_at < HELD_UP_SECONDS:
             return False
         scheduler = activity.client().get_workflow_handle(scheduler_id(cluster_of(request.owner)))
         try:
@@ -118,7 +116,7 @@ class Marking:
             if error.status == RPCStatusCode.NOT_FOUND:
                 return True  # whoever comes next knows nothing of this
             raise
-        return state.quiet_until > ready
+        return state.quiet_until > request.seen.decided_at
 
     async def _explain(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
         """The DisruptionReason condition, once."""

@@ -133,7 +133,7 @@ class Provisioning:
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
         await self.telling.tell(snapshot, placement)
-        return replace(plan, seen=replace(plan.seen, ready_at=self.now()))
+        return replace(plan, seen=plan.seen.ready(self.now()))
 
 
 def _unlaunched(claim: NodeClaim | None, uid: str) -> bool:

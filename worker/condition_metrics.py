@@ -63,15 +63,16 @@ class _Followed:
     twins: bool = True
 
     @property
-    def families(self) -> tuple[tuple[str, Mapping[str, str], bool], ...]:
-        """(infix of the names, labels that are always the same, whether the objects' own labels are told)."""
-        own: tuple[str, Mapping[str, str], bool] = (f"{self.kind.lower()}_", {}, True)
-        twin: tuple[str, Mapping[str, str], bool] = ("", {"group": self.group, "kind": self.kind}, False)
-        return (own, twin) if self.twins else (own,)
+    def infixes(self) -> tuple[str, ...]:
+        """What stands in the names of its metrics."""
+        own = f"{self.kind.lower()}_"
+        return (own, "") if self.twins else (own,)
 
-    def own_labels(self, told: _Told) -> dict[str, str]:
-        """As Prometheus can bear them."""
-        return {key.translate(_TO_UNDERSCORE): told.labels.get(key, "") for key in self.labels}
+    def families(self, told: _Told) -> Iterator[tuple[str, dict[str, str]]]:
+        """Each infix with the labels that tell this object: its own, or those of its kind."""
+        for infix in self.infixes:
+            own = {key.translate(_TO_UNDERSCORE): told.labels.get(key, "") for key in self.labels}
+            yield infix, own if infix else {"group": self.group, "kind": self.kind}
 
 
 _TO_UNDERSCORE: Final = str.maketrans("/.-", "___")
@@ -92,7 +93,7 @@ class ConditionMetrics:
         )
         watched = {kind.name for kind in cache.kinds()}
         self._followed = tuple(each for each in followed if each.kind in watched)
-        infixes = {infix for each in self._followed for infix, _, _ in each.families}
+        infixes = {infix for each in self._followed for infix in each.infixes}
         self.help = {f"{infix}{name}": words for name, words in _GAUGES.items() for infix in infixes}
         self._instruments = Instruments(
             meter=metrics.get_meter("dovetail"),
@@ -125,18 +126,16 @@ class ConditionMetrics:
             if last is not None and last.status == condition.status:
                 continue
             labels = {"type": condition.type, "status": condition.status, "reason": condition.reason}
-            for infix, same, own in followed.families:
-                counter = self._instruments.counter(f"{infix}status_condition_transitions_total")
-                counter.add(1, {**labels, **same, **(followed.own_labels(now) if own else {})})
+            for infix, whose in followed.families(now):
+                self._instruments.counter(f"{infix}status_condition_transitions_total").add(1, {**labels, **whose})
             if last is not None:
                 left = {"type": last.type, "status": last.status}
                 lasted = condition.changed - last.changed
                 self._observe(followed, now, "status_condition_transition_seconds", lasted, left)
 
     def _observe(self, followed: _Followed, told: _Told, name: str, seconds: float, labels: Mapping[str, str]) -> None:
-        for infix, same, own in followed.families:
-            histogram = self._instruments.histogram(f"{infix}{name}")
-            histogram.record(seconds, {**labels, **same, **(followed.own_labels(told) if own else {})})
+        for infix, whose in followed.families(told):
+            self._instruments.histogram(f"{infix}{name}").record(seconds, {**labels, **whose})
 
     def samples(self) -> Iterator[Sample]:
         """The gauges of what the cache holds now."""
@@ -144,10 +143,8 @@ class ConditionMetrics:
         for followed in self._followed:
             for _, found in sorted(self._cache.objects(followed.kind).items()):
                 told = _Told.of(found)
-                for infix, same, own in followed.families:
-                    object_labels = {"namespace": "", "name": told.name, **same}
-                    object_labels |= followed.own_labels(told) if own else {}
-                    yield from _gauges(infix, told, object_labels, now)
+                for infix, whose in followed.families(told):
+                    yield from _gauges(infix, told, {"namespace": "", "name": told.name, **whose}, now)
 
 
 def _gauges(infix: str, told: _Told, labels: Mapping[str, str], now: float) -> Iterator[Sample]:

@@ -108,7 +108,7 @@ def choose(claim: NodeClaim, among: Range, preferences: Preferences) -> Choice |
     if has_minimum and preferences.strict_min_values and not _meets_minimum(wanted, items):
         return "minValues cannot be met by the instance types that are available"
     kind = _capacity_type(items)
-    kept = tuple(item for item in [_of_kind(item, kind) for item in items] if item.offers)
+    kept = tuple(item for item in [_only(item, lambda o: o.capacity_type == kind) for item in items] if item.offers)
     tenancy = wanted.get(names.TENANCY)
     return Choice(
         capacity_type=kind, tenancy="default" if tenancy is None or tenancy.has("default") else "dedicated", items=kept
@@ -146,11 +146,6 @@ def _rank(item: Item) -> tuple[float, str]:
 def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
     kept = tuple([offer for offer in item.offers if keep(offer)])
     return item if len(kept) == len(item.offers) else item_of(item.form, kept)
-
-
-def _of_kind(item: Item, kind: str) -> Item:
-    kept = [offer for offer in item.offers if offer.capacity_type == kind]
-    return item if len(kept) == len(item.offers) else item_of(item.form, tuple(kept))
 
 
 def _bookable(holding: Iterable[Suited]) -> list[Suited]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from core.disruption.balanced import Score, moves_of
 from core.disruption.candidates import Candidate
-from core.disruption.commands import Command, Found, Move
+from core.disruption.commands import Command, Found
 from core.disruption.consolidation import candidate_notices, compute, why_not_consolidatable
 from core.disruption.emptiness import by_ratio
 from core.disruption.notices import Notice
@@ -28,8 +28,7 @@ class Search:
 
     notices: list[Notice] = field(default_factory=list)
     error: str = ""
-    rejected: tuple[Score, ...] = ()  # of the last probe that the scores alone turned down
-    rejected_moves: tuple[Move, ...] = ()
+    rejected: Command | None = None  # the last probe that the scores alone turned down
 
     def probe(self, round_: Round, candidates: Sequence[Candidate]) -> Command | None:
         """D-109: the command for these candidates, if it is one and every pool approves."""
@@ -47,7 +46,7 @@ class Search:
         scores = round_.scales.scores(command)
         if all(s.is_approved for s in scores):
             return command
-        self.rejected, self.rejected_moves = scores, moves_of(command, scores)
+        self.rejected = command
         return None
 
 
@@ -123,13 +122,14 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         command = longest_prefix(round_, search, takers)
         if round_.settings.multi_search == "wide":
             command = widened(round_, search, takers, command)
-    scores = round_.scales.scores(command) if command else search.rejected
+    judged = command or search.rejected
+    scores = round_.scales.scores(judged) if judged else ()
     notices = (*_told(round_, search, command), *approvals(scores))
     return Found(
         commands=() if command is None or search.error else (command,),
         blocks=tuple(out_of_budget(c, DisruptionReason.UNDERUTILIZED) for c in refused),
         notices=tuple(notices),
-        moves=moves_of(command, scores) if command else search.rejected_moves,
+        moves=moves_of(judged, scores) if judged else (),
         error=search.error,
         constrained=purse.constrained,
     )

@@ -5,7 +5,7 @@ pairs for mappings), sorted, because a frozenset iterates in another order in an
 Lists of instance types are long and shared by many proposed nodes, so a plan stores each list once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from core.model.nodes import NodeClassRef
@@ -73,9 +73,18 @@ class Seen:
         """What a plan made on this snapshot had seen."""
         return cls(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items())))
 
+    @property
+    def decided_at(self) -> float:
+        """From when on the plan ages."""
+        return max(self.taken_at, self.ready_at)
+
+    def ready(self, now: float) -> "Seen":
+        """The same for a plan that is handed out now."""
+        return replace(self, ready_at=now)
+
     def why_too_old(self, now: float) -> str:
         """Why nothing may be begun on it any more, in words; empty while it may."""
-        age = now - max(self.taken_at, self.ready_at)
+        age = now - self.decided_at
         return f"it was decided {age:.0f} s ago, on what may have changed since" if age > PLAN_SECONDS else ""
 
 

@@ -17,8 +17,8 @@ from temporalio.service import RPCError
 
 from core.model import names
 from core.model.workflow_types import DISRUPT_NODES
-from tests.cluster.system.fleets import fleet_pool
-from tests.cluster.system.ground import DEPLOYMENTS, Ground, deployment, has_condition, no_eviction
+from tests.cluster.system.fleets import fleet_pool, workload
+from tests.cluster.system.ground import Ground, has_condition, no_eviction
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
@@ -243,16 +243,8 @@ class Day:
         await self.ground.apply(pool)
 
     async def _deploy(self, name: str, pods: int) -> None:
-        body = deployment(pods, self.sizes[name])
-        labels = {"app": name}
-        body["metadata"]["name"] = name
-        body["spec"]["selector"]["matchLabels"] = labels
-        body["spec"]["template"]["metadata"] = {"labels": labels}
         self.wanted[name] = pods
-        if (await self.ground.api.get(f"{DEPLOYMENTS}/{name}")).status == 200:
-            await self.ground.api.patch(f"{DEPLOYMENTS}/{name}", {"spec": {"replicas": pods}})
-        else:
-            await self.ground.apply(body)
+        await self.ground.apply(workload(name, "", pods, self.sizes[name]))
 
     async def _annotate(self, pod: Json, value: str | None) -> None:
         path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}"

@@ -27,13 +27,14 @@ def fleet_pool(name: str, colour: str = "blue", types: tuple[str, ...] = ("m5.xl
 
 
 def workload(name: str, pool: str, pods: int, cpu: str = "3", annotations: dict[str, str] | None = None) -> Json:
-    """Pods that run on nodes of that pool only; of three cpus each has a node to itself."""
+    """Pods that run on nodes of that pool only, where one is named; of three cpus each has a node to itself."""
     body = deployment(pods, cpu)
     labels = {"app": name}
     body["metadata"]["name"] = name
     body["spec"]["selector"]["matchLabels"] = labels
     body["spec"]["template"]["metadata"] = {"labels": labels, "annotations": annotations or {}}
-    body["spec"]["template"]["spec"]["nodeSelector"] = {names.NODE_POOL: pool}
+    if pool:
+        body["spec"]["template"]["spec"]["nodeSelector"] = {names.NODE_POOL: pool}
     return body
 
 
