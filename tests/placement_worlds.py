@@ -14,7 +14,6 @@ import yaml
 from adapters.kube.parsing.nodes import parse_node, parse_node_claim
 from adapters.kube.parsing.pods import parse_pod
 from adapters.kube.parsing.pools import parse_node_pool
-from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.selectors import parse_expressions
 from adapters.kube.parsing.shapes import parse_spread
 from adapters.kube.parsing.workloads import (
@@ -27,6 +26,7 @@ from adapters.kube.parsing.workloads import (
     parse_volume,
     parse_volume_claim,
 )
+from core.model.drafts import draft_of
 from core.model.names import WELL_KNOWN_LABELS
 from core.model.pods import Expression
 from core.model.pools import Catalogue, InstanceType, Offering

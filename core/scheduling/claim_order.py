@@ -18,127 +18,127 @@ _NINTHER_FROM: Final = 50  # from here on a nearly sorted array is repaired inst
 EXACT_UP_TO: Final = 512
 
 
+class _Level:
+    """The claims that hold one number of pods, in order."""
+
+    __slots__ = ("claims", "first", "last", "mask")
+
+    def __init__(self) -> None:
+        self.claims: list[int] = []
+        self.mask = 0
+        self.first, self.last = 1, 0  # the ranks of both ends; the next one in front has one less than the first
+
+
 class ClaimOrder:
     """Claims by number, each in the level of its number of pods."""
 
     def __init__(self) -> None:
-        self._levels: dict[int, list[int]] = {}
-        self._masks: dict[int, int] = {}
-        self._heights: list[int] = []  # the levels in use, ascending
+        self._lowest = _Level()  # of one pod; stays when it is empty, for new claims come to it
+        self._levels: list[_Level] = [self._lowest]  # ascending; those above the lowest have claims
+        self._at: dict[int, _Level] = {1: self._lowest}  # the same by height
         self._rank: list[int] = []  # position within the level; negative after a front insertion
         self.pods: list[int] = []  # pods per claim
-        self._lowest: dict[int, int] = {}
-        self._highest: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.pods)
 
-    def _level(self, height: int) -> list[int]:
-        level = self._levels.get(height)
-        if level is None:
-            level = self._levels[height] = []
-            self._masks[height] = 0
-            self._heights.append(height)
-            self._heights.sort()
-        return level
-
     def append(self, claim: int) -> None:
         """A new claim with its first pod."""
-        self.pods.append(1)
-        level = self._level(1)
-        self._masks[1] |= 1 << claim
-        if _STABLE_UP_TO < len(self.pods) < _NINTHER_FROM and self._heights[-1] > 1:
+        pods = self.pods
+        pods.append(1)
+        level = self._lowest
+        level.mask |= 1 << claim
+        if _STABLE_UP_TO < len(pods) < _NINTHER_FROM and len(self._levels) > 1:
             self._rank.append(0)
-            self._sort([*self._flat(), claim])
+            self._sort([*self.in_order(), claim])
             return
-        rank = self._highest.get(1, -1) + 1
-        self._highest[1] = rank
-        self._lowest.setdefault(1, rank)
-        self._rank.append(rank)
-        level.append(claim)
+        level.last += 1
+        self._rank.append(level.last)
+        level.claims.append(claim)
 
     def raise_claim(self, claim: int) -> None:
         """One more pod on a claim."""
-        height = self.pods[claim]
-        level = self._levels[height]
-        sort = len(self.pods) <= EXACT_UP_TO and level[-1] != claim and self._must_sort(claim, height)
-        flat = self._flat() if sort else []
-        self.pods[claim] = height + 1
-        level.remove(claim)
+        pods = self.pods
+        height = pods[claim]
+        level = self._at[height]
+        claims, count = level.claims, len(pods)
+        upper = self._at.get(height + 1)
+        if upper is None:
+            if len(claims) == 1 and height > 1:  # it is alone and takes its level along
+                pods[claim] = height + 1
+                self._at[height + 1] = self._at.pop(height)
+                return
+            upper = self._at[height + 1] = _Level()
+            self._levels.insert(self._levels.index(level) + 1, upper)
+        sort = _STABLE_UP_TO < count <= EXACT_UP_TO and claims[-1] != claim and self._must_sort(claim, level)
+        flat = self.in_order() if sort else []
+        pods[claim] = height + 1
+        claims.remove(claim)
         bit = 1 << claim
-        self._masks[height] ^= bit
-        if not level:
-            self._forget(height)
-        upper = self._level(height + 1)
-        self._masks[height + 1] |= bit
+        level.mask ^= bit
+        upper.mask |= bit
+        if not claims and height > 1:
+            del self._at[height]
+            self._levels.remove(level)
         if sort:
             self._sort(flat)
             return
-        rank = self._lowest.get(height + 1, 1) - 1
-        self._lowest[height + 1] = rank
-        self._highest.setdefault(height + 1, rank)
-        self._rank[claim] = rank
-        upper.insert(0, claim)
+        upper.first -= 1
+        self._rank[claim] = upper.first
+        upper.claims.insert(0, claim)
 
-    def _forget(self, height: int) -> None:
-        del self._levels[height], self._masks[height]
-        self._lowest.pop(height, None)
-        self._highest.pop(height, None)
-        self._heights.remove(height)
-
-    def _must_sort(self, claim: int, height: int) -> bool:
+    def _must_sort(self, claim: int, level: _Level) -> bool:
         count = len(self.pods)
-        if count <= _STABLE_UP_TO:
-            return False
         if count < _NINTHER_FROM:
             return True
-        position = sum(len(self._levels[h]) for h in self._heights if h < height) + self._levels[height].index(claim)
+        position = level.claims.index(claim)
+        for lower in self._levels:
+            if lower is level:
+                break
+            position += len(lower.claims)
         quarter = count // 4
         return any(position in (pivot - 1, pivot) for pivot in (quarter, 2 * quarter, 3 * quarter))
-
-    def _flat(self) -> list[int]:
-        return [claim for height in self._heights for claim in self._levels[height]]
 
     def _sort(self, flat: list[int]) -> None:
         """The full sort. Who is on which level is known already; the order within the levels is made anew."""
         in_order = unstable_sorted(flat, self.pods.__getitem__)
+        ranks, start = self._rank, 0
         for rank, claim in enumerate(in_order):
-            self._rank[claim] = rank
-        start = 0
-        for height in self._heights:
-            end = start + self._masks[height].bit_count()
-            self._levels[height] = in_order[start:end]
-            self._lowest[height], self._highest[height] = start, end - 1
+            ranks[claim] = rank
+        for level in self._levels:
+            end = start + level.mask.bit_count()
+            level.claims = in_order[start:end]
+            level.first, level.last = start, end - 1
             start = end
 
     def first(self, candidates: int) -> int:
         """The first of the candidates (at least one) in order."""
-        masks = self._masks
-        for height in self._heights:
-            here = candidates & masks[height]
+        for level in self._levels:
+            here = candidates & level.mask
             if not here:
                 continue
             if not here & (here - 1):
                 return here.bit_length() - 1
-            level = self._levels[height]
-            if here.bit_count() * 8 < len(level):
+            claims = level.claims
+            if here >> claims[0] & 1:  # nearly always
+                return claims[0]
+            if here.bit_count() * 8 < len(claims):
                 return min(_numbers(here), key=self._rank.__getitem__)
-            for claim in level:
+            for claim in claims:
                 if here >> claim & 1:
                     return claim
         raise ValueError("no such claim")
 
     def among(self, candidates: int) -> Iterator[int]:
         """The candidates in order. The order must not be changed while this runs."""
-        for height in list(self._heights):
-            here = candidates & self._masks[height]
+        for level in list(self._levels):
+            here = candidates & level.mask
             if not here:
                 continue
-            level = self._levels[height]
-            if here.bit_count() * 8 < len(level):  # few of many: pick them out and order them
+            if here.bit_count() * 8 < len(level.claims):  # few of many: pick them out and order them
                 yield from sorted(_numbers(here), key=self._rank.__getitem__)
             else:
-                for claim in level:
+                for claim in level.claims:
                     if here >> claim & 1:
                         yield claim
             candidates ^= here
@@ -147,7 +147,7 @@ class ClaimOrder:
 
     def in_order(self) -> list[int]:
         """All claims in order."""
-        return self._flat()
+        return [claim for level in self._levels for claim in level.claims]
 
 
 def _numbers(mask: int) -> list[int]:

@@ -61,9 +61,6 @@ def _key_choices(
 def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[Domains]:
     """What one key may be pinned to; remembered until a group of the kin counts another pod."""
     groups = kin.by_key[key]
-    if len(groups) == 1 and groups[0][0].term.kind == "spread":
-        group, own = groups[0]
-        return group.lowest_within_skew(kin.facts.strict.requirements.get(key), have, own)
     remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
     found = kin.picks.get(remembered)
     if found is None:
@@ -75,7 +72,7 @@ def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[
 def forget_old_picks(kin: Kin) -> None:
     """Called before a try: what was picked before one of the groups changed its answers is out of date."""
     version = 0
-    for group, _ in kin.domains:
+    for group in kin.watched:
         version += group.version
     if version != kin.picked_at:
         kin.picks.clear()
@@ -88,6 +85,10 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
     if not kin.domains:
         return (narrowed,)
+    if kin.lone_spread is not None:
+        group, own, wanted = kin.lone_spread
+        key = group.term.key
+        return narrowed.pin_each(key, group.lowest_within_skew(wanted, narrowed.requirements.get(key), own))
     forget_old_picks(kin)
     choices: list[tuple[str, list[Domains]]] = []
     for key in kin.by_key:
@@ -118,6 +119,10 @@ def node_values(kin: Kin) -> list[tuple[str, set[str]]]:
 
 
 def _node_values(kin: Kin) -> list[tuple[str, set[str]]]:
+    if kin.lone_spread is not None:
+        group, own, only = kin.lone_spread
+        most = group.most(only, own)
+        return [(group.term.key, {domain for domain, count in group.counts.items() if count <= most})]
     strict = kin.facts.strict.requirements
     result: list[tuple[str, set[str]]] = []
     for key, groups in kin.by_key.items():

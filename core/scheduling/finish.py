@@ -7,9 +7,12 @@ for a requirement that allows many values is random upstream and must be the sam
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from math import inf
+from typing import Final, NamedTuple
 
 from core.model import names
+from core.model.drafts import draft_of
 from core.model.placement import NewNode
 from core.model.pools import InstanceType, NodePool
 from core.model.requirements import Requirement, RequirementSet, merge, requirement
@@ -25,10 +28,10 @@ from core.scheduling.type_table import RESERVATION_ID_SUFFIX, CompiledType
 HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)
 PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
+_NodeDraft: Final = draft_of(NewNode)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(NamedTuple):
     """A claim's final form, or the news that truncation left too few distinct values (S-137)."""
 
     node: NewNode | None
@@ -40,7 +43,7 @@ class Finished:
 class _TypeList:
     """Types in price order, and what is true of all of them together."""
 
-    compiled: tuple[CompiledType, ...]
+    compiled: list[CompiledType]
     types: tuple[InstanceType, ...]
     annotations: Mapping[str, str]  # S-139
 
@@ -55,14 +58,32 @@ class _Form:
     labels: Mapping[str, str]
 
 
+class _ByPrice:
+    """The types of one template in the order of what they cost in one form."""
+
+    def __init__(self, prices: list[float]) -> None:
+        self._prices = prices
+        offered = [number for number, price in enumerate(prices) if price < inf]
+        distinct = len({prices[number] for number in offered}) == len(offered)
+        self._order = sorted(offered, key=prices.__getitem__) if distinct else []
+
+    def order(self, present: bytes) -> list[int]:
+        """The numbers of the types that are present by price. Where no two prices are equal, some types are in the
+        order of all; only the order of equals depends on what else is sorted (Q-11)."""
+        found = list(compress(self._order, map(present.__getitem__, self._order)))
+        if len(found) == present.count(1):
+            return found
+        numbers = list(compress(range(len(present)), present))
+        return [numbers[index] for index in price_order([self._prices[number] for number in numbers])]
+
+
 class Finisher:
     """Turns claims into new nodes; what claims have in common is worked out once and shared."""
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
         self._lists: dict[tuple[int, frozenset[Requirement], int], _TypeList] = {}
-        # Per template and form the price of each type, and the types by price unless two prices are equal.
-        self._prices: dict[tuple[int, frozenset[Requirement]], tuple[list[float], list[int]]] = {}
+        self._by_price: dict[tuple[int, frozenset[Requirement]], _ByPrice] = {}
         self._forms: dict[tuple[int, Held], _Form] = {}
         self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
         self._least: dict[tuple[int, int], Resources] = {}
@@ -70,28 +91,28 @@ class Finisher:
     def finish(self, claim: Claim) -> Finished:
         """The node to create for a claim."""
         template, form = claim.template, self._form(claim)
-        listed = self._list(template, form, claim.rows)
+        listed = self._list(template, form, claim.settled_rows())
         if form.minima and self._settings.min_values_policy == "Strict":
             _, short = shortest_prefix((item.requirements for item in listed.compiled), form.minima)
             if short:
                 return Finished(node=None, claim=claim, short=short)
         pool = template.pool
-        node = NewNode(
-            pool=pool.name,
-            pool_uid=pool.uid,
-            node_class=pool.template.node_class,
-            requirements=form.requirements,
-            types=listed.types,
-            requests=self._requests(claim),
-            pods=tuple(claim.pods),
-            labels=form.labels,
-            annotations=self._annotated(claim, listed),
-            taints=pool.template.taints,
-            startup_taints=pool.template.startup_taints,
-            expire_after=pool.template.expire_after,
-            termination_grace=_grace(pool, self._settings),
-        )
-        return Finished(node=node, claim=claim, short={})
+        draft = _NodeDraft()
+        draft.pool = pool.name
+        draft.pool_uid = pool.uid
+        draft.node_class = pool.template.node_class
+        draft.requirements = form.requirements
+        draft.types = listed.types
+        draft.requests = self._requests(claim)
+        draft.pods = tuple(claim.pods)
+        draft.labels = form.labels
+        draft.annotations = self._annotated(claim, listed)
+        draft.taints = pool.template.taints
+        draft.startup_taints = pool.template.startup_taints
+        draft.expire_after = pool.template.expire_after
+        draft.termination_grace = _grace(pool, self._settings)
+        draft.__class__ = NewNode
+        return Finished(node=draft, claim=claim, short={})
 
     def _form(self, claim: Claim) -> _Form:
         """S-187, S-190, S-197."""
@@ -117,10 +138,12 @@ class Finisher:
         known = self._lists.get(key)
         if known is None:
             order = self._order(template, form, rows)[: self._settings.max_types]
-            compiled = tuple([template.table.types[number] for number in order])
+            compiled = (
+                [template.table.types[number] for number in order] if template.table.overlaid or form.minima else []
+            )
             known = self._lists[key] = _TypeList(
                 compiled=compiled,
-                types=tuple([item.source for item in compiled]),
+                types=tuple(map(template.table.sources.__getitem__, order)),
                 annotations=_overlays(compiled) if template.table.overlaid else {},
             )
         return known
@@ -129,19 +152,10 @@ class Finisher:
         """The numbers of the types in the rows by price. Where no two prices are equal, some types are in the order of
         all; only the order of equals depends on what else is sorted (Q-11)."""
         key = (template.number, form.identity)
-        known = self._prices.get(key)
+        known = self._by_price.get(key)
         if known is None:
-            prices = template.table.prices(form.requirements)
-            offered = [number for number, price in enumerate(prices) if price < inf]
-            distinct = len({prices[number] for number in offered}) == len(offered)
-            known = self._prices[key] = (prices, sorted(offered, key=prices.__getitem__) if distinct else [])
-        prices, by_price = known
-        numbers = template.table.types_in(rows)
-        present = set(numbers)
-        found = [number for number in by_price if number in present]
-        if len(found) == len(numbers):
-            return found
-        return [numbers[index] for index in price_order([prices[number] for number in numbers])]
+            known = self._by_price[key] = _ByPrice(template.table.prices(form.requirements))
+        return known.order(template.table.present(rows))
 
     def _annotated(self, claim: Claim, listed: _TypeList) -> Mapping[str, str]:
         """S-59, S-125, S-139."""
@@ -169,9 +183,11 @@ class Finisher:
             amounts = [overhead.requests for overhead, rows in groups if rows & claim.rows]
             shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
             least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
-        asked = set().union(*[pod.requests for pod in claim.pods])
-        used = zip(claim.template.table.dimensions, claim.used, strict=True)
-        requests = {name: amount for name, amount in used if name in asked}  # an explicit zero is asked for, too
+        dimensions = claim.template.table.dimensions
+        requests = dict(zip(dimensions, claim.used, strict=True))
+        if len(claim.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
+            asked = set().union(*[pod.requests for pod in claim.pods])
+            requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
         for name, amount in least.items():
             requests[name] = requests.get(name, 0) + amount
         return requests

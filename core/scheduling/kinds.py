@@ -8,6 +8,7 @@ from. Kin and kind belong to one pass; what is true for the whole snapshot is ke
 from collections.abc import Sequence
 
 from core.model.pods import PodShape
+from core.model.requirements import Requirement
 from core.scheduling.fit import Fit
 from core.scheduling.pod_needs import pod_requirements
 from core.scheduling.preferences import relaxed
@@ -56,16 +57,22 @@ class ShapeFacts:
 
 
 class Recording:
-    """Groups to tell of a placement, by what there is to do: most count pods wherever they are."""
+    """Groups to tell of a placement, by what there is to do: most count pods wherever they are.
 
-    __slots__ = ("domains", "everything", "filtered", "hosts")
+    The ways to tell of one on a claim are kept at hand: by the claim's number, by the one value that its state has for
+    a key, or by all values that it has left (S-181).
+    """
+
+    __slots__ = ("by_claim", "by_value", "by_values", "everything", "filtered")
 
     def __init__(self, groups: Sequence[DomainGroup | HostGroup]) -> None:
         self.everything = groups
         self.filtered = [group for group in groups if group.term.filter is not None]
         plain = [group for group in groups if group.term.filter is None]
-        self.hosts = [group for group in plain if isinstance(group, HostGroup)]
-        self.domains = [(group, group.term.key) for group in plain if isinstance(group, DomainGroup)]
+        self.by_claim = [group.record_claim() for group in plain if isinstance(group, HostGroup)]
+        domains = [group for group in plain if isinstance(group, DomainGroup)]
+        self.by_value = [(group.record, group.term.key) for group in domains if not group.every_value]
+        self.by_values = [group for group in domains if group.every_value]
 
 
 class Kin:
@@ -73,8 +80,8 @@ class Kin:
 
     __slots__ = (
         "_recording",
-        "_recording_born",
         "_topology",
+        "born",
         "by_key",
         "crowded",
         "domains",
@@ -82,27 +89,38 @@ class Kin:
         "full",
         "held",
         "hosts",
+        "lone_spread",
         "node_mask",
         "nowhere_at",
         "open",
         "options",
         "picked_at",
         "picks",
+        "ports",
         "seen_states",
         "settled",
         "settled_options",
         "values",
+        "watched",
     )
 
     def __init__(self, facts: ShapeFacts, topology: Topology) -> None:
         self.facts = facts
         self._topology = topology
         shape = facts.shape
+        self.ports = shape.host_ports
         groups = [(group, group.term.counts(shape)) for group in topology.owned(shape)]
         groups += [(group, True) for group in topology.repelling(shape)]
         self.hosts: list[tuple[HostGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
         self.domains: list[tuple[DomainGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
         self.held = topology.held(shape)
+        self.watched = tuple([group for group, _ in self.domains])
+        # A spread that nothing else on any key but the hostname goes with: the group, whether it counts the pod, and
+        # the pod's own requirement. Nearly all that is asked of domains is asked of these.
+        self.lone_spread: tuple[DomainGroup, bool, Requirement | None] | None = None
+        if len(self.domains) == 1 and self.domains[0][0].term.kind == "spread":
+            group, own = self.domains[0]
+            self.lone_spread = (group, own, facts.strict.requirements.get(group.term.key))
         self.by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
         for group, own in self.domains:
             self.by_key.setdefault(group.term.key, []).append((group, own))
@@ -116,7 +134,7 @@ class Kin:
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
         self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
         self._recording = Recording([])
-        self._recording_born = -1
+        self.born = -1
         self.node_mask: int | None = None
         self.seen_states = 0
         # States of claims that suit, each narrowed per alternative. Where every key of the groups has one value, the
@@ -128,9 +146,9 @@ class Kin:
     @property
     def recording(self) -> "Recording":
         """The groups to tell of a pod of this kin, wherever it lands: those that count it, and those it holds."""
-        if self._recording_born != self._topology.born:
+        if self.born != self._topology.born:
             self._recording = Recording([*self._topology.counting(self.facts.shape), *self.held])
-            self._recording_born = self._topology.born
+            self.born = self._topology.born
         return self._recording
 
     def admit(self, state: State) -> None:

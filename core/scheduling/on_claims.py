@@ -6,8 +6,9 @@ order, and only for types, minimum values and reservations. The trap avoided (ag
 left in the domain that a spread asks for today is not dead; tomorrow the spread may ask for another.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import add, contains
+from operator import add, contains, le
 
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
@@ -34,12 +35,25 @@ class Claim:
     number: int
     template: Template
     state: State
-    rows: int
+    rows: int  # those that may hold all of it: exact when it was last settled, too many since
     used: list[int]
+    witness: int = 0  # one row that does, and its room: as long as it does, the others need not be asked
+    room: Sequence[int] = ()
     held: Held = NONE
     pods: list[Pod] = field(default_factory=list)
     ports: list[tuple[str, HostPort]] = field(default_factory=list)
     min_values_relaxed: bool = False
+
+    def settle(self, rows: int) -> None:
+        """Remember the exact rows."""
+        self.rows = rows
+        self.witness = rows.bit_length() - 1
+        self.room = self.template.fit.room[self.witness]
+
+    def settled_rows(self) -> int:
+        """The rows that hold all of it."""
+        self.settle(self.template.fit.holding(self.used, self.rows))
+        return self.rows
 
 
 class ReservationRefusal(Exception):
@@ -121,9 +135,8 @@ class ClaimPlacer:
         candidates = self._candidates(kind)
         if not candidates:
             return False
-        options, settled = kind.kin.options, kind.kin.settled_options
         claim = self.claims[self.order.first(candidates)]  # nearly always it is this one
-        if self._join(kind, pod, claim, settled.get(claim.state) or options[claim.state]):
+        if self._join(kind, pod, claim):
             return True
         tries = 1
         for number in self.order.among(candidates ^ 1 << claim.number):
@@ -134,30 +147,38 @@ class ClaimPlacer:
                 if not candidates >> number & 1:
                     continue
             tries += 1
-            claim = self.claims[number]
-            if self._join(kind, pod, claim, settled.get(claim.state) or options[claim.state]):
+            if self._join(kind, pod, self.claims[number]):
                 return True
         return False
 
-    def _join(self, kind: Kind, pod: Pod, claim: Claim, options: tuple[State, ...]) -> bool:
+    def _join(self, kind: Kind, pod: Pod, claim: Claim) -> bool:
+        kin, template, present = kind.kin, claim.template, claim.state
         total = list(map(add, claim.used, kind.wanted))
-        rows = claim.template.fit.holding(total, claim.rows)
-        if rows and pod.shape.host_ports:
-            rows = self.free_ports(pod, claim.template, claim.ports, rows)
+        options = kin.settled_options.get(present) or kin.options[present]
+        if all(map(le, total, claim.room)) and not kin.ports and not template.has_reserved:
+            state = options[0]
+            if (state is present or state.rows >> claim.witness & 1) and not state.minima:
+                self._commit(kin, pod, claim, state, total)
+                return True
+        rows = template.fit.holding(total, claim.rows)
+        if rows and kin.ports:
+            rows = self.free_ports(pod, template, claim.ports, rows)
         if not rows:
             kind.dead |= 1 << claim.number
             return False
         for state in options:
             left = rows & state.rows
-            if left and (not state.minima or not self.short(claim.template, state, left)):
+            if left and (not state.minima or not self.short(template, state, left)):
                 held: Held | None = NONE
-                if claim.template.has_reserved:
-                    held = self.reservations.available(claim.template, state, left, claim.held)
+                if template.has_reserved:
+                    held = self.reservations.available(template, state, left, claim.held)
                 if held is not None:
-                    self._commit(kind, pod, claim, state, left, total, held)
+                    claim.settle(left)
+                    self._hold(claim, held)
+                    self._commit(kin, pod, claim, state, total)
                     return True
                 return False  # S-186: the next claim may still do
-        if not any(rows & narrowed.rows for narrowed in kind.kin.narrowings(claim.state)):
+        if not any(rows & narrowed.rows for narrowed in kin.narrowings(present)):
             kind.dead |= 1 << claim.number
         return False
 
@@ -206,7 +227,7 @@ class ClaimPlacer:
 
     def _open(self, kind: Kind, pod: Pod, template: Template, rows: int) -> bool:
         rows = kind.holding(template.fit, rows)
-        if rows and pod.shape.host_ports:
+        if rows and kind.kin.ports:
             rows = self.free_ports(pod, template, [], rows)
         if not rows:
             self._somewhere = True
@@ -239,9 +260,10 @@ class ClaimPlacer:
             template=template,
             state=state,
             rows=rows,
-            used=[0] * len(kind.wanted),
+            used=[],
             min_values_relaxed=relaxed,
         )
+        claim.settle(rows)
         self.claims.append(claim)
         if template.start.minima and not self._settings.fixes.own_relaxed_mark:
             for other in self.claims:
@@ -249,7 +271,8 @@ class ClaimPlacer:
                     other.min_values_relaxed = relaxed
         self._enter(state, 1 << claim.number)
         self.limits.charge_claim(template, rows)
-        self._commit(kind, pod, claim, state, rows, list(kind.wanted), held)
+        self._hold(claim, held)
+        self._commit(kind.kin, pod, claim, state, list(kind.wanted))
 
     # --- placing
 
@@ -261,33 +284,38 @@ class ClaimPlacer:
         else:
             self._in_state[state] = present | bit
 
-    def _commit(
-        self, kind: Kind, pod: Pod, claim: Claim, state: State, rows: int, total: list[int], held: Held
-    ) -> None:
-        """S-162."""
-        if claim.pods:
-            self.order.raise_claim(claim.number)
-        else:
-            self.order.append(claim.number)
-        if state is not claim.state:
-            bit = 1 << claim.number
-            self._in_state[claim.state] ^= bit
-            self._enter(state, bit)
-            claim.state = state
-        claim.rows = rows
-        claim.used = total
-        claim.pods.append(pod)
-        self._headroom.changed.add(claim.number)
+    def _hold(self, claim: Claim, held: Held) -> None:
         if held or claim.held:
             self.reservations.exchange(claim.held, held)
             claim.held = held
-        if pod.shape.host_ports:
-            claim.ports.extend((pod.key, port) for port in pod.shape.host_ports)
-        told = kind.kin.recording
-        for group in told.hosts:
-            group.record(group.claims, claim.number)
-        for domains, key in told.domains:
-            domains.record_placement(state.requirements.get(key))
+
+    def _commit(self, kin: Kin, pod: Pod, claim: Claim, state: State, total: list[int]) -> None:
+        """S-162."""
+        number = claim.number
+        if claim.pods:
+            self.order.raise_claim(number)
+        else:
+            self.order.append(number)
+        if state is not claim.state:
+            bit = 1 << number
+            self._in_state[claim.state] ^= bit
+            self._enter(state, bit)
+            claim.state = state
+            claim.rows &= state.rows
+        claim.used = total
+        claim.pods.append(pod)
+        self._headroom.changed.add(number)
+        if kin.ports:
+            claim.ports.extend((pod.key, port) for port in kin.ports)
+        told = kin.recording
+        for record_claim in told.by_claim:
+            record_claim(number)
+        for record, key in told.by_value:
+            value = state.values.get(key)
+            if value is not None:
+                record(value)
+        for group in told.by_values:
+            group.record_placement(state.requirements.get(group.term.key))
         for filtered in told.filtered:
             self.record_in(filtered, claim)
 

@@ -44,16 +44,23 @@ class NeedsPool:
 class State:
     """One requirement set of claims of one template."""
 
-    __slots__ = ("_narrowed", "_pinned", "minima", "number", "requirements", "rows", "states")
+    __slots__ = ("_narrowed", "_pinned", "_pinned_each", "minima", "number", "requirements", "rows", "states", "values")
 
     def __init__(self, states: "States", requirements: dict[str, Requirement], rows: int) -> None:
         self.states = states
         self.requirements = requirements
         self.rows = rows
         self.minima = minima_of(requirements)
+        # The one value of each key that has only one left.
+        self.values = {
+            key: next(iter(item.values))
+            for key, item in requirements.items()
+            if len(item.values) == 1 and not item.complement
+        }
         self.number = states.counter()
         self._narrowed: dict[Needs, State | None] = {}
         self._pinned: dict[tuple[str, frozenset[str]], State | None] = {}
+        self._pinned_each: dict[tuple[str, tuple[str, ...]], tuple[State, ...]] = {}
 
     def narrow(self, needs: Needs) -> "State | None":
         """S-151, S-152: this set and the pod's, or None where they cannot both hold."""
@@ -71,6 +78,15 @@ class State:
         if pinned not in self._pinned:
             self._pinned[pinned] = self._with({key: Requirement(key=key, complement=False, values=domains)})
         return self._pinned[pinned]
+
+    def pin_each(self, key: str, domains: tuple[str, ...]) -> "tuple[State, ...]":
+        """This set with one domain at a time, where that can be."""
+        pinned = (key, domains)
+        found = self._pinned_each.get(pinned)
+        if found is None:
+            each = (self.pin(key, frozenset((domain,))) for domain in domains)
+            found = self._pinned_each[pinned] = tuple([state for state in each if state is not None])
+        return found
 
     def accepts(self, offering: RequirementSet) -> bool:
         """S-43, S-44: whether an offering suits, undefined well-known labels allowed."""

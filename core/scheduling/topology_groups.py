@@ -5,7 +5,7 @@ mask of nodes and of claims per count, because a host is a single place and ther
 other key keep a count per domain. A group belongs to one pass and starts from counts that all passes share.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from core.model.requirements import Requirement
 from core.scheduling.topology_terms import Term
@@ -14,7 +14,7 @@ from core.scheduling.topology_terms import Term
 class DomainGroup:
     """Counts per domain of a key other than the hostname."""
 
-    __slots__ = ("_by_count", "_every_value", "_limits", "_singles", "counts", "filled", "term", "version")
+    __slots__ = ("_by_count", "_limits", "_within", "counts", "every_value", "filled", "term", "version")
 
     def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
         self.term = term
@@ -22,9 +22,10 @@ class DomainGroup:
         # of a spread, but for the other kinds only when a domain is filled for the first time.
         self.version = 0
         self._by_count = term.kind == "spread"
-        self._every_value = term.kind in ("anti", "inverse")
+        self.every_value = term.kind in ("anti", "inverse")  # S-181: a pod counts for all values that are left
         self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
-        self._singles: dict[str, frozenset[str]] = {}
+        # The domains that a requirement allows, by name; kept with how many were known by then.
+        self._within: dict[int, tuple[int, Requirement | None, list[str]]] = {}
         self.counts = dict(counts)
         self.filled = sum(1 for count in self.counts.values() if count)
 
@@ -45,7 +46,7 @@ class DomainGroup:
 
     def record_placement(self, final: Requirement | None) -> None:
         """S-181: anti-affinity counts every value that the node may still have, the others only a single one."""
-        if final is not None and (self._every_value or (len(final.values) == 1 and not final.complement)):
+        if final is not None and (self.every_value or (len(final.values) == 1 and not final.complement)):
             for value in final.values:
                 self.record(value)
 
@@ -62,30 +63,27 @@ class DomainGroup:
         most = self.term.max_skew + self._minimum(wanted) - own
         return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
 
-    def lowest_within_skew(
-        self, wanted: Requirement | None, have: Requirement | None, own: bool
-    ) -> list[frozenset[str]]:
-        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+    def most(self, wanted: Requirement | None, own: bool) -> int:
+        """S-177: the highest count with which a domain of a spread may take another pod."""
         key = (id(wanted), own)
         most = self._limits.get(key)
         if most is None:
             most = self._limits[key] = self.term.max_skew + self._minimum(wanted) - own
-        if have is not None and not have.complement and len(have.values) == 1:
-            (domain,) = have.values
-            count = self.counts.get(domain)
-            return [self._single(domain)] if count is not None and count <= most else []
-        valid = [(count, d) for d, count in self.counts.items() if count <= most and (have is None or have.has(d))]
-        if not valid:
-            return []
-        valid.sort()
-        least = valid[0][0]
-        return [self._single(domain) for count, domain in valid if count == least]
+        return most
 
-    def _single(self, domain: str) -> frozenset[str]:
-        known = self._singles.get(domain)
-        if known is None:
-            known = self._singles[domain] = frozenset((domain,))
-        return known
+    def lowest_within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> tuple[str, ...]:
+        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+        counts = self.counts
+        known = self._within.get(id(have))
+        if known is None or known[0] != len(counts):
+            allowed = sorted(counts) if have is None else [domain for domain in sorted(counts) if have.has(domain)]
+            known = self._within[id(have)] = (len(counts), have, allowed)
+        allowed = known[2]
+        here = [counts[domain] for domain in allowed]
+        least = min(here, default=None)
+        if least is None or least > self.most(wanted, own):
+            return ()
+        return tuple([domain for domain, count in zip(allowed, here, strict=True) if count == least])
 
     def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
         """S-179: the domains with somebody to be near to."""
@@ -192,6 +190,12 @@ class HostGroup:
         """One more on a host."""
         if not levels.record(host):
             self.filled += 1
+
+    def record_claim(self) -> Callable[[int], object]:
+        """How to count one more on a claim; how many hosts have any is asked of affinity alone."""
+        if self.term.kind != "affinity":
+            return self.claims.record
+        return lambda claim: self.record(self.claims, claim)
 
     def rejects(self, levels: Levels, own: bool, every: int) -> int:
         """S-176, S-178, S-180: of `every` host of a family those that may not take the pod."""

@@ -7,10 +7,10 @@ Asked by the cache for each event of the two watches. Raises UnreadableObject an
 from typing import Final
 
 from adapters.kube.parsing.fields import Json, conditions, node_class
-from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.reading import name_of, reading
 from adapters.kube.parsing.selectors import parse_expressions, parse_owners, parse_taints
 from adapters.kube.parsing.times import optional_time
+from core.model.drafts import draft_of
 from core.model.durations import parse_seconds
 from core.model.nodes import Node, NodeClaim
 from core.model.resources import shared_resources

@@ -11,12 +11,12 @@ from typing import Any, Final
 import orjson
 
 from adapters.kube.parsing.errors import RAW_FAULTS, UnreadableObject, blame
-from adapters.kube.parsing.quick import draft_of
 from adapters.kube.parsing.requests import pod_requests
 from adapters.kube.parsing.selectors import parse_owners
 from adapters.kube.parsing.shapes import claims_among, parse_shape
 from adapters.kube.parsing.times import optional_time, parse_time
 from core.model import names
+from core.model.drafts import draft_of
 from core.model.pods import Owner, Pod, PodShape
 from core.model.resources import Resources
 

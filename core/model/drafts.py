@@ -1,10 +1,11 @@
 """How can a frozen object be made at the price of an ordinary one?
 
-Asked by the parsers of pods, nodes and claims, which make 100,000 of them at a list. A frozen dataclass sets each
-field through `object.__setattr__`, and twenty keywords are dear to pass: for a pod that is a third of the whole parse.
+Asked by the parsers of pods, nodes and claims, which make 100,000 of them at a list, and by placement for the nodes of
+a large answer. A frozen dataclass sets each field through `object.__setattr__`, and twenty keywords are dear to pass:
+for a pod that is a third of the whole parse.
 An empty draft with the same slots is filled field by field instead, and becomes the frozen class before anybody else
 sees it. The trap avoided: thawing the model itself for the sake of one caller. A field that is forgotten is no default:
-a test looks at every field of what the parsers make.
+tests look at every field of what is made so.
 """
 
 from dataclasses import fields
