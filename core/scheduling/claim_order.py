@@ -111,6 +111,11 @@ class ClaimOrder:
             level.first, level.last = start, end - 1
             start = end
 
+    def front(self) -> int:
+        """The first of all; there must be one."""
+        lowest = self._lowest.claims
+        return lowest[0] if lowest else self._levels[1].claims[0]
+
     def first(self, candidates: int) -> int:
         """The first of the candidates (at least one) in order."""
         for level in self._levels:

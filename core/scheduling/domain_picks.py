@@ -7,6 +7,7 @@ answers come in a stated order, by count and then by name, and the caller takes 
 
 from collections.abc import Sequence
 from itertools import product
+from operator import contains
 
 from core.model.requirements import Requirement
 from core.scheduling.kinds import Kin
@@ -108,6 +109,33 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
         if state is not None:
             result.append(state)
     return tuple(result)
+
+
+def options_of(kin: Kin, state: State, agree: bool) -> tuple[State, ...]:
+    """The states that a claim of this state would go to with a pod of the kin, best first; none: it cannot take one.
+
+    The kin has been shown the state before.
+    """
+    settled = kin.settled_options.get(state)
+    if settled is not None:
+        values, options = settled
+        if kin.lone_spread is not None:
+            group, own, wanted = kin.lone_spread
+            count = group.counts.get(values[0])
+            return options if count is not None and count <= group.most(wanted, own) else ()
+        if kin.domains and not all(map(contains, [allowed for _, allowed in node_values(kin)], values)):
+            return ()
+        return options
+    narrowed = kin.open.get(state)
+    if narrowed is None:
+        return ()
+    if kin.lone_spread is not None and len(narrowed) == 1:
+        return targets(kin, narrowed[0], agree)
+    forget_old_picks(kin)
+    found = kin.options.get(state)
+    if found is None:
+        found = kin.options[state] = tuple([target for each in narrowed for target in targets(kin, each, agree)])
+    return found
 
 
 def node_values(kin: Kin) -> list[tuple[str, set[str]]]:

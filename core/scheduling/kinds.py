@@ -130,7 +130,7 @@ class Kin:
         self.nowhere_at = -1  # when no new claim was possible for the sake of its groups alone; good while picks are
         # Claims that reject by a count of their own: the masks per count, and the count from which they do. The groups
         # in which that is no matter of one count are asked each time.
-        self.full = [(g.claims.masks, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
+        self.full = [(g.claims, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
         self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
         self._recording = Recording([])
@@ -138,10 +138,10 @@ class Kin:
         self.node_mask: int | None = None
         self.seen_states = 0
         # States of claims that suit, each narrowed per alternative. Where every key of the groups has one value, the
-        # state goes nowhere else, and only whether that value is allowed changes: those are kept by their values.
+        # state goes nowhere else, and only whether that value is allowed changes: those are kept by their values, too.
         self.settled: dict[tuple[str, ...], list[State]] = {}
-        self.settled_options: dict[State, tuple[State, ...]] = {}
-        self.open: list[tuple[State, tuple[State, ...]]] = []
+        self.settled_options: dict[State, tuple[tuple[str, ...], tuple[State, ...]]] = {}
+        self.open: dict[State, tuple[State, ...]] = {}
 
     @property
     def recording(self) -> "Recording":
@@ -160,11 +160,11 @@ class Kin:
         for key in self.by_key:
             item = narrowed[0].requirements.get(key)
             if len(narrowed) > 1 or item is None or item.complement or len(item.values) != 1:
-                self.open.append((state, narrowed))
+                self.open[state] = narrowed
                 return
             values += item.values
         self.settled.setdefault(tuple(values), []).append(state)
-        self.settled_options[state] = narrowed
+        self.settled_options[state] = (tuple(values), narrowed)
 
     def narrowings(self, state: State) -> tuple[State, ...]:
         """S-151, S-152: the state with the pod's needs and each alternative of its volumes, where they agree."""

@@ -13,7 +13,7 @@ from operator import add, contains, le
 from core.model.pods import HostPort, Pod
 from core.model.ports import first_conflict
 from core.scheduling.claim_order import ClaimOrder
-from core.scheduling.domain_picks import forget_old_picks, node_values, targets
+from core.scheduling.domain_picks import forget_old_picks, node_values, options_of, targets
 from core.scheduling.headroom import Headroom
 from core.scheduling.kinds import Kin, Kind
 from core.scheduling.limits import Limits
@@ -92,15 +92,14 @@ class ClaimPlacer:
         """The claims that may take the pod by everything but room."""
         kin = kind.kin
         allowed = ((1 << len(self.claims)) - 1) ^ kind.dead
-        for masks, count in kin.full:
+        for levels, count in kin.full:
+            masks = levels.masks
             if count <= len(masks):
                 allowed ^= allowed & masks[count - 1]
         for group, own in kin.crowded:
             allowed ^= allowed & group.rejects(group.claims, own, allowed)
         if not allowed:
             return 0
-        if kin.seen_states < len(self._states):
-            self._admit_states(kin)
         candidates, in_state = 0, self._in_state
         if not kin.domains:
             for state in kin.settled_options:
@@ -116,27 +115,31 @@ class ClaimPlacer:
         return candidates & allowed
 
     def _open_candidates(self, kin: Kin, allowed: int) -> int:
-        """The claims whose state leaves a choice of domains; `kin.options` remembers the choices."""
-        candidates, options = 0, kin.options
-        for state, narrowed in kin.open:
+        """The claims whose state leaves a choice of domains."""
+        candidates = 0
+        for state in kin.open:
             claims = self._in_state[state] & allowed
-            if claims:
-                found = options.get(state)
-                if found is None:
-                    found = options[state] = tuple([t for each in narrowed for t in targets(kin, each, self._agree)])
-                if found:
-                    candidates |= claims
+            if claims and options_of(kin, state, self._agree):
+                candidates |= claims
         return candidates
 
     def place_on_open(self, kind: Kind, pod: Pod) -> bool:
         """Put the pod on the first open claim that accepts it (S-97)."""
         if not self.claims:
             return False
+        kin, agree = kind.kin, self._agree
+        if kin.seen_states < len(self._states):
+            self._admit_states(kin)
+        claim = self.claims[self.order.front()]  # most pods join the first of all, and are spared the masks
+        if self._free(kind, claim.number):
+            options = options_of(kin, claim.state, agree)
+            if options and self._join(kind, pod, claim, options):
+                return True
         candidates = self._candidates(kind)
         if not candidates:
             return False
-        claim = self.claims[self.order.first(candidates)]  # nearly always it is this one
-        if self._join(kind, pod, claim):
+        claim = self.claims[self.order.first(candidates)]  # nearly all others join this one
+        if self._join(kind, pod, claim, options_of(kin, claim.state, agree)):
             return True
         tries = 1
         for number in self.order.among(candidates ^ 1 << claim.number):
@@ -147,14 +150,28 @@ class ClaimPlacer:
                 if not candidates >> number & 1:
                     continue
             tries += 1
-            if self._join(kind, pod, self.claims[number]):
+            claim = self.claims[number]
+            if self._join(kind, pod, claim, options_of(kin, claim.state, agree)):
                 return True
         return False
 
-    def _join(self, kind: Kind, pod: Pod, claim: Claim) -> bool:
+    @staticmethod
+    def _free(kind: Kind, number: int) -> bool:
+        """Whether neither a try before nor a group on the hostname keeps such a pod off the claim."""
+        if kind.dead >> number & 1:
+            return False
+        kin = kind.kin
+        for levels, most in kin.full:
+            if levels.count(number) >= most:
+                return False
+        for group, own in kin.crowded:
+            if group.rejects(group.claims, own, 1 << number) >> number & 1:
+                return False
+        return True
+
+    def _join(self, kind: Kind, pod: Pod, claim: Claim, options: tuple[State, ...]) -> bool:
         kin, template, present = kind.kin, claim.template, claim.state
         total = list(map(add, claim.used, kind.wanted))
-        options = kin.settled_options.get(present) or kin.options[present]
         if all(map(le, total, claim.room)) and not kin.ports and not template.has_reserved:
             state = options[0]
             if (state is present or state.rows >> claim.witness & 1) and not state.minima:
