@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from core.model import names
 from core.model.nodes import Node, NodeClaim
-from core.model.pods import Pod
 from core.model.resources import Resources
 from core.model.snapshot import Snapshot
 from core.model.taints import Taint, is_ephemeral
@@ -21,6 +20,8 @@ class ClusterNode:
     """One node of the cluster as placement sees it."""
 
     name: str
+    node_name: str  # what pods bind to, empty while there is no Node
+    pool: str  # the NodePool it belongs to, if any
     hostname: str
     node: Node | None
     claim: NodeClaim | None
@@ -31,16 +32,6 @@ class ClusterNode:
     managed: bool
     initialized: bool
     leaving: bool
-
-    @property
-    def node_name(self) -> str:
-        """The name that pods bind to, empty while there is no Node."""
-        return self.node.name if self.node is not None else ""
-
-    @property
-    def pool(self) -> str:
-        """The NodePool it belongs to, if any."""
-        return self.labels.get(names.NODE_POOL, "")
 
 
 def _effective_taints(
@@ -74,6 +65,8 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     deleting = claim.deleting_since is not None if claim is not None else False
     return ClusterNode(
         name=speaker.name,
+        node_name=node.name if node is not None else "",
+        pool=speaker.labels.get(names.NODE_POOL, ""),
         hostname=speaker.labels.get(names.HOSTNAME) or speaker.name,
         node=node,
         claim=claim,
@@ -111,13 +104,3 @@ def settling(item: ClusterNode, snapshot: Snapshot) -> bool:
             return False
         since = condition.changed
     return snapshot.now - since < pool.disruption.consolidate_after
-
-
-def available(item: ClusterNode, pods: list[Pod], nothing: Resources) -> dict[str, int]:
-    """S-66: allocatable minus what the bound pods ask for. `nothing` names every resource that anybody asks for."""
-    left = {**nothing, **item.allocatable}
-    for pod in pods:
-        if pod.phase not in ("Succeeded", "Failed"):
-            for name, amount in pod.requests.items():
-                left[name] -= amount
-    return left

@@ -61,17 +61,17 @@ class Index:
         self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
         self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
         self._compile_pools()
-        self.table.measure(self.daemons)
+        self._vectors: dict[int, tuple[Resources, tuple[int, ...]]] = {}
+        self.table.measure(self.daemons, self.vector)
         self.needs = NeedsPool()
         self.book = TermBook(snapshot.namespaces, settings.fixes.exact_spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
-        self.counts.add_bound(pod for pods in self.on_node.values() for pod in pods)
+        self.counts.add_bound(self.on_node)
         self.blocks = EvictionBlocks(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
         self._default_spread = DefaultSpread(snapshot, settings)
         self._facts: dict[object, ShapeFacts | None] = {}
-        self._vectors: dict[int, tuple[Resources, tuple[int, ...]]] = {}
         self._waiting: WaitingPods | None = None
 
     def _compile_pools(self) -> None:

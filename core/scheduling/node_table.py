@@ -6,19 +6,79 @@ asked for and shared by all passes over the snapshot. They say what held at the 
 node that he picks once more.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import sub
+from typing import Any, Final
 
 import numpy as np
 
 from core.model.pods import HostPort, Pod, Toleration
 from core.model.requirements import NEGATIVE, Requirement, RequirementSet, from_labels, passes, requirement
+from core.model.resources import Resources, total
 from core.model.snapshot import Snapshot
 from core.model.taints import Taint, untolerated
-from core.scheduling.cluster_nodes import ClusterNode, available, settling
+from core.scheduling.cluster_nodes import ClusterNode, settling
 from core.scheduling.overhead import Daemon, expected_on_node, held_back
 
 _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
+
+
+class _Taken:
+    """What bound pods take of each node. Added up by numpy: in plain integers it was a third of an index."""
+
+    def __init__(self, vector: Callable[[Resources], tuple[int, ...]]) -> None:
+        self._vector = vector
+        self._kinds: dict[int, int] = {}  # by the identity of requests, which pods that are alike share
+        self._amounts: list[tuple[int, ...]] = []  # of each kind
+        self._pods: list[int] = []  # the kind of each pod
+        self._nodes: list[int] = []  # and its node
+
+    def add(self, bit: int, pods: Iterable[Pod]) -> None:
+        """The pods of one node; those that have ended take nothing."""
+        kinds = self._kinds
+        for pod in pods:
+            if pod.phase not in ("Succeeded", "Failed"):
+                requests = pod.requests
+                kind = kinds.get(id(requests))
+                if kind is None:
+                    kind = kinds[id(requests)] = len(self._amounts)
+                    self._amounts.append(self._vector(requests))
+                self._pods.append(kind)
+                self._nodes.append(bit)
+
+    def left_of(self, sizes: Sequence[tuple[int, ...]], width: int) -> "np.ndarray[tuple[int, int], np.dtype[Any]]":
+        """What is left of nodes of these sizes; in exact integers of any length where 64 bits might not do."""
+        most = max((amount for amounts in self._amounts for amount in amounts), default=0)
+        largest = max((abs(amount) for size in set(sizes) for amount in size), default=0)
+        dtype = np.int64 if most * len(self._pods) < _LARGEST and largest < _LARGEST else object
+        left = np.array(sizes, dtype=dtype).reshape(len(sizes), width)
+        if self._pods:
+            np.subtract.at(left, self._nodes, np.array(self._amounts, dtype=dtype)[self._pods])
+        return left
+
+
+class _Expected:
+    """What DaemonSets will still take on a node; worked out once for nodes that are alike to them."""
+
+    def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str]) -> None:
+        self._daemons = daemons
+        self._dimensions = dimensions
+        self._keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
+        self._known: dict[tuple[object, ...], dict[str, int]] = {}
+
+    def on(self, item: ClusterNode, table: "NodeTable", bit: int, pods: Sequence[Pod]) -> list[int]:
+        """Amounts in the order of the dimensions."""
+        signature = (item.taints, tuple(item.labels.get(key) for key in self._keys))
+        expected = self._known.get(signature)
+        if expected is None:
+            expected = self._known[signature] = expected_on_node(self._daemons, item.taints, table.label_set(bit))
+        running = total(
+            pod.requests
+            for pod in pods
+            if any(owner.kind == "DaemonSet" and owner.api_version == "apps/v1" for owner in pod.owners)
+        )
+        held = held_back(expected, running)
+        return [held.get(name, 0) for name in self._dimensions]
 
 
 class NodeTable:
@@ -52,34 +112,30 @@ class NodeTable:
         self.usable = 0
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 
-    def measure(self, daemons: Sequence[Daemon]) -> None:
-        """S-66: what is left on each node, daemons that are still to come set aside."""
-        expectations: dict[tuple[object, ...], dict[str, int]] = {}
-        nothing = dict.fromkeys(self._dimensions, 0)
-        keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
+    def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
+        """S-66: what is left on each node after its pods, daemons that are still to come set aside.
+
+        `vector`: requests as amounts in the order of the dimensions.
+        """
+        taken = _Taken(vector)
+        sizes: list[tuple[int, ...]] = []
+        known: dict[int, tuple[tuple[int, ...], bool]] = {}  # by allocatable, which nodes of one type share
+        sound: list[bool] = []
+        expected = _Expected(daemons, self._dimensions)
         for bit, item in enumerate(self.nodes):
-            pods = self._on_node.get(item.node_name, [])
-            left = available(item, pods, nothing)
-            if daemons:
-                signature = (item.taints, tuple(item.labels.get(key) for key in keys))
-                expected = expectations.get(signature)
-                if expected is None:
-                    expected = expectations[signature] = expected_on_node(daemons, item.taints, self.label_set(bit))
-                running: dict[str, int] = {}
-                for pod in pods:
-                    if any(o.kind == "DaemonSet" and o.api_version == "apps/v1" for o in pod.owners):
-                        for name, amount in pod.requests.items():
-                            running[name] = running.get(name, 0) + amount
-                for name, amount in held_back(expected, running).items():
-                    left[name] -= amount
-            if min(left.values(), default=0) >= 0:  # S-76: one negative entry and nothing fits
-                self.usable |= 1 << bit
-            self.remaining.append(tuple([left[name] for name in self._dimensions]))
-        try:
-            room = np.array(self.remaining, dtype=np.int64)
-        except OverflowError:  # somewhere an amount is beyond 64 bits
-            room = np.array([[min(amount, _LARGEST) for amount in row] for row in self.remaining], dtype=np.int64)
-        self._room = room.reshape(len(self.remaining), len(self._dimensions))
+            size = known.get(id(item.allocatable))
+            if size is None:
+                amounts = tuple([item.allocatable.get(name, 0) for name in self._dimensions])
+                size = known[id(item.allocatable)] = (amounts, min(item.allocatable.values(), default=0) >= 0)
+            pods = self._on_node.get(item.node_name, ())
+            taken.add(bit, pods)
+            sound.append(size[1])
+            sizes.append(tuple(map(sub, size[0], expected.on(item, self, bit, pods))) if daemons else size[0])
+        left = taken.left_of(sizes, len(self._dimensions))
+        self.remaining = list(map(tuple, left.tolist()))
+        fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # S-76: one negative entry and nothing fits
+        self.usable = int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")
+        self._room = np.minimum(left, _LARGEST).astype(np.int64)
 
     def label_set(self, bit: int) -> RequirementSet:
         """S-69: the node's labels as requirements, its hostname included."""

@@ -164,10 +164,7 @@ class ClaimPlacer:
         for levels, most in kin.full:
             if levels.count(number) >= most:
                 return False
-        for group, own in kin.crowded:
-            if group.rejects(group.claims, own, 1 << number) >> number & 1:
-                return False
-        return True
+        return not kin.crowded or not any(g.rejects(g.claims, own, 1 << number) >> number & 1 for g, own in kin.crowded)
 
     def _join(self, kind: Kind, pod: Pod, claim: Claim, options: tuple[State, ...]) -> bool:
         kin, template, present = kind.kin, claim.template, claim.state

@@ -6,6 +6,7 @@ its own placements. The trap avoided: a group that is first seen in mid-pass (af
 placements before it, unless the fix for Q-26 is on.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.model.names import HOSTNAME
@@ -39,25 +40,28 @@ class ClusterCounts:
         self._labels: dict[str, RequirementSet] = {}
         self._present_on: dict[str, dict[str, int]] = {}  # key -> domain -> nodes
         self._places: dict[str, Mapping[str, str] | None] = {}  # key -> node -> its domain
-        self._by_place: dict[tuple[str, int], dict[str, int]] = {}  # key, pods per node -> pods per domain
+        self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
         self.held: list[Term] = []  # inverse terms of bound pods
 
-    def add_bound(self, pods: Iterable[Pod]) -> None:
+    def add_bound(self, on_node: Mapping[str, Iterable[Pod]]) -> None:
         """Count bound pods; those that have ended or whose node is gone are nowhere."""
         holders: list[Pod] = []
         by_shape: dict[PodShape, dict[str, int]] = {}
-        for pod in pods:
-            node_name, shape = pod.node_name, pod.shape
-            if pod.phase in ("Succeeded", "Failed") or node_name not in self.nodes:
+        for node_name, pods in on_node.items():
+            if node_name not in self.nodes:
                 continue
-            if shape.anti_affinity:
-                add_counts(self._holding.setdefault(shape, {}), (node_name,), 1)
-                holders.append(pod)
-            if pod.deleting_since is None:
-                counts = by_shape.get(shape)
-                if counts is None:
-                    counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
-                counts[node_name] = counts.get(node_name, 0) + 1
+            for pod in pods:
+                if pod.phase in ("Succeeded", "Failed"):
+                    continue
+                shape = pod.shape
+                if shape.anti_affinity:
+                    add_counts(self._holding.setdefault(shape, {}), (node_name,), 1)
+                    holders.append(pod)
+                if pod.deleting_since is None:
+                    counts = by_shape.get(shape)
+                    if counts is None:
+                        counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
+                    counts[node_name] = counts.get(node_name, 0) + 1
         holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
         self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
 
@@ -105,22 +109,23 @@ class ClusterCounts:
         """Pods per node as pods per domain. Terms that count on every node share it: a cluster has more terms than
         keys, and each would otherwise go through all nodes again."""
         if term.filter is not None:
-            found: dict[str, int] = {}
+            filtered: dict[str, int] = {}
             for node_name, count in on.items():
                 domain = self.domain(term, node_name)
                 if domain is not None:
-                    found[domain] = found.get(domain, 0) + count
-            return found
+                    filtered[domain] = filtered.get(domain, 0) + count
+            return filtered
         places = self._places_of(term.key)
         if places is None:
             return on
         known = self._by_place.get((term.key, id(on)))
         if known is None:
-            known = self._by_place[term.key, id(on)] = {}
+            found = Counter([places.get(node_name, "") for node_name in on])  # each node once,
             for node_name, count in on.items():
-                place = places.get(node_name)
-                if place is not None:
-                    known[place] = known.get(place, 0) + count
+                if count > 1:  # and then those that have more pods than one
+                    found[places.get(node_name, "")] += count - 1
+            del found[""]
+            known = self._by_place[term.key, id(on)] = found
         return known
 
     def _places_of(self, key: str) -> Mapping[str, str] | None:
