@@ -97,7 +97,7 @@ class ClaimOrder:
                 break
             position += len(lower.claims)
         quarter = count // 4
-        return any(position in (pivot - 1, pivot) for pivot in (quarter, 2 * quarter, 3 * quarter))
+        return position in (quarter - 1, quarter, 2 * quarter - 1, 2 * quarter, 3 * quarter - 1, 3 * quarter)
 
     def _sort(self, flat: list[int]) -> None:
         """The full sort. Who is on which level is known already; the order within the levels is made anew."""

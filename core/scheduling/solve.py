@@ -71,6 +71,7 @@ class Pass:
         self.refused: dict[str, Refused] = {}
         self.progress = 0
         self.complete = True
+        self._seeds = settings.fixes.seed_new_groups
         self._kinds_by_uid: dict[str, Kind] = {}  # of placed pods, for groups that are first seen in mid-pass
         self._kind_of: dict[tuple[int, int], Kind] = {}
 
@@ -196,7 +197,8 @@ class Pass:
             verdict = self.options.packing(self.nodes, self.claims, current, pod)
             if verdict == "placed":
                 self.progress += 1
-                self._kinds_by_uid[pod.uid] = current
+                if self._seeds:
+                    self._kinds_by_uid[pod.uid] = current
                 return True
             following = self._relaxed(current) if verdict == "refused" else None  # S-112
             if following is None:
@@ -207,9 +209,9 @@ class Pass:
         return False
 
     def _relaxed(self, kind: Kind) -> Kind | None:
-        known = set(self.topology.groups) if not kind.relaxed else None
+        known = set(self.topology.groups) if self._seeds and not kind.relaxed else None
         following = self.kinds.relaxed(kind)
-        if known is not None and self.index.settings.fixes.seed_new_groups:
+        if known is not None:
             for term, group in self.topology.groups.items():
                 if term not in known:
                     self._seed(group)

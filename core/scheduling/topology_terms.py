@@ -119,9 +119,6 @@ class TermBook:
         self._repelling: dict[PodShape, list[Term]] = {}
         self._owned: dict[tuple[PodShape, bool], list[Term]] = {}
 
-    def _intern(self, key: object, term: Term) -> Term:
-        return self._known.setdefault(key, term)
-
     def _spread(self, constraint: SpreadConstraint, shape: PodShape) -> Term:
         selector = _with_label_keys(constraint, shape.labels)
         branches = _branches(shape) if constraint.node_affinity_policy == "Honor" else ()
@@ -138,9 +135,9 @@ class TermBook:
             _exact_identity(node_filter) if self._exact else _filter_identity(constraint, shape),
             identity(selector),
         )
-        return self._intern(
-            key,
-            Term(
+        term = self._known.get(key)
+        if term is None:
+            term = self._known[key] = Term(
                 kind="spread",
                 key=constraint.topology_key,
                 namespaces=frozenset((shape.namespace,)),
@@ -150,23 +147,23 @@ class TermBook:
                 filter=node_filter,
                 domain_tolerations=tolerations,
                 anchor=_anchor(selector),
-            ),
-        )
+            )
+        return term
 
     def _affinity(self, kind: GroupKind, term: PodTerm, shape: PodShape) -> Term:
         namespaces = self._spaces(term, shape.namespace)
         key = (kind, term.topology_key, namespaces, identity(term.selector))
-        return self._intern(
-            key,
-            Term(
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Term(
                 kind=kind,
                 key=term.topology_key,
                 namespaces=namespaces,
                 selector=term.selector,
                 domain_tolerations=shape.tolerations,  # Q-17: those of the first pod that asks
                 anchor=_anchor(term.selector),
-            ),
-        )
+            )
+        return found
 
     def _spaces(self, term: PodTerm, own: str) -> frozenset[str]:
         """S-167: the listed namespaces and those that the selector matches, or the pod's own if neither is given."""

@@ -113,18 +113,20 @@ def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Itera
     ignored: list[IgnoredPod] = []
     planned = spoken_for(snapshot)
     faults: dict[PodShape, tuple[str, bool]] = {}
+    skip_ending = settings.fixes.skip_ending_pods
     for pod in snapshot.pods.values() if unbound is None else unbound:
         if not is_provisionable(pod):
             continue
-        if settings.fixes.skip_ending_pods and (pod.deleting_since is not None or pod.phase in ("Succeeded", "Failed")):
+        if skip_ending and (pod.deleting_since is not None or pod.phase in ("Succeeded", "Failed")):
             continue
-        verdict = faults.get(pod.shape)
+        shape = pod.shape
+        verdict = faults.get(shape)
         if verdict is None:
-            silent = _refuses_pools(pod.shape)
-            why = "it selects against NodePools" if silent else shape_fault(pod.shape, settings.well_known)
-            verdict = faults[pod.shape] = (why, silent)
+            silent = _refuses_pools(shape)
+            why = "it selects against NodePools" if silent else shape_fault(shape, settings.well_known)
+            verdict = faults[shape] = (why, silent)
         why, silent = verdict
-        if not why and pod.shape.volumes:
+        if not why and shape.volumes:
             why = volume_fault(pod, snapshot, settings)
         if why:
             ignored.append(IgnoredPod(pod=pod, why=why, silent=silent))

@@ -44,7 +44,8 @@ def _world(given: bytes, types: bytes | None) -> tuple[Snapshot, PlacementSettin
     if types is not None:
         listed = orjson.loads(types)
         raw["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
-    return snapshot_of(raw), settings_of(raw, Fixes())
+    settings = settings_of(raw, Fixes())
+    return snapshot_of(raw, last_use=True), settings
 
 
 def _best_of(repeat: int, act: Callable[[], Any]) -> tuple[float, float, Any]:

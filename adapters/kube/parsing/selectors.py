@@ -14,13 +14,13 @@ Raw = Mapping[str, Any]
 
 
 @lru_cache(maxsize=65536)
-def _expression(key: str, operator: str, values: tuple[str, ...], min_values: int | None) -> Expression:
-    return Expression(key=key, operator=operator, values=values, min_values=min_values)
+def _expression(key: str, operator: str, values: tuple[Any, ...], min_values: int | None) -> Expression:
+    return Expression(key=key, operator=operator, values=tuple(map(str, values)), min_values=min_values)
 
 
 def parse_expression(raw: Raw) -> Expression:
     """One requirement of a node selector, a label selector or a NodePool; equal ones are one object."""
-    return _expression(raw["key"], raw["operator"], tuple(map(str, raw.get("values") or ())), raw.get("minValues"))
+    return _expression(raw["key"], raw["operator"], tuple(raw.get("values") or ()), raw.get("minValues"))
 
 
 def parse_expressions(raw: Iterable[Raw] | None) -> tuple[Expression, ...]:
