@@ -4,7 +4,7 @@ Asked by `make vectors`, `make bench` and the tests of the checker: one place tu
 settings, as the adapters would.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -85,13 +85,6 @@ class TypeReader:
         return made
 
 
-def _given_up(entries: list[Raw]) -> Iterator[Raw]:
-    """Each entry in turn, and no longer kept then: as a page of a list is, once it has been read."""
-    entries.reverse()
-    while entries:
-        yield entries.pop()
-
-
 def _named(raw: Iterable[Raw] | None, parse: Callable[[Raw], Item]) -> dict[str, Item]:
     return {entry["metadata"]["name"]: parse(entry) for entry in raw or ()}
 
@@ -120,11 +113,10 @@ def _disrupting(raw: Raw, snapshot: Snapshot) -> frozenset[str]:
     )
 
 
-def snapshot_of(raw: Raw, now: float = RECORDED_AT, *, last_use: bool = False) -> Snapshot:
-    """The snapshot that a recorded input describes. With `last_use` its long lists are empty afterwards."""
-    through = _given_up if last_use else iter
+def snapshot_of(raw: Raw, now: float = RECORDED_AT) -> Snapshot:
+    """The snapshot that a recorded input describes."""
     pools = _named(raw.get("nodePools"), parse_node_pool)
-    pods = [parse_pod(entry) for entry in through(raw.get("pods") or [])]
+    pods = [parse_pod(entry) for entry in raw.get("pods") or ()]
     sources = {}
     for field, kind in (("services", "Service"), ("replicaSets", "ReplicaSet"), ("statefulSets", "StatefulSet")):
         for entry in raw.get(field) or ():
@@ -133,8 +125,8 @@ def snapshot_of(raw: Raw, now: float = RECORDED_AT, *, last_use: bool = False) -
     fields: dict[str, Any] = {
         "now": now,
         "pods": {pod.uid or pod.key: pod for pod in pods},
-        "nodes": _named(through(raw.get("nodes") or []), parse_node),
-        "claims": _named(through(raw.get("nodeClaims") or []), parse_node_claim),
+        "nodes": _named(raw.get("nodes"), parse_node),
+        "claims": _named(raw.get("nodeClaims"), parse_node_claim),
         "pools": pools,
         "catalogues": catalogues(raw.get("instanceTypes") or {}, pools),
         "daemon_sets": _namespaced(raw.get("daemonSets"), parse_daemon_set),

@@ -63,6 +63,12 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     speaker = node if node is not None and registered else claim if claim is not None else node
     assert speaker is not None
     deleting = claim.deleting_since is not None if claim is not None else False
+    if node is not None and registered and initialized:  # nearly all: the node speaks for itself
+        taints, capacity, allocatable = node.taints, node.capacity, node.allocatable
+    else:
+        taints = _effective_taints(node, claim, registered, initialized)
+        capacity = _amounts(node.capacity if node else None, claim.capacity if claim else None, initialized)
+        allocatable = _amounts(node.allocatable if node else None, claim.allocatable if claim else None, initialized)
     return ClusterNode(
         name=speaker.name,
         node_name=node.name if node is not None else "",
@@ -71,9 +77,9 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
         node=node,
         claim=claim,
         labels=speaker.labels,
-        taints=_effective_taints(node, claim, registered, initialized),
-        capacity=_amounts(node.capacity if node else None, claim.capacity if claim else None, initialized),
-        allocatable=_amounts(node.allocatable if node else None, claim.allocatable if claim else None, initialized),
+        taints=taints,
+        capacity=capacity,
+        allocatable=allocatable,
         managed=managed,
         initialized=initialized,
         leaving=leaving or deleting or (node is not None and node.deleting_since is not None),

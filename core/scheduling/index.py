@@ -48,12 +48,16 @@ class Index:
         self.on_node: dict[str, list[Pod]] = {}
         self._unbound: list[Pod] = []
         distinct: dict[int, Resources] = {}
+        on_node = self.on_node
         for pod in snapshot.pods.values():  # once: in a large cluster to come by each pod costs more than what is asked
-            distinct[id(pod.requests)] = pod.requests
-            if pod.node_name:
-                self.on_node.setdefault(pod.node_name, []).append(pod)
-            else:
+            requests, node_name = pod.requests, pod.node_name
+            distinct[id(requests)] = requests
+            if not node_name:
                 self._unbound.append(pod)
+            elif node_name in on_node:
+                on_node[node_name].append(pod)
+            else:
+                on_node[node_name] = [pod]
         daemons = [daemon.requests for daemon in self.daemons]
         virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.aside)]
         self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])

@@ -101,6 +101,10 @@ class NodeTable:
             self.by_hostname[item.hostname] = (*self.by_hostname.get(item.hostname, ()), bit)
             if settling(item, snapshot):
                 self.settling |= 1 << bit
+        # The same where no two nodes have one hostname, as should be.
+        self.bit_of_hostname: dict[str, int] | None = None
+        if len(self.by_hostname) == len(self.nodes):
+            self.bit_of_hostname = {item.hostname: bit for bit, item in enumerate(self.nodes)}
         self._dimensions = tuple(dimensions)
         self._on_node = on_node
         self._labels: dict[str, tuple[dict[str, int], int]] = {}

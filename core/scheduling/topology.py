@@ -8,6 +8,7 @@ placements before it, unless the fix for Q-26 is on.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 
 from core.model.names import HOSTNAME
 from core.model.nodes import Node
@@ -143,7 +144,12 @@ class ClusterCounts:
         if known is None:
             by_hostname = self.table.by_hostname
             filled = self.counts(term)
-            nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
+            bits = self.table.bit_of_hostname
+            if bits is None:  # two nodes claim one hostname
+                nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
+            else:
+                nodes = dict(zip(map(bits.get, filled, repeat(-1)), filled.values(), strict=True))
+                nodes.pop(-1, None)  # hostnames of no node that stays
             known = self._levels[term] = (Levels(nodes), len(filled))
         return known
 

@@ -7,6 +7,8 @@ other key keep a count per domain. A group belongs to one pass and starts from c
 
 from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
+
 from core.model.requirements import Requirement
 from core.scheduling.topology_terms import Term
 
@@ -166,13 +168,13 @@ class Levels:
 
 
 def _masks(counts: Mapping[int, int]) -> list[int]:
-    """Per k the hosts with more than k. Bits are set in bytes: setting one in an integer would copy all of it."""
-    size = max(counts) // 8 + 1
-    masks = [bytearray(size) for _ in range(max(counts.values()))]
-    for host, count in counts.items():
-        for mask in masks[:count]:
-            mask[host >> 3] |= 1 << (host & 7)
-    return [int.from_bytes(mask, "little") for mask in masks]
+    """Per k the hosts with more than k. In numpy: setting a bit in an integer would copy all of it."""
+    by_host = np.zeros(max(counts) + 1, dtype=np.int64)
+    by_host[list(counts)] = list(counts.values())
+    return [
+        int.from_bytes(np.packbits(by_host > count, bitorder="little").tobytes(), "little")
+        for count in range(int(by_host.max()))
+    ]
 
 
 class HostGroup:

@@ -44,8 +44,7 @@ def _world(given: bytes, types: bytes | None) -> tuple[Snapshot, PlacementSettin
     if types is not None:
         listed = orjson.loads(types)
         raw["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
-    settings = settings_of(raw, Fixes())
-    return snapshot_of(raw, last_use=True), settings
+    return snapshot_of(raw), settings_of(raw, Fixes())
 
 
 def _best_of(repeat: int, act: Callable[[], Any]) -> tuple[float, float, Any]:
