@@ -14,7 +14,7 @@ import yaml
 from adapters.kube.parsing.nodes import parse_node, parse_node_claim
 from adapters.kube.parsing.pods import parse_pod
 from adapters.kube.parsing.pools import parse_node_pool
-from adapters.kube.parsing.selectors import parse_expressions
+from adapters.kube.parsing.selectors import parse_expression
 from adapters.kube.parsing.shapes import parse_spread
 from adapters.kube.parsing.workloads import (
     parse_csi_node,
@@ -49,6 +49,7 @@ class TypeReader:
 
     def __init__(self) -> None:
         self._offering: dict[tuple[tuple[str, str], ...], tuple[Expression, ...]] = {}
+        self._expressions: dict[bytes, Expression] = {}  # by their text
 
     def _offered(self, raw: Mapping[str, str]) -> tuple[Expression, ...]:
         key = tuple(raw.items())
@@ -57,13 +58,20 @@ class TypeReader:
             known = self._offering[key] = tuple(Expression(key=k, operator="In", values=(v,)) for k, v in raw.items())
         return known
 
+    def _expression(self, raw: Raw) -> Expression:
+        text = orjson.dumps(raw)
+        known = self._expressions.get(text)
+        if known is None:
+            known = self._expressions[text] = parse_expression(raw)
+        return known
+
     def read(self, raw: Raw) -> InstanceType:
         """One instance type."""
         reserved = (raw.get(field) for field in ("kubeReserved", "systemReserved", "evictionThreshold"))
         overheads = [shared_resources(amounts) for amounts in reserved if amounts]
         return InstanceType(
             name=raw["name"],
-            requirements=parse_expressions(raw["requirements"]),
+            requirements=tuple([self._expression(entry) for entry in raw["requirements"]]),
             capacity=parse_resources(raw["capacity"]),
             overhead=overheads[0] if len(overheads) == 1 else total(overheads),
             offerings=tuple([self._read_offering(offering) for offering in raw["offerings"]]),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from math import inf
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from core.model import names
@@ -66,13 +67,15 @@ class _ByPrice:
         offered = [number for number, price in enumerate(prices) if price < inf]
         distinct = len({prices[number] for number in offered}) == len(offered)
         self._order = sorted(offered, key=prices.__getitem__) if distinct else []
+        self._in_order = itemgetter(*self._order) if len(self._order) > 1 else None
 
     def order(self, present: bytes) -> list[int]:
         """The numbers of the types that are present by price. Where no two prices are equal, some types are in the
         order of all; only the order of equals depends on what else is sorted (Q-11)."""
-        found = list(compress(self._order, map(present.__getitem__, self._order)))
-        if len(found) == present.count(1):
-            return found
+        if self._in_order is not None:
+            found = list(compress(self._order, self._in_order(present)))
+            if len(found) == present.count(1):
+                return found
         numbers = list(compress(range(len(present)), present))
         return [numbers[index] for index in price_order([self._prices[number] for number in numbers])]
 

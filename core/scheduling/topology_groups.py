@@ -5,7 +5,7 @@ mask of nodes and of claims per count, because a host is a single place and ther
 other key keep a count per domain. A group belongs to one pass and starts from counts that all passes share.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -54,11 +54,11 @@ class DomainGroup:
 
     def _minimum(self, wanted: Requirement | None) -> int:
         """S-175: the smallest count over the known domains that the pod itself allows."""
-        counts = self.counts
-        allowed = list(counts.values()) if wanted is None else [n for d, n in counts.items() if wanted.has(d)]
-        if not allowed or (self.term.min_domains is not None and len(allowed) < self.term.min_domains):
-            return 0
-        return min(allowed)
+        allowed: Collection[int] = self.counts.values()
+        if wanted is not None:
+            allowed = [count for domain, count in self.counts.items() if wanted.has(domain)]
+        few = self.term.min_domains is not None and len(allowed) < self.term.min_domains
+        return 0 if few else min(allowed, default=0)
 
     def within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> dict[str, int]:
         """S-177: the domains that the node may have and that keep the skew, each with its count."""

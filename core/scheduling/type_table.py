@@ -183,11 +183,10 @@ class TypeTable:
         self._keys: dict[str, tuple[list[tuple[Requirement, int]], int]] = {}
         self._suiting: dict[Requirement, int] = {}
         self._index_rows()
-        self.usable = self.every & ~sum(
-            1 << row
-            for row, (number, group) in enumerate(self.rows)
-            if any(amount < 0 for amount in types[number].groups[group][0].values())
-        )
+        self.usable = self.every
+        for row, (number, group) in enumerate(self.rows):
+            if min(types[number].groups[group][0].values(), default=0) < 0:
+                self.usable ^= 1 << row
 
     def _index_rows(self) -> None:
         found: dict[int, list[int]] = {}
