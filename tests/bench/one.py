@@ -1,7 +1,7 @@
 """One benchmark input in a process of its own; prints one JSON line.
 
 Started by `make bench`. What is timed goes from the bytes of the JSON to the placement: decoding, parsing, compiling,
-solving. Reading the file and judging the answer are not.
+solving. Reading the file and judging the answer are not. Pods, nodes and claims come in pages, as they are listed.
 """
 
 import gc
@@ -9,7 +9,8 @@ import gzip
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.vectors.kind_placement import answer_of, total_cost
 
 Line = dict[str, Any]
 _SECOND = 1.0
+_PAGE = 500  # how many objects a list of ours asks for at once (adapters.kube.paging)
 
 
 def _decompressed(file: Path) -> bytes:
@@ -39,8 +41,37 @@ def _types_bytes(folder: Path, name: str) -> bytes:
     return _decompressed(file if file.exists() else folder / name.removesuffix(".gz"))
 
 
-def _world(given: bytes, types: bytes | None) -> tuple[Snapshot, PlacementSettings]:
-    raw = orjson.loads(given)
+@dataclass(frozen=True)
+class _Pages:
+    """A list as the API server sends it: in pages, each of which is decoded, read and let go before the next."""
+
+    pages: tuple[bytes, ...]
+
+    def __iter__(self) -> Iterator[Line]:
+        for page in self.pages:
+            yield from orjson.loads(page)
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input in raw JSON: its long lists in pages, and all the rest."""
+
+    lists: dict[str, _Pages]
+    rest: bytes
+
+    @classmethod
+    def of(cls, document: Line) -> "Given":
+        """The document, written down."""
+        lists = {
+            field: _Pages(tuple([orjson.dumps(listed[at : at + _PAGE]) for at in range(0, len(listed), _PAGE)]))
+            for field in ("pods", "nodes", "nodeClaims")
+            if (listed := document.get(field))
+        }
+        return cls(lists, orjson.dumps({field: document[field] for field in document if field not in lists}))
+
+
+def _world(given: Given, types: bytes | None) -> tuple[Snapshot, PlacementSettings]:
+    raw = {**orjson.loads(given.rest), **given.lists}
     if types is not None:
         listed = orjson.loads(types)
         raw["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
@@ -100,7 +131,7 @@ def _judge(
     }
 
 
-def _placed(given: bytes, types: bytes | None, repeat: int) -> tuple[tuple[float, float], Placement]:
+def _placed(given: Given, types: bytes | None, repeat: int) -> tuple[tuple[float, float], Placement]:
     wall, processor, placement = _best_of(repeat, lambda: place_pods(*_split(_world(given, types))))
     return (wall, processor), placement
 
@@ -113,7 +144,7 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
     """An input of the folder, compared with what upstream took."""
     document = orjson.loads(_decompressed(folder / f"{name}.json.gz"))
     types = _types_bytes(folder, document["instanceTypesFile"]) if document.get("instanceTypesFile") else None
-    given = orjson.dumps(document["input"])
+    given = Given.of(document["input"])
     taken, placement = _placed(given, types, repeat)
     world = _world(given, types)
     line = _judge(name, taken, world, placement)
@@ -135,7 +166,8 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
 def run_generated(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
     """An input that is made."""
     make, upstream = next((make, upstream) for known, make, upstream in GENERATED if known == name)
-    given, types = orjson.dumps(make()), _types_bytes(folder, "instance_types_400.json.gz")
+    document = make()
+    given, types = Given.of(document), _types_bytes(folder, "instance_types_400.json.gz")
     taken, placement = _placed(given, types, repeat)
     world = _world(given, types)
     line = _judge(name, taken, world, placement)
@@ -148,7 +180,7 @@ def run_generated(name: str, folder: Path, out: Path | None, repeat: int) -> Lin
         line |= {"seconds_indexed": round(wall, 4), "cpu_indexed": round(processor, 4)}
     if out is not None:
         (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
-        (out / f"{name}.input.json").write_bytes(given)
+        (out / f"{name}.input.json").write_bytes(orjson.dumps(document))
     return line
 
 
@@ -157,7 +189,7 @@ def run_simulations(folder: Path) -> Line:
     types = _types_bytes(folder, "instance_types_400.json.gz")
     line: Line = {"input": "generated_simulations", "upstream": 0.054}
     for pending in (0, 50):
-        snapshot, settings = _world(orjson.dumps(standing_nodes(2_000, pending)), types)
+        snapshot, settings = _world(Given.of(standing_nodes(2_000, pending)), types)
         index = Index(snapshot, settings)
         names = [item.node_name for item in index.table.nodes[::20]]
         options = SimulationOptions(spare_settling_nodes=True)
@@ -184,10 +216,10 @@ def run_growth(folder: Path, repeat: int) -> Line:
     types = _types_bytes(folder, "instance_types_400.json.gz")
     by_pods, by_nodes = {}, {}
     for count in GROWTH:
-        given = orjson.dumps(diverse(count))
+        given = Given.of(diverse(count))
         by_pods[str(count)] = round(_placed(given, types, min(repeat, 3))[0][1], 4)
     for count in (500, 1_000, 2_000, 4_000):
-        given = orjson.dumps(standing_nodes(count, 200))
+        given = Given.of(standing_nodes(count, 200))
         by_nodes[str(count)] = round(_placed(given, types, min(repeat, 3))[0][1], 4)
     return {
         "input": "generated_growth",
