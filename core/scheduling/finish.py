@@ -59,6 +59,18 @@ class _Form:
     labels: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outline:
+    """What claims of one state share that may be the same types."""
+
+    form: _Form
+    types: tuple[InstanceType, ...]
+    annotations: Mapping[str, str]
+    least: Resources  # what DaemonSets take on any of the types
+    grace: float | None
+    short: Mapping[str, int]  # keys that truncation leaves with too few values
+
+
 class _ByPrice:
     """The types of one template in the order of what they cost in one form."""
 
@@ -89,33 +101,48 @@ class Finisher:
         self._by_price: dict[tuple[int, frozenset[Requirement]], _ByPrice] = {}
         self._forms: dict[tuple[int, Held], _Form] = {}
         self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
-        self._least: dict[tuple[int, int], Resources] = {}
+        self._outlines: dict[tuple[int, Held, int, bool], _Outline] = {}
 
     def finish(self, claim: Claim) -> Finished:
         """The node to create for a claim."""
-        template, form = claim.template, self._form(claim)
-        listed = self._list(template, form, claim.settled_rows())
-        if form.minima and self._settings.min_values_policy == "Strict":
-            _, short = shortest_prefix((item.requirements for item in listed.compiled), form.minima)
-            if short:
-                return Finished(node=None, claim=claim, short=short)
-        pool = template.pool
+        key = (claim.state.number, claim.held, claim.settled_rows(), claim.min_values_relaxed)
+        outline = self._outlines.get(key)
+        if outline is None:
+            outline = self._outlines[key] = self._outline(claim)
+        if outline.short:
+            return Finished(node=None, claim=claim, short=outline.short)
+        pool, form = claim.template.pool, outline.form
         draft = _NodeDraft()
         draft.pool = pool.name
         draft.pool_uid = pool.uid
         draft.node_class = pool.template.node_class
         draft.requirements = form.requirements
-        draft.types = listed.types
-        draft.requests = self._requests(claim)
+        draft.types = outline.types
+        draft.requests = _requests(claim, outline.least)
         draft.pods = tuple(claim.pods)
         draft.labels = form.labels
-        draft.annotations = self._annotated(claim, listed)
+        draft.annotations = outline.annotations
         draft.taints = pool.template.taints
         draft.startup_taints = pool.template.startup_taints
         draft.expire_after = pool.template.expire_after
-        draft.termination_grace = _grace(pool, self._settings)
+        draft.termination_grace = outline.grace
         draft.__class__ = NewNode
         return Finished(node=draft, claim=claim, short={})
+
+    def _outline(self, claim: Claim) -> _Outline:
+        form = self._form(claim)
+        listed = self._list(claim.template, form, claim.rows)
+        short: Mapping[str, int] = {}
+        if form.minima and self._settings.min_values_policy == "Strict":
+            _, short = shortest_prefix((item.requirements for item in listed.compiled), form.minima)
+        return _Outline(
+            form=form,
+            types=listed.types,
+            annotations=self._annotated(claim, listed),
+            least=_least_of_daemons(claim),
+            grace=_grace(claim.template.pool, self._settings),
+            short=short,
+        )
 
     def _form(self, claim: Claim) -> _Form:
         """S-187, S-190, S-197."""
@@ -176,24 +203,26 @@ class Finisher:
             }
         return known
 
-    def _requests(self, claim: Claim) -> Resources:
-        """S-182f: the pods and, per resource, the least that DaemonSets take on any type that is left."""
-        key = (claim.template.number, claim.rows)
-        least = self._least.get(key)
-        if least is None:
-            fit = claim.template.fit
-            groups = zip(fit.overheads, fit.overhead_rows, strict=True)
-            amounts = [overhead.requests for overhead, rows in groups if rows & claim.rows]
-            shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
-            least = self._least[key] = {name: min(requests[name] for requests in amounts) for name in shared}
-        dimensions = claim.template.table.dimensions
-        requests = dict(zip(dimensions, claim.used, strict=True))
-        if len(claim.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
-            asked = set().union(*[pod.requests for pod in claim.pods])
-            requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
-        for name, amount in least.items():
-            requests[name] = requests.get(name, 0) + amount
-        return requests
+
+def _least_of_daemons(claim: Claim) -> Resources:
+    """S-182f: per resource the least that DaemonSets take on any type that is left."""
+    fit = claim.template.fit
+    groups = zip(fit.overheads, fit.overhead_rows, strict=True)
+    amounts = [overhead.requests for overhead, rows in groups if rows & claim.rows]
+    shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
+    return {name: min(requests[name] for requests in amounts) for name in shared}
+
+
+def _requests(claim: Claim, daemons: Resources) -> Resources:
+    """S-182f: what the pods ask for, and the DaemonSets."""
+    dimensions = claim.template.table.dimensions
+    requests = dict(zip(dimensions, claim.used, strict=True))
+    if len(claim.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
+        asked = set().union(*[pod.requests for pod in claim.pods])
+        requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
+    for name, amount in daemons.items():
+        requests[name] = requests.get(name, 0) + amount
+    return requests
 
 
 def _reservation_key(template: Template) -> str:

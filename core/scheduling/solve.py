@@ -88,9 +88,7 @@ class Pass:
 
     def _settled(self, pod: Pod) -> bool:
         """S-91: whether the pod must leave settling nodes alone."""
-        if not self.options.spare_settling_nodes or pod.phase == "Pending":
-            return False
-        return all(item.node_name != pod.node_name for item in self.index.leaving)
+        return pod.phase != "Pending" and all(item.node_name != pod.node_name for item in self.index.leaving)
 
     def kind_of(self, pod: Pod) -> Kind | None:
         """The kind of a pod with all its preferences; None: its volumes cannot be looked up.
@@ -100,7 +98,8 @@ class Pass:
         facts = self.index.facts(pod)
         if facts is None:
             return None
-        kind = self.kinds.kind(facts, self.index.vector(pod.requests), self._settled(pod))
+        settled = self.options.spare_settling_nodes and self._settled(pod)
+        kind = self.kinds.kind(facts, self.index.vector(pod.requests), settled)
         plain = not pod.shape.volumes and not self.index.settings.default_spread
         if plain and not self.options.spare_settling_nodes:
             self._kind_of[id(pod.shape), id(pod.requests)] = kind
