@@ -3,11 +3,13 @@
 import random
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.scheduling.index import Index
+from core.scheduling.on_claims import Claim, ClaimPlacer
 from core.scheduling.place_pods import place, place_pods, simulate
 from core.scheduling.settings import Fixes
 from tests.checker.check import violations
@@ -50,6 +52,22 @@ def test_the_order_of_the_input_does_not_matter(raw: Raw, shuffler: random.Rando
     for field in ("pods", "nodes", "nodeClaims", "nodePools"):
         shuffler.shuffle(shuffled[field])
     assert _answer(raw, Fixes()) == _answer(shuffled, Fixes())
+
+
+def _without_a_witness(claim: Claim, rows: int) -> None:
+    claim.rows, claim.room = rows, [-1]
+
+
+@quick
+@given(clusters())
+def test_the_short_ways_of_a_try_change_no_answer(raw: Raw) -> None:
+    """S-97: the first claim is asked before the masks of all are made, and one row before all rows."""
+    with (
+        patch.object(ClaimPlacer, "_free", lambda *_: False),
+        patch.object(Claim, "settle", _without_a_witness),
+    ):
+        long_way = _answer(raw, Fixes())
+    assert _answer(raw, Fixes()) == long_way
 
 
 @quick
