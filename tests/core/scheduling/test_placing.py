@@ -364,3 +364,30 @@ def test_a_relaxed_pod_is_given_back_as_it_came() -> None:
 
     assert node.pods[0] is pod
     assert pod.shape.preferred_terms == (preferred,)
+
+
+def test_what_is_left_of_a_node_is_exact_beyond_64_bits() -> None:
+    """S-66, S-77: an extended resource may be any number; one more than is left does not fit."""
+    most = 2**70
+    node, claim = a_node("n1")
+    node = replace(node, allocatable={**node.allocatable, "example.com/tokens": most})
+    taken = a_bound_pod("old", "n1")
+    taken = replace(taken, requests={**taken.requests, "example.com/tokens": most - 5})
+    for wanted, there in ((5, True), (6, False)):
+        pod = a_pod("p")
+        pod = replace(pod, requests={**pod.requests, "example.com/tokens": wanted})
+
+        placement = placed(a_snapshot([taken, pod], [(node, claim)]))
+
+        assert list(placement.existing) == (["n1"] if there else [])
+
+
+def test_two_nodes_of_one_hostname_count_as_one_host_for_spread() -> None:
+    """S-172: a pod on either keeps the next one off both."""
+    shape = a_shape({"app": "a"}, spread=(spread(names.HOSTNAME, app="a"),))
+    twins = [a_node(name, labels={names.HOSTNAME: "twin"}) for name in ("n1", "n2")]
+    there = a_bound_pod("old", "n1", shape=shape)
+
+    placement = placed(a_snapshot([there, a_pod("p", shape=shape)], twins))
+
+    assert (dict(placement.existing), len(placement.new)) == ({}, 1)
