@@ -23,6 +23,7 @@ class Decisions:
         self.times = times or PodTimes()
         self._since: dict[str, float] = {}
         self._decided: set[str] = set()
+        self._zones: set[str] = set()
 
     def acknowledge(self, pending: Iterable[str], now: float) -> None:
         """S-2: these are pending now; those that are not any more are forgotten."""
@@ -33,11 +34,15 @@ class Decisions:
         self._since = {uid: self._since.get(uid, now) for uid in present}
 
     def record(self, placement: Placement, took: float, now: float) -> None:
-        """S-228, S-231, S-236: one round has ended."""
+        """S-228, S-231, S-232, S-236: one round has ended."""
         observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
         gauge("scheduler_ignored_pods_count").set(len(placement.ignored))
+        self._zones |= placement.by_zone.keys()
+        for zone in sorted(self._zones):  # one that nobody waits for any more is told to be at zero
+            waits = placement.by_zone.get(zone, 0)
+            gauge("scheduler_pending_pods_by_effective_zone_count").set(waits, {**CONTROLLER, "zone": zone})
         for uid, placed in _decided(placement):
             self.times.decided(uid, now, placed=placed)
             if uid in self._since and uid not in self._decided:

@@ -87,6 +87,9 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
 GAUGES: Final = {
     "voluntary_disruption_eligible_nodes": "Nodes that could be disrupted for that reason, budgets aside.",
     "scheduler_unschedulable_pods_count": "Pods that found no place in the last round.",
+    "scheduler_pending_pods_by_effective_zone_count": (
+        "Pending pods of the last round by the one zone that they are bound to, flexible where there are several, none."
+    ),
     "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
 }
 

@@ -119,6 +119,7 @@ class Placement:
     refused: tuple[RefusedPod, ...] = ()
     ignored: tuple[IgnoredPod, ...] = ()
     empty_pools: tuple[tuple[str, bool], ...] = ()  # S-60: pools left without types; whether minValues was the cause
+    by_zone: Mapping[str, int] = field(default_factory=dict)  # S-232: pending pods by the zone that they are bound to
     complete: bool = True  # False: the time was up; pods not reached are refused as such
 
     @property

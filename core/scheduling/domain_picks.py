@@ -154,17 +154,21 @@ def _node_values(kin: Kin) -> list[tuple[str, set[str]]]:
     strict = kin.facts.strict.requirements
     result: list[tuple[str, set[str]]] = []
     for key, groups in kin.by_key.items():
-        wanted = strict.get(key)
-        allowed: set[str] | None = None
-        for group, own in groups:
-            if group.term.kind == "spread":
-                domains = set(group.within_skew(wanted, None, own))
-            elif group.term.kind == "affinity":
-                domains = set(group.filled_domains(wanted, None))
-                if own and group.may_start(wanted):
-                    domains = set(group.known_domains(wanted, None))
-            else:
-                domains = set(group.empty_domains(wanted, None))
-            allowed = domains if allowed is None else allowed & domains
-        result.append((key, allowed or set()))
+        result.append((key, allowed_domains(groups, strict.get(key))))
     return result
+
+
+def allowed_domains(groups: Sequence[tuple[DomainGroup, bool]], wanted: Requirement | None) -> set[str]:
+    """The domains of one key in which all of its groups would have the pod."""
+    allowed: set[str] | None = None
+    for group, own in groups:
+        if group.term.kind == "spread":
+            domains = set(group.within_skew(wanted, None, own))
+        elif group.term.kind == "affinity":
+            domains = set(group.filled_domains(wanted, None))
+            if own and group.may_start(wanted):
+                domains = set(group.known_domains(wanted, None))
+        else:
+            domains = set(group.empty_domains(wanted, None))
+        allowed = domains if allowed is None else allowed & domains
+    return allowed or set()

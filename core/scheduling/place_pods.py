@@ -55,7 +55,7 @@ def place(
     if not index.pools:  # S-12: not even existing nodes are considered
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
         return Placement(ignored=(*index.ignored, *unserved))
-    return _placement(index, pods, PassOptions(should_stop=should_stop, packing=packing))
+    return _placement(index, pods, PassOptions(should_stop=should_stop, packing=packing, count_zones=True))
 
 
 def simulate(
@@ -100,6 +100,7 @@ def _placement(index: Index, pods: Sequence[Pod], options: PassOptions) -> Place
         refused=(*refused, *cut),
         ignored=index.ignored,
         empty_pools=tuple([(empty.pool.name, empty.because_of_min_values) for empty in index.empty_pools]),
+        by_zone=run.by_zone,
         complete=run.complete,
     )
 

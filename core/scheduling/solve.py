@@ -7,13 +7,14 @@ The trap avoided: trying all of a thousand equal pods again when nothing has cha
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
 from core.model.pods import Pod
 from core.model.resources import CPU, MEMORY
+from core.scheduling.effective_zones import count_by_zone
 from core.scheduling.index import Index
 from core.scheduling.kinds import Kind, KindBook
 from core.scheduling.limits import Limits
@@ -36,6 +37,7 @@ class PassOptions:
     spare_settling_nodes: bool = False  # S-91: consolidation leaves nodes alone that are still filling
     should_stop: Callable[[], bool] | None = None
     packing: Packing = emptiest_first
+    count_zones: bool = False  # S-231: for a metric of provisioning
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,6 +71,7 @@ class Pass:
         )
         self.kinds = KindBook(self.topology, index.prefer_no_schedule)
         self.refused: dict[str, Refused] = {}
+        self.by_zone: Mapping[str, int] = {}
         self.progress = 0
         self.complete = True
         self._seeds = settings.fixes.seed_new_groups
@@ -110,6 +113,8 @@ class Pass:
     def run(self, pods: Sequence[Pod]) -> None:
         """Place what can be placed."""
         found = self._admitted(self._sorted(pods))
+        if self.options.count_zones:
+            self.by_zone = count_by_zone(kind.kin for pod, kind in found if pod.phase == "Pending")
         queue: deque[tuple[Pod, Kind]] = deque()  # those that failed; `pushed`: the queue's length when they did
         pushed: dict[str, int] = {}
         should_stop = self.options.should_stop

@@ -133,15 +133,23 @@ def test_a_round_is_told_by_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def set(self, value: float, labels: object = None) -> None:
-            found[self.name] = value
+        def set(self, value: float, labels: dict[str, str] | None = None) -> None:
+            found[f"{self.name} {(labels or {}).get('zone', '')}".strip()] = value
 
     monkeypatch.setattr(deciding_metrics, "gauge", Gauge)
     placement = Placement(
         refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
         ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"),),
+        by_zone={"flexible": 3, "z1": 2},
     )
+    decisions = Decisions()
 
-    Decisions().record(placement, 0.5, 1.0)
+    decisions.record(placement, 0.5, 1.0)
 
-    assert found == {"scheduler_unschedulable_pods_count": 1, "scheduler_ignored_pods_count": 1}
+    by_zone = "scheduler_pending_pods_by_effective_zone_count"
+    told = {"scheduler_unschedulable_pods_count": 1, "scheduler_ignored_pods_count": 1}
+    assert found == {**told, f"{by_zone} flexible": 3, f"{by_zone} z1": 2}
+
+    decisions.record(replace(placement, by_zone={"flexible": 1}), 0.5, 2.0)
+
+    assert found == {**told, f"{by_zone} flexible": 1, f"{by_zone} z1": 0}
