@@ -26,7 +26,7 @@ from core.scheduling.states import NeedsPool
 from core.scheduling.templates import EmptyPool, Template, compile_template, usable_pools
 from core.scheduling.topology import ClusterCounts
 from core.scheduling.topology_terms import TermBook
-from core.scheduling.type_table import TypeCompiler
+from core.scheduling.type_table import Compilers
 from core.scheduling.universe import Universe
 from core.scheduling.volumes import Alternatives, VolumeLookupError, volume_alternatives
 from core.scheduling.waiting_pods import EvictionBlocks, WaitingPods, leaving_pods, pending_pods, with_virtual
@@ -80,7 +80,7 @@ class Index:
 
     def _compile_pools(self) -> None:
         """S-13 to S-15, S-60: templates in the order in which they are tried, and the universe of their domains."""
-        compiler = TypeCompiler()
+        compiler = Compilers.current()
         counter = count().__next__
         self.pools = usable_pools(self.snapshot)
         self.templates: list[Template] = []

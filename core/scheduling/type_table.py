@@ -28,6 +28,7 @@ from core.model.requirements import (
 from core.model.resources import MEMORY, Resources
 
 RESERVATION_ID_SUFFIX = "reservation-id"
+_MOST_KEPT = 8_192  # types, at a few kilobytes each; then all are compiled anew, which changes no answer
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
@@ -57,13 +58,19 @@ class CompiledType:
 
 
 class TypeCompiler:
-    """Compiles types; equal lists of expressions become one requirement set."""
+    """Compiles types; equal lists of expressions become one requirement set.
+
+    What it has compiled it keeps, with what it was compiled from, so that no other object can come to be at its place.
+    """
 
     def __init__(self) -> None:
         self._sets: dict[tuple[Expression, ...], RequirementSet] = {}
-        self._items: dict[int, Requirement] = {}  # by the identity of an expression of a type that is kept below
+        self._items: dict[int, tuple[Expression, Requirement]] = {}
         self._types: dict[int, tuple[InstanceType, CompiledType]] = {}
         self._offered: dict[int, tuple[tuple[Expression, ...], RequirementSet, str | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._types)
 
     def _offer(self, expressions: tuple[Expression, ...]) -> tuple[object, RequirementSet, str | None]:
         """What an offering asks for, as a set, and its reservation; once per list of expressions."""
@@ -76,10 +83,10 @@ class TypeCompiler:
     def _requirements(self, source: InstanceType) -> RequirementSet:
         items, found = self._items, []
         for expression in source.requirements:
-            item = items.get(id(expression))
-            if item is None:
-                item = items[id(expression)] = from_expression(expression)
-            found.append(item)
+            known = items.get(id(expression))
+            if known is None:
+                known = items[id(expression)] = (expression, from_expression(expression))
+            found.append(known[1])
         return requirement_set(found)
 
     def compile(self, source: InstanceType) -> CompiledType:
@@ -126,6 +133,20 @@ class TypeCompiler:
             listed=tuple(listed),
             overlaid=overlaid,
         )
+
+
+class Compilers:
+    """The compiler of this process. A cloud's list of a thousand types is the same objects in one snapshot after the
+    other, and to compile it takes longer than most decisions; so it is kept, until it has seen too many."""
+
+    _current = TypeCompiler()
+
+    @classmethod
+    def current(cls) -> TypeCompiler:
+        """The compiler for one snapshot."""
+        if len(cls._current) > _MOST_KEPT:
+            cls._current = TypeCompiler()
+        return cls._current
 
 
 def _items(amounts: Resources | None) -> tuple[tuple[str, int], ...] | None:
