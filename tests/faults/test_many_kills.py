@@ -17,26 +17,33 @@ from tests.system.stage import Stage
 pytestmark = pytest.mark.temporal
 
 
-async def strike(stage: Stage, rounds: int, claims: int) -> int:
-    """Round after round; how many claims were struck."""
+async def strike(stage: Stage, rounds: int, claims: int) -> tuple[int, int]:
+    """Round after round until all of so many rounds were struck; how many claims that is, and how many there were.
+
+    Under load a few of a round may pass the point before the rest have come to it; a quarter more rounds make up for
+    them.
+    """
     stage.apply_pool()
     keeper = asyncio.create_task(Keeper(stage, "").keep())
-    struck = 0
+    struck = made = 0
     try:
-        for number in range(rounds):
+        for number in range(rounds + max(1, rounds // 4)):
+            if struck >= rounds * claims:
+                break
             kill = Kill(name=f"kill-{number}", point="answered:launch", count=claims)
             stage.orders.give(kill)
             stage.deploy(claims, f"round-{number}")
             await stage.until(lambda: stage.running_pods() == claims, 240, f"the pods of round {number} run")
             found = stage.orders.struck(kill)
             struck += len(set(found.subjects)) if found is not None else 0
+            made += claims
             stage.world.scale(f"round-{number}", 0)
             for claim in stage.claims():
                 stage.world.delete("NodeClaim", claim["metadata"]["name"])
             await stage.until(stage.nothing_left, 240, f"round {number} is gone")
     finally:
         keeper.cancel()
-    return struck
+    return struck, made
 
 
 @pytest.mark.parametrize(
@@ -48,10 +55,10 @@ async def test_a_claim_struck_between_answer_and_record_has_one_instance(
     folder = tmp_path_factory.mktemp("many")
     stage = shared_stage(folder, folder.name, temporal_server)
     try:
-        struck = await strike(stage, rounds, claims)
+        struck, made = await strike(stage, rounds, claims)
         bought = stage.instances_by_claim()
     finally:
         await stage.close()
 
-    assert struck == rounds * claims
-    assert len(bought) == rounds * claims and set(bought.values()) == {1}
+    assert len(bought) == made and set(bought.values()) == {1}
+    assert struck >= rounds * claims
