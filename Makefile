@@ -62,18 +62,18 @@ down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
 	@$(BIN)/python -m testbed.up stop --name $(NAME)
 
 vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS traffic: ONLY="case …" LANES=2 OUT=file)
-	@$(BIN)/python -m tests.vectors $(DIR) $(if $(ONLY),--only $(ONLY)) $(if $(LANES),--lanes $(LANES)) $(if $(OUT),--out $(OUT))
+	@$(BIN)/python -m acceptance.vectors $(DIR) $(if $(ONLY),--only $(ONLY)) $(if $(LANES),--lanes $(LANES)) $(if $(OUT),--out $(OUT))
 
 bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers)
-	@$(BIN)/python -m tests.bench $(DIR) $(OUT)
+	@$(BIN)/python -m acceptance.bench $(DIR) $(OUT)
 
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
 	@$(BIN)/python -m tests.run soak
 
 adopt: $(STAMP) ## take over clusters that Karpenter left in mid-flight (STATE=file.jsonl.gz), print N passed, N failed
-	@$(BIN)/python -m testbed.adopt $(STATE)
+	@$(BIN)/python -m acceptance.adopt $(STATE)
 
 crds: $(STAMP) ## write deploy/crds from the models
-	@$(BIN)/python -m api.crds deploy/crds
+	@$(BIN)/python -m dovetail.api.crds deploy/crds
 
 .PHONY: help setup lock format lint check test demo testbed cluster up down vectors bench soak adopt crds

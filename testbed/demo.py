@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cli.demo.stage import Body, Manifests
-from cli.demo.story import Story
-from cli.demo.temporal_server import stop_process
-from cli.output import CommandFailed, complain, say
-from core.model import names
+from dovetail.cli.demo.stage import Body, Manifests
+from dovetail.cli.demo.story import Story
+from dovetail.cli.demo.temporal_server import stop_process
+from dovetail.cli.output import CommandFailed, complain, say
+from dovetail.model import names
 from testbed.cloud.server import CloudError
 from testbed.plane import ApiClient, PlaneError, TestbedUnavailable
 from testbed.up import NODE_CLASS, Everything, folder_of, start, stop

@@ -1,8 +1,8 @@
 """`python -m testbed.up start|stop --name NAME`: everything on real servers, a worker included.
 
-Asked by `make up` and `make down`, by the demo on real servers and by tests. Start waits until all parts are ready and
-prints one JSON line that says where everything is; what it has started is written down before it waits, so that a stop
-finds it. Several run side by side, each with its own folder and its own ports.
+Start waits until all parts are ready and prints one JSON line that says where everything is; what it has started is
+written down before it waits, so that a stop finds it. Several run side by side, each with its own folder and its own
+ports.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from typing import Any
 
 import yaml
 
-from cli.demo.temporal_server import start_temporal
-from cli.output import CommandFailed
+from dovetail.cli.demo.temporal_server import start_temporal
+from dovetail.cli.output import CommandFailed
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.plane import (
     ApiClient,
@@ -75,7 +75,7 @@ class Everything:
 
     def worker_command(self) -> list[str]:
         """Starts another worker, in the environment above."""
-        return [sys.executable, "-m", "cli.main", "worker"]
+        return [sys.executable, "-m", "dovetail.cli.main", "worker"]
 
     def start_worker(self, log_name: str = "worker.log") -> "subprocess.Popen[bytes]":
         """Another worker, as a process of its own."""

@@ -23,7 +23,10 @@ SLOWEST = "--durations=8"
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
 APART = "tests/system/test_two_workers.py"  # the longest of its folder, in the lane that ends first
-HALF = ("tests/adapters", "tests/ports", "tests/api", "tests/core")  # about half of the time that the fast ones take
+HALF = (
+    *("tests/adapters", "tests/ports", "tests/api"),
+    *("tests/model", "tests/placement", "tests/disruption", "tests/lifecycle", "tests/termination"),
+)  # about half of the time that the fast ones take
 LANES = {
     "check": (
         ("-m", FAST, *HALF),

@@ -15,9 +15,9 @@ TEXT = (ROOT / "docs" / "behaviour.md").read_text()
 
 SENTENCES = {
     "properties": "tests/properties/test_placement.py",
-    "placing": "tests/core/scheduling/test_placing.py",
-    "waiting": "tests/core/scheduling/test_waiting_pods.py",
-    "order": "tests/core/scheduling/test_claim_order.py",
+    "placing": "tests/placement/test_placing.py",
+    "waiting": "tests/placement/test_waiting_pods.py",
+    "order": "tests/placement/test_proposal_order.py",
 }
 
 

@@ -1,14 +1,10 @@
-"""The settings of a process as the two engines know them.
+"""The settings of a process as the two engines know them."""
 
-Asked by the composition root for the planners and by the CLI for `explain` and `plan`: an explanation under other
-settings than the decision would be a lie.
-"""
-
-from core.disruption.settings import DisruptionSettings
-from core.model.names import WELL_KNOWN_LABELS
-from core.scheduling.settings import PlacementSettings
-from worker.settings import Settings
-from worker.wiring import CLOUD_LABELS
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model.names import WELL_KNOWN_LABELS
+from dovetail.placement.settings import PlacementSettings
+from dovetail.worker.settings import Settings
+from dovetail.worker.wiring import CLOUD_LABELS
 
 # S-35: core's well-known labels and the cloud's. A label that no instance type has makes no difference.
 WELL_KNOWN = WELL_KNOWN_LABELS | CLOUD_LABELS

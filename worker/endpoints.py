@@ -15,21 +15,21 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from activities.pod_times import PodTimes
-from core.disruption.allowances import allowances
-from core.disruption.settings import DisruptionSettings
-from core.lifecycle.gauges import Sample, gauges
-from core.model.snapshot import Snapshot
-from ports.cloud import Catalogues
-from ports.failures import Failure
-from ports.view import ClusterView
-from worker.condition_metrics import PREFIX, ConditionMetrics
-from worker.costing import costs
-from worker.deciding import disruption_settings
-from worker.exposition import CONTENT_TYPE, counted, measured
-from worker.settings import Settings
-from worker.telemetry import product_version
-from worker.wiring import World
+from dovetail.disruption.budgets.allowances import allowances
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
+from dovetail.metrics.exposition import CONTENT_TYPE, counted, measured
+from dovetail.metrics.gauges import Sample, gauges
+from dovetail.metrics.pod_times import PodTimes
+from dovetail.metrics.pool_costs import costs
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Catalogues
+from dovetail.ports.failures import Failure
+from dovetail.ports.view import ClusterView
+from dovetail.worker.deciding import disruption_settings
+from dovetail.worker.settings import Settings
+from dovetail.worker.telemetry import product_version
+from dovetail.worker.wiring import World
 
 Answer = tuple[int, str, str]  # status, content type, body
 Route = Callable[[], Awaitable[Answer]]

@@ -17,25 +17,25 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
-from activities.beating import Beating
-from core.model.inputs import CaretakerInput, fresh_state
-from core.model.interruptions import InterruptionsInput
-from core.model.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
-from core.model.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
-from worker.endpoints import endpoints_of
-from worker.sandbox import runner
-from worker.settings import Settings
-from worker.steps import Step, Wiring
-from worker.telemetry import product_version, start_logging
-from worker.temporal import connect, register_search_attributes
-from worker.wiring import open_world
-from workflows.caretaker import Caretaker
-from workflows.disrupt_nodes import DisruptNodes
-from workflows.interruptions import AnswerInterruption, Interruptions
-from workflows.launch_node import LaunchNode
-from workflows.release_node import ReleaseNode
-from workflows.scheduler import Scheduler
-from workflows.terminate_node import TerminateNode
+from dovetail.activities.steps.heartbeats import Beating
+from dovetail.messages.inputs import CaretakerInput, fresh_state
+from dovetail.messages.interruptions import InterruptionsInput
+from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
+from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
+from dovetail.worker.endpoints import endpoints_of
+from dovetail.worker.sandbox import runner
+from dovetail.worker.settings import Settings
+from dovetail.worker.steps import Step, Wiring
+from dovetail.worker.telemetry import product_version, start_logging
+from dovetail.worker.temporal import connect, register_search_attributes
+from dovetail.worker.wiring import open_world
+from dovetail.workflows.caretaker import Caretaker
+from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
+from dovetail.workflows.launch_node import LaunchNode
+from dovetail.workflows.release_node import ReleaseNode
+from dovetail.workflows.scheduler import Scheduler
+from dovetail.workflows.terminate_node import TerminateNode
 
 _log = logging.getLogger(__name__)
 

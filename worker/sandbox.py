@@ -1,12 +1,24 @@
 """How workflows run: in the sandbox, with our own packages passed through.
 
-Asked by workers, tests and replays, which must agree or a history would not replay. Our packages are pure where
-workflows use them; reloading them for each workflow would cost half again as much time.
+Our packages are pure where workflows use them; reloading them for each workflow would cost half again as much time.
 """
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-OURS = ("core", "ports", "activities", "workflows", "numpy", "croniter", "orjson")
+_PURE = (
+    "model",
+    "messages",
+    "placement",
+    "disruption",
+    "lifecycle",
+    "termination",
+    "notices",
+    "metrics",
+    "ports",
+    "activities",
+    "workflows",
+)
+OURS = (*(f"dovetail.{room}" for room in _PURE), "numpy", "croniter", "orjson")
 
 
 def runner() -> SandboxedWorkflowRunner:

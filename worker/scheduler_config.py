@@ -11,8 +11,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from api.runtime_checks import is_qualified_name
-from core.model.pods import SpreadConstraint
+from dovetail.api.runtime_checks import is_qualified_name
+from dovetail.model.pods import SpreadConstraint
 
 
 class _Strict(BaseModel):

@@ -1,8 +1,8 @@
 """Every setting, read from the environment once. The only file that reads it.
 
-Asked by the composition root and the CLI. Names and defaults are upstream's where it has the setting (O-1), so that a
-chart's values carry over; ours begin with DOVETAIL_. A value that cannot be read is an error that names the variable:
-silence would run a cluster on a default that nobody chose.
+Names and defaults are upstream's where it has the setting (O-1), so that a chart's values carry over; ours begin with
+DOVETAIL_. A value that cannot be read is an error that names the variable: silence would run a cluster on a default
+that nobody chose.
 """
 
 import os
@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from core.model.pods import SpreadConstraint
-from worker.scheduler_config import default_spread
+from dovetail.model.pods import SpreadConstraint
+from dovetail.worker.scheduler_config import default_spread
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -1,7 +1,6 @@
 """Which step runs on which queue.
 
-Asked by the worker's entry point. Every step is made here from the ports of a world; what a step is given is all that
-it can reach.
+Every step is made here from the ports of a world; what a step is given is all that it can reach.
 """
 
 import inspect
@@ -9,45 +8,45 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from activities.awaiting import Awaiting
-from activities.caretaking import Caretaking
-from activities.collecting import Collecting
-from activities.creating import Creating
-from activities.deciding_metrics import Decisions
-from activities.deleting import Deleting
-from activities.departing import Departing
-from activities.detaching import Detaching
-from activities.disrupting import Disrupting
-from activities.draining import Draining
-from activities.evicting import Evicting
-from activities.giving_back import GivingBack
-from activities.interruptions import Answering, TellingOfInterruptions, Watching
-from activities.joining import Joining
-from activities.keeping_buffers import BufferKeeper
-from activities.keeping_claims import ClaimKeeper
-from activities.keeping_consistency import ConsistencyKeeper
-from activities.keeping_labels import LabelKeeper
-from activities.keeping_notices import NoticeKeeper
-from activities.keeping_overlays import OverlayKeeper
-from activities.keeping_pools import PoolKeeper
-from activities.knowing import KnownClaims
-from activities.launching import Launching
-from activities.lookers import Looker
-from activities.marking import Marking
-from activities.noticing import Noticing
-from activities.ordering import Ordering
-from activities.pod_times import PodTimes
-from activities.provisioning import Provisioning, ProvisioningSettings
-from activities.repairing import Repairing
-from activities.replicas import Replicas
-from activities.snapshots import Snapshots
-from activities.telling import Telling
-from activities.terminating import Terminating
-from activities.turns import Turns
-from activities.upkeep import Keeper, Upkeep
-from worker.deciding import disruption_settings, placement_settings
-from worker.settings import Role, Settings
-from worker.wiring import World
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.disruption.give_back import GivingBack
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
+from dovetail.activities.launch.await_joined import Joining
+from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.orders.await_orders import Ordering
+from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.orders.lookers import Looker
+from dovetail.activities.orders.repairs import Repairing
+from dovetail.activities.orders.replicas import Replicas
+from dovetail.activities.orders.vanished_instances import Collecting
+from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.provisioning.publish_round import Telling
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.departure import Departing
+from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.evict_pod import Evicting
+from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.upkeep.buffers import BufferKeeper
+from dovetail.activities.upkeep.claims import ClaimKeeper
+from dovetail.activities.upkeep.consistency import ConsistencyKeeper
+from dovetail.activities.upkeep.keep_up import Keeper, Upkeep
+from dovetail.activities.upkeep.labels import LabelKeeper
+from dovetail.activities.upkeep.notices import NoticeKeeper
+from dovetail.activities.upkeep.overlays import OverlayKeeper
+from dovetail.activities.upkeep.pools import PoolKeeper
+from dovetail.metrics.pod_times import PodTimes
+from dovetail.metrics.provisioning import Decisions
+from dovetail.worker.deciding import disruption_settings, placement_settings
+from dovetail.worker.settings import Role, Settings
+from dovetail.worker.wiring import World
 
 Step = Callable[..., Awaitable[object]]
 

@@ -1,6 +1,6 @@
 """Logs, and the names of the product in them.
 
-Asked by the entry points. One line a record, to standard error, so that standard output stays what a command answers.
+One line a record, to standard error, so that standard output stays what a command answers.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The connection to Temporal, and what must be registered there before a workflow runs.
 
-Asked by the worker's entry point and by the CLI. Address, namespace and TLS come from Temporal's own environment
-variables and configuration file, which the `temporal` command reads too. A missing search attribute would make the
-first workflow hang without a word, so they are added where that is allowed, and named where it is not.
+Address, namespace and TLS come from Temporal's own environment variables and configuration file, which the `temporal`
+command reads too. A missing search attribute would make the first workflow hang without a word, so they are added where
+that is allowed, and named where it is not.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from workflows.attributes import ALL
-from workflows.converter import DATA_CONVERTER
+from dovetail.workflows.attributes import ALL
+from dovetail.workflows.converter import DATA_CONVERTER
 
 CONNECT_SECONDS = 10.0
 

@@ -1,40 +1,53 @@
 """The composition root: which adapter answers which port.
 
-Asked by the worker's entry point and by the CLI. The only file that imports adapters. A world is either the embedded
-one (one SQLite file, cluster and cloud) or a real cluster with its cloud; nothing beyond this file knows which.
+The only file that imports adapters. A world is either the embedded one (one SQLite file, cluster and cloud) or a real
+cluster with its cloud; nothing beyond this file knows which.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.aws import names as aws_names
-from adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
-from adapters.aws.cluster_facts import facts_of, version_of
-from adapters.aws.keeping.keeper import ClusterNow
-from adapters.aws.keeping.objects import KubeClassObjects
-from adapters.aws.overlaying import Overlaying
-from adapters.aws.settings import AwsSettings, ClusterFacts
-from adapters.aws.shortage_store import ConfigMapStore
-from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.calls import Calls
-from adapters.embedded.inspection import EmbeddedInspection
-from adapters.embedded.world import EmbeddedWorld
-from adapters.kube.adapter import KubeAdapter
-from adapters.kube.cache import Cache
-from adapters.kube.connection import ClusterAddress
-from adapters.kube.inspection import KubeInspection
-from adapters.kube.kinds import BUFFER_KINDS, CLUSTER_KINDS, EC2_NODE_CLASS, NODE_OVERLAY
-from adapters.kube.store import Kind
-from adapters.kube.view import CachedView
-from core.model.nodes import Node, NodeClaim
-from ports.cloud import Catalogues, Cloud, NodeClassUpkeep
-from ports.inspection import Inspection, RawObjects
-from ports.interruptions import Interruptions
-from ports.objects import CapacityBuffers, NodeClaims, NodeOverlays, NodePools, Nodes, Notices, Pods
-from worker.measuring import MeasuredCloud
-from worker.settings import Settings, SettingsError
-from worker.telemetry import user_agent
+from dovetail.adapters.aws import names as aws_names
+from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
+from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
+from dovetail.adapters.aws.cluster_facts import facts_of, version_of
+from dovetail.adapters.aws.node_class.keeper import ClusterNow
+from dovetail.adapters.aws.node_class.objects import KubeClassObjects
+from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.adapters.kube.adapter import KubeAdapter
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.kinds import (
+    BUFFER_KINDS,
+    CLUSTER_KINDS,
+    EC2_NODE_CLASS,
+    NODE_OVERLAY,
+)
+from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.answers.inspection import EmbeddedInspection
+from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.metrics.cloud_calls import MeasuredCloud
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
+from dovetail.ports.inspection import Inspection, RawObjects
+from dovetail.ports.interruptions import Interruptions
+from dovetail.ports.objects import (
+    CapacityBuffers,
+    NodeClaims,
+    NodeOverlays,
+    NodePools,
+    Nodes,
+    Notices,
+    Pods,
+)
+from dovetail.worker.settings import Settings, SettingsError
+from dovetail.worker.telemetry import user_agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +75,7 @@ class World:
 CLOUD_LABELS = aws_names.WELL_KNOWN
 
 # The process that moves an embedded world: python -m, with the file.
-EMBEDDED_PLAYER = "adapters.embedded.play"
+EMBEDDED_PLAYER = "dovetail.adapters.simulator.play"
 
 
 def create_embedded_world(file: Path) -> EmbeddedWorld:

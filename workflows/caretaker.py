@@ -13,18 +13,18 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.caretaking import Caretaking
-    from activities.creating import Creating
-    from activities.ordering import Ordering
-    from activities.upkeep import Upkeep
-    from core.model.inputs import CaretakerInput, CreateOutcome, CreateRequest, remembered
-    from core.model.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
-    from core.model.steps import StepOutcome
-    from core.model.workflow_types import CARETAKER
-    from core.model.writes import Write
-    from workflows.claim_owners import start_launches
-    from workflows.options import looking, planning, quick
-    from workflows.renewing import due_for_renewal, renew
+    from dovetail.activities.orders.await_orders import Ordering
+    from dovetail.activities.orders.carry_out_orders import Caretaking
+    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.activities.upkeep.keep_up import Upkeep
+    from dovetail.messages.inputs import CaretakerInput, CreateOutcome, CreateRequest, remembered
+    from dovetail.messages.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
+    from dovetail.messages.steps import StepOutcome
+    from dovetail.messages.workflow_types import CARETAKER
+    from dovetail.messages.writes import Write
+    from dovetail.workflows.claim_owners import start_launches
+    from dovetail.workflows.options import looking, planning, quick
+    from dovetail.workflows.renewing import due_for_renewal, renew
 
 
 # An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.

@@ -1,8 +1,8 @@
 """Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
-Asked by the Scheduler and by DisruptNodes. The children are abandoned on purpose: the default would kill them when
-their parent continues as new. One that already runs under the claim's id is either the one that is wanted or about to
-become it; where it is neither, the Caretaker sees the claim without its owner and starts one.
+The children are abandoned on purpose: the default would kill them when their parent continues as new. One that already
+runs under the claim's id is either the one that is wanted or about to become it; where it is neither, the Caretaker
+sees the claim without its owner and starts one.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from temporalio import workflow
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
-    from core.model.inputs import ClaimInput
-    from core.model.steps import ClaimRef
-    from core.model.workflow_ids import claim_owner_id, task_queue
-    from core.model.workflow_types import LAUNCH_NODE, TERMINATE_NODE
-    from workflows.attributes import attributes
+    from dovetail.messages.inputs import ClaimInput
+    from dovetail.messages.steps import ClaimRef
+    from dovetail.messages.workflow_ids import claim_owner_id, task_queue
+    from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
+    from dovetail.workflows.attributes import attributes
 
 
 STARTS_AT_ONCE = 20

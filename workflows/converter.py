@@ -1,8 +1,8 @@
 """How values cross into histories and back.
 
-Asked by every client, worker and replay, which must agree. Dataclasses as JSON, checked by pydantic. The trap avoided:
-the SDK makes a converter for each workflow that it runs, and pydantic a schema for each type that such a converter
-meets; here all share one, or a fourteenth of a busy worker's time would go into schemas made a moment ago.
+Dataclasses as JSON, checked by pydantic. The trap avoided: the SDK makes a converter for each workflow that it runs,
+and pydantic a schema for each type that such a converter meets; here all share one, or a fourteenth of a busy worker's
+time would go into schemas made a moment ago.
 """
 
 from typing import Final

@@ -12,14 +12,14 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.awaiting import Awaiting
-    from activities.creating import Creating
-    from activities.deleting import Deleting
-    from activities.draining import Draining
-    from activities.giving_back import GivingBack
-    from activities.marking import Marking
-    from activities.noticing import Noticing
-    from core.model.inputs import (
+    from dovetail.activities.disruption.await_progress import Awaiting
+    from dovetail.activities.disruption.delete_claim import Deleting
+    from dovetail.activities.disruption.give_back import GivingBack
+    from dovetail.activities.disruption.mark_nodes import Marking
+    from dovetail.activities.disruption.publish_notices import Noticing
+    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.activities.termination.drain_node import Draining
+    from dovetail.messages.inputs import (
         CreateRequest,
         DeleteRequest,
         DisruptInput,
@@ -30,13 +30,13 @@ with workflow.unsafe.imports_passed_through():
         ReadyRequest,
         UnmarkRequest,
     )
-    from core.model.plans import Target, name_of
-    from core.model.steps import ClaimRef, Departure
-    from core.model.workflow_types import DISRUPT_NODES
-    from workflows.attributes import show_phase
-    from workflows.claim_owners import start_launches, start_terminations
-    from workflows.options import quick, waiting
-    from workflows.shielding import shielded
+    from dovetail.messages.plans import Target, name_of
+    from dovetail.messages.steps import ClaimRef, Departure
+    from dovetail.messages.workflow_types import DISRUPT_NODES
+    from dovetail.workflows.attributes import show_phase
+    from dovetail.workflows.claim_owners import start_launches, start_terminations
+    from dovetail.workflows.options import quick, waiting
+    from dovetail.workflows.shielding import shielded
 
 # D-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0

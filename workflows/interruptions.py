@@ -13,12 +13,12 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interruptions import Answering, TellingOfInterruptions, Watching
-    from core.model.interruptions import AnswerInput, InterruptionsInput
-    from core.model.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
-    from workflows.claim_owners import start_terminations
-    from workflows.options import quick, waiting
-    from workflows.renewing import due_for_renewal, renew
+    from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
+    from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
+    from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
+    from dovetail.workflows.claim_owners import start_terminations
+    from dovetail.workflows.options import quick, waiting
+    from dovetail.workflows.renewing import due_for_renewal, renew
 
 
 @workflow.defn(name=INTERRUPTIONS)

@@ -8,17 +8,17 @@ can never work on one claim at once.
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.deleting import Deleting
-    from activities.joining import Joining
-    from activities.launching import Launching
-    from activities.noticing import Noticing
-    from core.model.inputs import ClaimInput, DeleteRequest, NoticeRequest
-    from core.model.steps import JoinOutcome
-    from core.model.workflow_types import LAUNCH_NODE
-    from workflows.attributes import show_phase
-    from workflows.options import launching, quick, waiting
-    from workflows.shielding import shielded
-    from workflows.terminate_node import TerminateNode
+    from dovetail.activities.disruption.delete_claim import Deleting
+    from dovetail.activities.disruption.publish_notices import Noticing
+    from dovetail.activities.launch.await_joined import Joining
+    from dovetail.activities.launch.launch_instance import Launching
+    from dovetail.messages.inputs import ClaimInput, DeleteRequest, NoticeRequest
+    from dovetail.messages.steps import JoinOutcome
+    from dovetail.messages.workflow_types import LAUNCH_NODE
+    from dovetail.workflows.attributes import show_phase
+    from dovetail.workflows.options import launching, quick, waiting
+    from dovetail.workflows.shielding import shielded
+    from dovetail.workflows.terminate_node import TerminateNode
 
 
 @workflow.defn(name=LAUNCH_NODE)

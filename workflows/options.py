@@ -1,8 +1,8 @@
 """How long steps may take, how they are retried, and on which queue they run.
 
-Asked by every workflow. Four kinds: a quick step against the API server; a long wait that beats and costs no events; a
-look at the cloud that is retried without events; a step that decides. First retry after 1 s everywhere: with a
-heartbeat timeout of 10 s a killed worker then costs 10 to 11 s.
+Four kinds: a quick step against the API server; a long wait that beats and costs no events; a look at the cloud that is
+retried without events; a step that decides. First retry after 1 s everywhere: with a heartbeat timeout of 10 s a killed
+worker then costs 10 to 11 s.
 """
 
 from datetime import timedelta
@@ -12,7 +12,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
-    from core.model.workflow_ids import task_queue
+    from dovetail.messages.workflow_ids import task_queue
 
 BEAT_TIMEOUT = timedelta(seconds=10)
 

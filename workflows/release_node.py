@@ -7,14 +7,14 @@ there is one, is not this workflow's to terminate.
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.departing import Departing
-    from activities.detaching import Detaching
-    from activities.draining import Draining
-    from core.model.inputs import NodeInput
-    from core.model.workflow_types import RELEASE_NODE
-    from workflows.attributes import show_phase
-    from workflows.options import quick, waiting
-    from workflows.shielding import shielded
+    from dovetail.activities.termination.await_detached import Detaching
+    from dovetail.activities.termination.departure import Departing
+    from dovetail.activities.termination.drain_node import Draining
+    from dovetail.messages.inputs import NodeInput
+    from dovetail.messages.workflow_types import RELEASE_NODE
+    from dovetail.workflows.attributes import show_phase
+    from dovetail.workflows.options import quick, waiting
+    from dovetail.workflows.shielding import shielded
 
 
 @workflow.defn(name=RELEASE_NODE)

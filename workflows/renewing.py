@@ -1,7 +1,6 @@
 """When an eternal workflow starts again as new, and how.
 
-Asked by the Scheduler and the Caretaker, at moments when nothing is outstanding. A pinned worker deployment is left the
-same way: the next run begins on the version that is current then.
+A pinned worker deployment is left the same way: the next run begins on the version that is current then.
 """
 
 from typing import NoReturn

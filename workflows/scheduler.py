@@ -14,11 +14,11 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.awaiting import Awaiting
-    from activities.creating import Creating
-    from activities.disrupting import Disrupting
-    from activities.provisioning import Provisioning
-    from core.model.inputs import (
+    from dovetail.activities.disruption.await_disruption_plan import Disrupting
+    from dovetail.activities.disruption.await_progress import Awaiting
+    from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
+    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.messages.inputs import (
         AwaitedMark,
         CreateRequest,
         DisruptInput,
@@ -32,15 +32,15 @@ with workflow.unsafe.imports_passed_through():
         Recent,
         SchedulerState,
     )
-    from core.model.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
-    from core.model.steps import ClaimRef, StepOutcome
-    from core.model.workflow_ids import disruption_id, task_queue
-    from core.model.workflow_types import DISRUPT_NODES, SCHEDULER
-    from core.model.writes import Write
-    from workflows.attributes import attributes
-    from workflows.claim_owners import start_launches
-    from workflows.options import planning, quick, waiting
-    from workflows.renewing import due_for_renewal, renew
+    from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
+    from dovetail.messages.steps import ClaimRef, StepOutcome
+    from dovetail.messages.workflow_ids import disruption_id, task_queue
+    from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
+    from dovetail.messages.writes import Write
+    from dovetail.workflows.attributes import attributes
+    from dovetail.workflows.claim_owners import start_launches
+    from dovetail.workflows.options import planning, quick, waiting
+    from dovetail.workflows.renewing import due_for_renewal, renew
 
 MUST_SEE_SECONDS = 60.0
 NOMINATION_SECONDS = 20.0  # S-10: twice the longest batch window

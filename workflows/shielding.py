@@ -1,7 +1,6 @@
 """Finishing a step that nothing may cut short.
 
-Asked by workflows past their point of no return and by every undo. A cancellation that arrives meanwhile is noted and
-swallowed: what has begun goes on to its end.
+A cancellation that arrives meanwhile is noted and swallowed: what has begun goes on to its end.
 """
 
 import asyncio

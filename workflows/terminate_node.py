@@ -8,16 +8,16 @@ cuts it short; each step finds by itself what is already done.
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.departing import Departing
-    from activities.detaching import Detaching
-    from activities.draining import Draining
-    from activities.terminating import Terminating
-    from core.model.inputs import ClaimInput
-    from core.model.steps import Departure
-    from core.model.workflow_types import TERMINATE_NODE
-    from workflows.attributes import show_phase
-    from workflows.options import looking, quick, waiting
-    from workflows.shielding import shielded
+    from dovetail.activities.termination.await_detached import Detaching
+    from dovetail.activities.termination.departure import Departing
+    from dovetail.activities.termination.drain_node import Draining
+    from dovetail.activities.termination.terminate_instance import Terminating
+    from dovetail.messages.inputs import ClaimInput
+    from dovetail.messages.steps import Departure
+    from dovetail.messages.workflow_types import TERMINATE_NODE
+    from dovetail.workflows.attributes import show_phase
+    from dovetail.workflows.options import looking, quick, waiting
+    from dovetail.workflows.shielding import shielded
 
 
 @workflow.defn(name=TERMINATE_NODE)

@@ -1,7 +1,7 @@
 """`python -m testbed.plane start|stop|status|build --name NAME`: a control plane from the command line.
 
-Asked by `make cluster` and `make testbed`, and by people. Each plane has a folder of its own, `.dovetail/NAME/plane`,
-so several run side by side; DOVETAIL_TESTBED_FOLDER puts them elsewhere.
+Each plane has a folder of its own, `.dovetail/NAME/plane`, so several run side by side; DOVETAIL_TESTBED_FOLDER puts
+them elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The API server over plain HTTP: a method, a path, a body in, a status and JSON out.
 
-Asked by the plane while it waits to be ready, by tests and by the AWS layer. It knows no kinds and raises for no
-status, so a test sees exactly what the server said. It is no part of the product: that speaks through adapters/kube.
+It knows no kinds and raises for no status, so a test sees exactly what the server said. It is no part of the product:
+that speaks through dovetail/adapters/kube.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Who wrote what to the API server, and in which order? The audit log answers, and nothing of ours can colour it.
 
-Asked by tests: at each taint, each eviction and each delete they must see what was written, by which user agent. The
-policy (audit-policy.yaml) keeps bodies where tests look at them. The trap: the last line may be half written while it
-is read, so only whole lines count.
+The policy (audit-policy.yaml) keeps bodies where tests look at them. The trap: the last line may be half written while
+it is read, so only whole lines count.
 """
 
 from __future__ import annotations

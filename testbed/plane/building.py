@@ -1,8 +1,7 @@
 """How are the programs of the control plane built? From two small Go modules with pinned versions and sums.
 
-Asked by the search for binaries when the cache is empty. A cold build takes about seven minutes on two cores, so it
-says how far it is; and when it fails, the one line that matters is taken out of the compiler's output, the rest being
-kept in a log.
+A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
+matters is taken out of the compiler's output, the rest being kept in a log.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How does a control plane come up, and how does it go down without a trace?
 
-Asked by the command, by the tests' fixture and by `make up`. Start writes what it has started into the state file
-before it waits for anything, and takes everything down again when it fails. A port that was free when it was chosen
-may be taken when it is used: then the start chooses again instead of failing.
+Start writes what it has started into the state file before it waits for anything, and takes everything down again when
+it fails. A port that was free when it was chosen may be taken when it is used: then the start chooses again instead of
+failing.
 """
 
 from __future__ import annotations

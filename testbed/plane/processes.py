@@ -1,8 +1,7 @@
 """Is the process that we started still running, and how does it end?
 
-Asked by the plane and by whoever stops a plane that another process started. A process id alone is not an identity:
-it may be given to a stranger after ours has gone. So each is kept with the moment it began, and nothing is signalled
-that does not match both.
+A process id alone is not an identity: it may be given to a stranger after ours has gone. So each is kept with the
+moment it began, and nothing is signalled that does not match both.
 """
 
 from __future__ import annotations

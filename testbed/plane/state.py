@@ -1,7 +1,7 @@
 """What is known of a plane that runs: written by its starter, read by everyone else.
 
-Asked by `status` and `stop`, by `make up` for its one line of JSON, and by tests. It is written after every process
-that starts, not once at the end: a starter that is killed half-way must leave nothing that nobody can find.
+It is written after every process that starts, not once at the end: a starter that is killed half-way must leave nothing
+that nobody can find.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why there can be no control plane on this machine, in one line.
 
-Asked by the fixture that turns it into skips and by the command that prints it. It is an answer about the machine,
-not a defect of the plane: a plane that fails to start raises PlaneError, and that fails the tests.
+It is an answer about the machine, not a defect of the plane: a plane that fails to start raises PlaneError, and that
+fails the tests.
 """
 
 

@@ -1,8 +1,8 @@
 """A world of a few dictionaries behind the ports, with a clock that only moves when a step pauses.
 
-Asked by the tests of the lifecycle's steps. Versions, conflicts, finalizers and UIDs behave as the API server's; every
-write and every purchase is in `ledger`. The cache shows writes at once unless `lag` holds some back. `at` plays what
-others do at a moment: pods end, kubelets report, instances die.
+Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every purchase is in `ledger`. The
+cache shows writes at once unless `lag` holds some back. `at` plays what others do at a moment: pods end, kubelets
+report, instances die.
 """
 
 import dataclasses
@@ -10,15 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from core.model.names import PLAN
-from core.model.nodes import Node, NodeClaim
-from core.model.pods import Pod
-from core.model.resources import Resources
-from core.model.taints import Taint
-from core.model.workloads import VolumeAttachment, VolumeClaim
-from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Conflict, Failure, Taken
-from ports.objects import ClaimStatus, Eviction, MetadataChange, NewClaim, Notice
+from dovetail.model.names import PLAN
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
+from dovetail.model.resources import Resources
+from dovetail.model.taints import Taint
+from dovetail.model.workloads import VolumeAttachment, VolumeClaim
+from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.failures import Conflict, Failure, Taken
+from dovetail.ports.objects import ClaimStatus, Eviction, MetadataChange, NewClaim
 
 AnyObject = TypeVar("AnyObject", Node, NodeClaim)
 

@@ -1,9 +1,8 @@
 """One claim's whole life in the embedded world, with a worker that dies where a test says.
 
-Asked by the fault tests. A life is the steps of LaunchNode and TerminateNode in order, each tried until it succeeds, as
-Temporal would. Every call of a step to a port is numbered; at one of them the worker is killed before or after its
-effect, or the attempt hangs while another one runs (it timed out and lives on). What came of it is judged by the
-world's ledger alone.
+A life is the steps of LaunchNode and TerminateNode in order, each tried until it succeeds, as Temporal would. Every
+call of a step to a port is numbered; at one of them the worker is killed before or after its effect, or the attempt
+hangs while another one runs (it timed out and lives on). What came of it is judged by the world's ledger alone.
 """
 
 import asyncio
@@ -12,22 +11,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from activities.departing import Departing
-from activities.detaching import Detaching
-from activities.draining import Draining
-from activities.evicting import Evicting
-from activities.joining import Joining
-from activities.knowing import KnownClaims
-from activities.launching import Launching
-from activities.terminating import Terminating
-from activities.translating import NotYet
-from activities.turns import Turns
-from adapters.embedded.adapter import EmbeddedAdapter
-from core.model.names import PLAN, TERMINATION_FINALIZER
-from core.model.steps import ClaimRef, Departure, JoinOutcome
-from ports.failures import Retryable
-from ports.objects import NewClaim
-from tests.adapters.embedded.manifests import CLASS
+from dovetail.activities.launch.await_joined import Joining
+from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.departure import Departing
+from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.evict_pod import Evicting
+from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.messages.steps import ClaimRef, Departure, JoinOutcome
+from dovetail.model.names import PLAN, TERMINATION_FINALIZER
+from dovetail.ports.failures import Retryable
+from dovetail.ports.objects import NewClaim
+from tests.adapters.simulator.manifests import CLASS
 
 T = TypeVar("T")
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.model import names
-from core.model.nodes import Condition
-from core.model.steps import Departure
-from ports.failures import Unreachable
+from dovetail.messages.steps import Departure
+from dovetail.model import names
+from dovetail.model.nodes import Condition
+from dovetail.ports.failures import Unreachable
 from tests.activities import test_departing, test_draining
 from tests.activities.test_draining import DEPARTURE
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from activities.awaiting import Awaiting
-from activities.knowing import KnownClaims
-from core.model import names
-from core.model.inputs import AwaitedMark
-from core.model.nodes import NodeClaim
-from core.model.steps import ClaimRef
-from core.model.taints import Taint
+from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.messages.inputs import AwaitedMark
+from dovetail.messages.steps import ClaimRef
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.taints import Taint
 from tests.activities.fakes import FakeClaims, FakeLookups, World
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 OWNER = "c/disrupt/plan"
 BOTH = AwaitedMark(workflow_id=OWNER, claims=(ClaimRef(name="a", uid="a"), ClaimRef(name="b", uid="b")))

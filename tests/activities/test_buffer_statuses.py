@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from activities.keeping_buffers import BufferKeeper
-from activities.telling import Telling
-from core.model.buffers import BufferStatus, CapacityBuffer
-from core.model.snapshot import Snapshot
-from ports.failures import Conflict, Failure, Unreachable
-from ports.objects import Notice
-from tests.core.scheduling.buffer_worlds import a_buffer, with_buffers
-from tests.core.scheduling.builders import a_node, a_pod, a_snapshot, placed
+from dovetail.activities.provisioning.publish_round import Telling
+from dovetail.activities.upkeep.buffers import BufferKeeper
+from dovetail.model.buffers import BufferStatus, CapacityBuffer
+from dovetail.model.notice import Notice
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Conflict, Failure, Unreachable
+from tests.placement.buffer_worlds import a_buffer, with_buffers
+from tests.placement.builders import a_node, a_pod, a_snapshot, placed
 
 
 @dataclass

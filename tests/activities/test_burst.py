@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.settings import WorldSettings
-from adapters.embedded.world import EmbeddedWorld
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.settings import WorldSettings
+from dovetail.adapters.simulator.world import EmbeddedWorld
 from tests.activities.lives import Fate, Life, Worker
-from tests.adapters.embedded.manifests import a_node_class
+from tests.adapters.simulator.manifests import a_node_class
 
 CLAIMS = 60
 

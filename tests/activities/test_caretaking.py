@@ -2,15 +2,15 @@
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.caretaking import Caretaking
-from activities.marking import Marking
-from core.model import names
-from core.model.nodes import Condition
-from core.model.orders import TakeOffMark
-from core.model.steps import ClaimRef
-from core.model.taints import Taint
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.messages.orders import TakeOffMark
+from dovetail.messages.steps import ClaimRef
+from dovetail.model import names
+from dovetail.model.nodes import Condition
+from dovetail.model.taints import Taint
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakePods, World
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 

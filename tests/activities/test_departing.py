@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from activities.deleting import Deleting
-from activities.departing import Departing
-from activities.knowing import KnownClaims
-from activities.terminating import Terminating
-from activities.translating import NotYet
-from core.model import names
-from core.model.inputs import DeleteRequest, NodeInput
-from core.model.nodes import Condition, NodeClaim
-from core.model.steps import ClaimRef, Departure
-from core.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
-from ports.cloud import Instance
-from ports.failures import Refused, Retryable
+from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.termination.departure import Departing
+from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.messages.inputs import DeleteRequest, NodeInput
+from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.ports.cloud import Instance
+from dovetail.ports.failures import Refused, Retryable
+from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
-from tests.core.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 ORDER = DeleteRequest(name=REF.name, uid=REF.uid)

@@ -6,18 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from activities import disrupting
-from activities.disrupting import Disrupting
-from activities.snapshots import Snapshots
-from core.disruption.revalidate import SecondLook, Valid
-from core.disruption.rounds import Round
-from core.disruption.settings import DisruptionSettings
-from core.model import names
-from core.model.inputs import DisruptionRequest, Go, Held, Hold
-from core.model.plans import DisruptionCommand, DisruptionPlan, Seen, Target
-from core.model.snapshot import Snapshot
-from ports.objects import Notice
-from tests.core.disruption.worlds import NOW, a_pair, a_pod, a_world
+from dovetail.activities.disruption import await_disruption_plan as disrupting
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.disruption.revalidate import SecondLook, Valid
+from dovetail.disruption.rounds import Round
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.inputs import DisruptionRequest, Go, Held, Hold
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Target
+from dovetail.model import names
+from dovetail.model.notice import Notice
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import NOW, a_pair, a_pod, a_world
 
 
 def a_held_plan(claim: str) -> Held:

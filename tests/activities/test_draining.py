@@ -5,20 +5,20 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from activities.detaching import Detaching
-from activities.draining import Draining, DrainOutcome
-from activities.evicting import Evicting
-from activities.turns import Turns
-from core.model import names
-from core.model.nodes import Condition
-from core.model.pods import Pod
-from core.model.steps import ClaimRef, Departure
-from core.model.workloads import VolumeAttachment
-from ports.failures import NotReadable, Unreachable
-from ports.objects import Eviction
+from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.drain_node import Draining, DrainOutcome
+from dovetail.activities.termination.evict_pod import Evicting
+from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.model import names
+from dovetail.model.nodes import Condition
+from dovetail.model.pods import Pod
+from dovetail.model.workloads import VolumeAttachment
+from dovetail.ports.failures import NotReadable, Unreachable
+from dovetail.ports.objects import Eviction
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
-from tests.core.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
 
 START = 1000.0
 DEPARTURE = Departure(

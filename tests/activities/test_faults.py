@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.settings import WorldSettings
-from adapters.embedded.world import EmbeddedWorld
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.settings import WorldSettings
+from dovetail.adapters.simulator.world import EmbeddedWorld
 from tests.activities.lives import Fate, Fault, Life
-from tests.adapters.embedded.manifests import a_node_class
+from tests.adapters.simulator.manifests import a_node_class
 
 AT_ONCE = 16
 LAUNCH_CALL = 4  # read, find, prepare, patch, launch
@@ -41,7 +41,7 @@ class Stage:
 
 @pytest_asyncio.fixture
 async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
-    monkeypatch.setattr("activities.draining.MINIMUM_SECONDS", 0.0)
+    monkeypatch.setattr("dovetail.activities.termination.drain_node.MINIMUM_SECONDS", 0.0)
     world = EmbeddedWorld.create(tmp_path / "world.sqlite", WorldSettings(speed=20.0))
     world.apply(a_node_class())
     adapter = EmbeddedAdapter.open(tmp_path / "world.sqlite", "dovetail/test")

@@ -5,23 +5,23 @@ from dataclasses import replace
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.caretaking import Caretaking
-from activities.creating import Creating
-from activities.marking import Marking
-from activities.repairing import Repairing
-from activities.replicas import Replicas
-from core.model import names
-from core.model.nodes import Condition, NodeClaim, RepairPolicy
-from core.model.orders import DeleteClaim, FillPool, Order
-from core.model.pools import NodePool
-from core.model.snapshot import Snapshot
-from core.model.steps import ClaimRef
-from ports.objects import MetadataChange, PoolStatus
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.orders.repairs import Repairing
+from dovetail.activities.orders.replicas import Replicas
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.messages.orders import DeleteClaim, FillPool, Order
+from dovetail.messages.steps import ClaimRef
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim, RepairPolicy
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
 from tests.activities.test_ordering import FakeClasses
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
-from tests.core.lifecycle.test_gated import static
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.test_gated import static
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 UNHEALTHY = DeleteClaim(claim=REF, reason="unhealthy", at_once=True, condition="Ready")
@@ -202,7 +202,7 @@ async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
 
 
 async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("activities.replicas.AT_ONCE", 2)
+    monkeypatch.setattr("dovetail.activities.orders.replicas.AT_ONCE", 2)
     world, pool = World(), static(3)
 
     sizes = []

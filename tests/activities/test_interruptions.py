@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from activities.interruptions import Answering, TellingOfInterruptions
-from core.model import names
-from core.model.interruptions import Interruption, InterruptionReason
-from core.model.nodes import Node, NodeClaim, NodeClassRef
-from core.model.snapshot import Snapshot
-from ports.interruptions import Message
-from ports.objects import ClaimStatus, MetadataChange, NewClaim, Notice
+from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions
+from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.notice import Notice
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.interruptions import Message
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
 NOW = 1_000_000.0
 CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")

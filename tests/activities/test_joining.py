@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from activities.joining import Joining
-from core.model import names
-from core.model.nodes import Condition, NodeClaim
-from core.model.steps import ClaimRef, JoinOutcome
+from dovetail.activities.launch.await_joined import Joining
+from dovetail.messages.steps import ClaimRef, JoinOutcome
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
-from tests.core.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
+from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 NOT_READY = (Condition(type=names.READY, status="False"),)

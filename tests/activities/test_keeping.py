@@ -2,22 +2,22 @@
 
 from dataclasses import replace
 
-from activities.keeping_claims import ClaimKeeper
-from activities.keeping_consistency import ConsistencyKeeper
-from activities.keeping_notices import NoticeKeeper
-from activities.keeping_pools import PoolKeeper
-from core.lifecycle.pool_health import RESULTS
-from core.model import names
-from core.model.nodes import NodeClaim, NodeClassRef
-from core.model.pools import NodePool
-from core.model.snapshot import Snapshot
-from ports.cloud import NodeClassState
-from ports.failures import Conflict
-from ports.objects import MetadataChange, PoolStatus
+from dovetail.activities.upkeep.claims import ClaimKeeper
+from dovetail.activities.upkeep.consistency import ConsistencyKeeper
+from dovetail.activities.upkeep.notices import NoticeKeeper
+from dovetail.activities.upkeep.pools import PoolKeeper
+from dovetail.lifecycle.pool_health import RESULTS
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import NodeClassState
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
-from tests.core.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
-from tests.core.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.test_pools import a_pool
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from activities.keeping_overlays import OverlayKeeper
-from activities.snapshots import whole_snapshot
-from adapters.kube.parsing.overlays import parse_node_overlay
-from core.model.nodes import Condition
-from core.model.overlays import NodeOverlay
-from core.model.pools import Catalogue, NodePool
-from core.model.snapshot import Snapshot
-from tests.core.scheduling.builders import TYPES, a_pool, one_of
+from dovetail.activities.steps.snapshots import whole_snapshot
+from dovetail.activities.upkeep.overlays import OverlayKeeper
+from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
+from dovetail.model.nodes import Condition
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.snapshot import Snapshot
+from tests.placement.builders import TYPES, a_pool, one_of
 
 POOL = a_pool()
 

@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from activities.launching import Launching
-from core.lifecycle.launch_requests import LaunchRequest, frozen_request
-from core.model import names
-from core.model.nodes import NodeClaim
-from core.model.steps import ClaimRef, LaunchOutcome
-from ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Conflict, Forbidden, Retryable, Throttled, Unreachable
-from ports.objects import MetadataChange
+from dovetail.activities.launch.launch_instance import Launching
+from dovetail.lifecycle.launch_requests import LaunchRequest, frozen_request
+from dovetail.messages.steps import ClaimRef, LaunchOutcome
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.failures import Conflict, Forbidden, Retryable, Throttled, Unreachable
+from dovetail.ports.objects import MetadataChange
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeNotices, World
-from tests.core.lifecycle.objects import a_claim, a_joined_claim
+from tests.lifecycle.objects import a_claim, a_joined_claim
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from activities.draining import Draining
-from activities.evicting import Evicting
-from activities.turns import Turns
-from core.model.pods import Pod
-from core.model.steps import ClaimRef, Departure
-from ports.objects import Eviction
+from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.evict_pod import Evicting
+from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.model.pods import Pod
+from dovetail.ports.objects import Eviction
 from tests.activities.fakes import FakeCloud, FakeLookups, FakeNotices, FakePods, World
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 NODES, BLOCKED, PODS = 500, 50, 4
 

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.creating import Creating
-from activities.marking import HELD_UP_SECONDS, Marking
-from core.model import names
-from core.model.disruption_reasons import DisruptionReason
-from core.model.inputs import (
+from dovetail.activities.disruption.mark_nodes import HELD_UP_SECONDS, Marking
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.messages.inputs import (
     FRESH_QUIET_SECONDS,
     CreateOutcome,
     CreateRequest,
@@ -17,12 +15,14 @@ from core.model.inputs import (
     SchedulerState,
     fresh_state,
 )
-from core.model.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen, Target
-from core.model.pools import ClaimTemplate, NodePool
-from core.model.workflow_ids import scheduler_id
+from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.pools import ClaimTemplate, NodePool
 from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_gated_orders import OnePool
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 OWNER = "c/disrupt/0199"
 

@@ -7,23 +7,30 @@ from itertools import pairwise
 
 import pytest
 
-from activities.collecting import FIRST_LISTS, Collecting
-from activities.ordering import Ordering
-from activities.snapshots import Snapshots
-from core.model import names
-from core.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
-from core.model.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
-from core.model.pools import Catalogue, NodePool
-from core.model.snapshot import Snapshot
-from core.model.steps import ClaimRef
-from core.model.writes import Write
-from core.termination.leaving import LEAVING_TAINT
-from ports.cloud import Instance, NodeClassState
-from ports.view import Unreadable
+from dovetail.activities.orders.await_orders import Ordering
+from dovetail.activities.orders.vanished_instances import FIRST_LISTS, Collecting
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.messages.orders import (
+    DeleteClaim,
+    Order,
+    OrdersRequest,
+    StartOwner,
+    TakeOffMark,
+    TerminateOrphan,
+)
+from dovetail.messages.steps import ClaimRef
+from dovetail.messages.writes import Write
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Instance, NodeClassState
+from dovetail.ports.view import Unreadable
+from dovetail.termination.leaving import LEAVING_TAINT
 from tests.activities.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
-from tests.core.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod
-from tests.core.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.test_pools import a_pool
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
@@ -100,10 +107,10 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     async def running(client: object, identity: str) -> str:
         return stage.workflows.get(identity, "")
 
-    monkeypatch.setattr("activities.ordering.QUIET_SECONDS", 0.0)
-    monkeypatch.setattr("activities.ordering.RETURN_SECONDS", 180.0)
-    monkeypatch.setattr("activities.ordering.running_type", running)
-    monkeypatch.setattr("activities.ordering.activity.client", lambda: None)
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.RETURN_SECONDS", 180.0)
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.running_type", running)
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.activity.client", lambda: None)
     return stage
 
 
@@ -204,7 +211,7 @@ async def test_a_claim_whose_instance_vanished_is_deleted_once_its_node_is_silen
 
 
 async def test_more_orders_than_fit_come_with_the_next_look(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("activities.ordering.ORDERS_AT_ONCE", 2)
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.ORDERS_AT_ONCE", 2)
     stage.world.put(*[a_claim(f"c{number}", deleting_since=1000.0) for number in range(3)])
     ordering = stage.ordering()
 
@@ -220,7 +227,7 @@ async def test_orders_that_cannot_be_carried_out_hold_up_no_other(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was ordered last comes last: two that fail for ever leave room for the third."""
-    monkeypatch.setattr("activities.ordering.ORDERS_AT_ONCE", 2)
+    monkeypatch.setattr("dovetail.activities.orders.await_orders.ORDERS_AT_ONCE", 2)
     stage.world.put(*[a_claim(f"c{number}", deleting_since=1000.0) for number in range(3)])
     ordering = stage.ordering()
 

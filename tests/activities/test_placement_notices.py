@@ -5,12 +5,12 @@ from typing import get_args
 
 import pytest
 
-from activities import deciding_metrics
-from activities.deciding_metrics import Decisions
-from activities.placing import placement_notices
-from core.model.placement import IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
-from core.model.snapshot import Snapshot
-from tests.core.scheduling.builders import a_node, a_pod, a_pool
+from dovetail.activities.provisioning.plan_provisioning import placement_notices
+from dovetail.metrics import provisioning as deciding_metrics
+from dovetail.metrics.provisioning import Decisions
+from dovetail.model.placements import IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
+from dovetail.model.snapshot import Snapshot
+from tests.placement.builders import a_node, a_pod, a_pool
 
 POOL = a_pool()
 

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.provisioning import Provisioning, ProvisioningSettings
-from activities.snapshots import Snapshots
-from activities.telling import Telling
-from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.world import EmbeddedWorld
-from core.lifecycle.conditions import claim_conditions_with, true
-from core.model import names
-from core.model.inputs import ProvisioningAnswer, ProvisioningRequest
-from core.model.nodes import NodeClaim
-from core.model.plans import ProvisioningPlan
-from core.model.resources import parse_resources
-from core.scheduling.settings import PlacementSettings
-from ports.objects import ClaimStatus
-from tests.adapters.embedded.manifests import a_deployment, a_new_claim, a_node_class, a_pool
+from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
+from dovetail.activities.provisioning.publish_round import Telling
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.lifecycle.conditions import claim_conditions_with, true
+from dovetail.messages.inputs import ProvisioningAnswer, ProvisioningRequest
+from dovetail.messages.plans import ProvisioningPlan
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.resources import parse_resources
+from dovetail.placement.settings import PlacementSettings
+from dovetail.ports.objects import ClaimStatus
+from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pool
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
 

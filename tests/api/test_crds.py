@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from api import crds
-from api.kinds import KINDS
-from api.structural_schema import structural_schema
+from dovetail.api import crds
+from dovetail.api.kinds import KINDS
+from dovetail.api.schema.structural_schema import structural_schema
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
 

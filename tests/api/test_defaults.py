@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from api.ec2_node_class import EC2NodeClass
-from api.node_claim import NodeClaim
-from api.node_pool import NodePool
-from api.validation import parse
+from dovetail.api.aws.ec2_node_class import EC2NodeClass
+from dovetail.api.karpenter.node_claim import NodeClaim
+from dovetail.api.karpenter.node_pool import NodePool
+from dovetail.api.validation import parse
 from tests.api.manifests import a_claim, a_node_class, a_pool, changed
 
 USUAL_DISRUPTION = {

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from api.kinds import KINDS
-from api.validation import InvalidObject, parse
+from dovetail.api.kinds import KINDS
+from dovetail.api.validation import InvalidObject, parse
 
 SHARED = Path(__file__).parents[3] / "shared"
 FOLDERS = ("vectors", "vectors-aws", "adopt")

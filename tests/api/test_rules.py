@@ -2,8 +2,8 @@
 
 import pytest
 
-from api.kinds import KINDS
-from api.validation import InvalidObject, parse
+from dovetail.api.kinds import KINDS
+from dovetail.api.validation import InvalidObject, parse
 from tests.api.all_cases import CASES
 from tests.api.case import Case
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from api.node_overlay import NodeOverlay
-from api.node_pool import NodePool
-from api.runtime_checks import is_restricted, node_overlay_faults, node_pool_faults
-from api.validation import parse
+from dovetail.api.karpenter.node_overlay import NodeOverlay
+from dovetail.api.karpenter.node_pool import NodePool
+from dovetail.api.runtime_checks import is_restricted, node_overlay_faults, node_pool_faults
+from dovetail.api.validation import parse
 from tests.api.case import one
 from tests.api.manifests import a_pool, an_overlay, changed
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from api.node_claim import NodeClaim
-from api.node_pool import NodePool
-from api.validation import InvalidObject, parse, refuse_change
+from dovetail.api.karpenter.node_claim import NodeClaim
+from dovetail.api.karpenter.node_pool import NodePool
+from dovetail.api.validation import InvalidObject, parse, refuse_change
 from tests.api.manifests import REMOVED, Manifest, a_claim, a_pool, changed
 
 

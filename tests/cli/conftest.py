@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.temporal_server import free_ports
+from dovetail.cli.demo.temporal_server import free_ports
 
 
 @pytest.fixture(autouse=True)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from adapters.embedded.world import EmbeddedWorld
-from cli.explain_node import NodeAnswer, explain_node_now
-from cli.explain_node_text import node_text
-from cli.node_words import LIFTS
-from cli.output import CommandFailed
-from core.model import names
-from core.model.disruption_reasons import WhyNot
-from tests.adapters.embedded.manifests import a_node, a_pdb, a_pod
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
+from dovetail.cli.explain.explain_node_text import node_text
+from dovetail.cli.explain.node_words import LIFTS
+from dovetail.cli.output import CommandFailed
+from dovetail.model import names
+from dovetail.model.disruption_reasons import WhyNot
+from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
 from tests.cli.worlds import Json, a_ready_pool, a_world, looked
 
 OPEN = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from adapters.embedded.world import EmbeddedWorld
-from cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
-from cli.doctor import DoctorAnswer, doctor
-from cli.doctor_text import doctor_text
-from cli.history import history
-from cli.history_text import history_text
-from cli.looking import scheduler_state
-from cli.output import CommandFailed
-from core.model import names
-from core.model.workflow_ids import scheduler_id
-from tests.adapters.embedded.manifests import a_deployment, a_node_class, a_pdb, a_pool
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
+from dovetail.cli.doctor.doctor import DoctorAnswer, doctor
+from dovetail.cli.doctor.text import doctor_text
+from dovetail.cli.explain.sources import scheduler_state
+from dovetail.cli.history.history import history
+from dovetail.cli.history.text import history_text
+from dovetail.cli.output import CommandFailed
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model import names
+from dovetail.worker.settings import Settings, read_settings
+from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of
-from worker.settings import Settings, read_settings
 
 pytestmark = pytest.mark.temporal
 
@@ -55,7 +55,7 @@ def stage(temporal: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
 @contextmanager
 def working(world: EmbeddedWorld) -> Iterator[None]:
     """A worker, as a process of its own, for as long as the block lasts."""
-    command = [sys.executable, "-m", "cli.main", "worker", "--cluster", CLUSTER, "--world", str(world.file)]
+    command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--cluster", CLUSTER, "--world", str(world.file)]
     with world.file.with_name("worker.log").open("wb") as log:
         worker = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.explain_pod import explain_pod
-from cli.looking import look, record
-from cli.main import main
-from cli.output import CommandFailed
-from cli.plan import PlanAnswer, plan_now
-from cli.plan_text import plan_text
-from tests.adapters.embedded.manifests import a_deployment, a_node_class, a_pod, a_pool
+from dovetail.cli.explain.explain_pod import explain_pod
+from dovetail.cli.explain.plan import PlanAnswer, plan_now
+from dovetail.cli.explain.plan_text import plan_text
+from dovetail.cli.explain.sources import look, record
+from dovetail.cli.main import main
+from dovetail.cli.output import CommandFailed
+from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pod, a_pool
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
 

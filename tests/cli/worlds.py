@@ -4,10 +4,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from adapters.embedded.world import EmbeddedWorld
-from cli.looking import Look, look
-from tests.adapters.embedded.manifests import a_node_class, a_pool
-from worker.settings import Settings, read_settings
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.cli.explain.sources import Look, look
+from dovetail.worker.settings import Settings, read_settings
+from tests.adapters.simulator.manifests import a_node_class, a_pool
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api import crds
-from api.kinds import KINDS, ResourceKind
+from dovetail.api import crds
+from dovetail.api.kinds import KINDS, ResourceKind
 from testbed.plane import ApiClient, ApiResponse, PlaneState
 from tests.api.manifests import Manifest
 

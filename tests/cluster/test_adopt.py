@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from testbed.adopt.bystanders import LIFT_SECONDS
-from testbed.adopt.states import State, read_states
-from testbed.adopt.takeover import still_seconds
-from testbed.adopt.verdict import SURPLUS_SECONDS
+from acceptance.adopt.bystanders import LIFT_SECONDS
+from acceptance.adopt.states import State, read_states
+from acceptance.adopt.takeover import still_seconds
+from acceptance.adopt.verdict import SURPLUS_SECONDS
 from testbed.up import NODE_CLASS
 from tests.cluster.system.adopting import (
     claims_of,

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from api.crds import crd
-from api.kinds import KINDS
-from core.model import names
+from dovetail.api.crds import crd
+from dovetail.api.kinds import KINDS
+from dovetail.model import names
 from testbed.up import DEFINITIONS
 from tests.cluster.system.ground import BUFFERS, Ground, deployment, has_condition, node_pool
 

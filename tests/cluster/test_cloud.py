@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from testbed.up import NODE_CLASS
 from tests.cluster.system.adopting import set_class
 from tests.cluster.system.ground import Ground, deployment, node_pool

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from api.kinds import KINDS, ResourceKind
-from api.validation import InvalidObject, parse
+from dovetail.api.kinds import KINDS, ResourceKind
+from dovetail.api.validation import InvalidObject, parse
 from testbed.plane import ApiClient, ApiResponse
 from tests.api import test_recorded_objects as recorded
 from tests.api.all_cases import CASES

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from api.validation import InvalidObject, parse
+from dovetail.api.validation import InvalidObject, parse
 from testbed.plane import ApiClient
 from tests.api.all_cases import CASES
 from tests.api.manifests import Manifest

@@ -15,8 +15,8 @@ import pytest
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
 
-from core.model import names
-from core.model.workflow_types import DISRUPT_NODES
+from dovetail.messages.workflow_types import DISRUPT_NODES
+from dovetail.model import names
 from tests.cluster.system.fleets import fleet_pool, workload
 from tests.cluster.system.ground import Ground, has_condition, no_eviction
 

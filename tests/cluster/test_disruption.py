@@ -2,7 +2,7 @@
 
 What is asserted stands in the API server's audit log and in its objects. Each pool has pods of its own, so that several
 stories go on side by side on one plane. Bounds are what a loaded machine needs; the times that the product promises are
-measured by `python -m tests.bench.live`.
+measured by `python -m acceptance.bench.live`.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from testbed.plane import AuditEntry
 from tests.cluster.system.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
 from tests.cluster.system.ground import DEPLOYMENTS, Ground, has_condition, is_tainted, no_eviction, owner_of

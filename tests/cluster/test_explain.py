@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from tests.cluster.system.fleets import fleet_pool, workload
 from tests.cluster.system.ground import Ground
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from adapters.kube.client import Client
-from adapters.kube.connection import ClusterAddress
-from adapters.kube.inspection import KubeInspection
-from adapters.kube.kinds import CLUSTER_KINDS
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from testbed.plane import ApiClient, PlaneState
 from tests.cluster.serving_kinds import server
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from tests.cluster.system.ground import (
     Ground,
     claim_id,

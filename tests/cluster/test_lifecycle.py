@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
 from tests.cluster.system.fleets import fleet_pool, pool_claims, workload

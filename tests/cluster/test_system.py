@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
+from dovetail.worker.telemetry import product_version
 from testbed.plane import AuditEntry
 from tests.cluster.system.ground import (
     Ground,
@@ -25,7 +26,6 @@ from tests.cluster.system.ground import (
     owner_of,
 )
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone, settle
-from worker.telemetry import product_version
 
 pytestmark = pytest.mark.cluster
 

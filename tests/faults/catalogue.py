@@ -1,8 +1,8 @@
 """Every fault that is tried, generated from the steps of the workflows.
 
-Asked by the tests of faults. A handful of lives stands for the rest in `make test`; `make soak` lives through every
-step of LaunchNode, DisruptNodes (Empty), TerminateNode and of the Scheduler's carry-outs, killed before it and after
-it, in workflow code where it is called, and with Temporal's database lost at that moment, with twenty claims each.
+A handful of lives stands for the rest in `make test`; `make soak` lives through every step of LaunchNode, DisruptNodes
+(Empty), TerminateNode and of the Scheduler's carry-outs, killed before it and after it, in workflow code where it is
+called, and with Temporal's database lost at that moment, with twenty claims each.
 """
 
 from collections.abc import Iterator

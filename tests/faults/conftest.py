@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from cli.demo.temporal_server import TemporalServer
+from dovetail.cli.demo.temporal_server import TemporalServer
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import Lived, live
 from tests.system.running import SideBySide, asked_for, own_stage, shared_stage

@@ -24,8 +24,8 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from core.model.nodes import NodeClaim
-from ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from tests.faults.orders import Kill, Orders
 
 GATHER_SECONDS = 4.0

@@ -1,8 +1,8 @@
 """A whole life of a few nodes, with faults on order; what came of it is measured on the ledger and the objects.
 
-Asked by the tests of faults, which run several lives side by side. A life has three parts: pods get nodes; somebody
-deletes the NodeClaims under their feet; the workload goes and the empty nodes are disrupted. A worker that is killed is
-started again at once. The trap avoided: asserting on what our own logs say.
+A life has three parts: pods get nodes; somebody deletes the NodeClaims under their feet; the workload goes and the
+empty nodes are disrupted. A worker that is killed is started again at once. The trap avoided: asserting on what our own
+logs say.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from core.model import names
+from dovetail.model import names
 from tests.faults.orders import Kill, Struck
 from tests.system.histories import next_task_after, replay_all
 from tests.system.stage import Stage, has_condition

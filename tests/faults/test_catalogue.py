@@ -2,10 +2,10 @@
 
 import re
 
+from dovetail.workflows.launch_node import LaunchNode
+from dovetail.workflows.terminate_node import TerminateNode
 from tests.faults.catalogue import DISRUPT, EVERYTHING, LAUNCH, LEAVE
 from tests.replay.fingerprints import fingerprint_of
-from workflows.launch_node import LaunchNode
-from workflows.terminate_node import TerminateNode
 
 # Said to people and nothing else: killed or repeated, it says something once more.
 TOLD = {"publish"}

@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from cli.demo.temporal_server import TemporalServer
+from dovetail.cli.demo.temporal_server import TemporalServer
 from tests.faults.lives import Keeper
 from tests.faults.orders import Kill
 from tests.system.running import shared_stage

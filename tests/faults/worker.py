@@ -12,13 +12,13 @@ from unittest.mock import patch
 from temporalio.client import Client
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from cli.main import run
+from dovetail.cli.main import run
+from dovetail.worker import temporal, wiring
+from dovetail.worker.sandbox import OURS
+from dovetail.worker.settings import Settings
+from dovetail.worker.wiring import World
 from tests.faults.killer import Faults, Killer, KillingCloud, install
 from tests.faults.orders import VARIABLE, Orders
-from worker import temporal, wiring
-from worker.sandbox import OURS
-from worker.settings import Settings
-from worker.wiring import World
 
 
 def main() -> None:
@@ -37,14 +37,14 @@ def main() -> None:
     def runner() -> SandboxedWorkflowRunner:
         return SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules(
-                *OURS, "tests", "adapters", "worker", "cli"
+                *OURS, "tests", "dovetail.adapters", "dovetail.worker", "dovetail.cli"
             )
         )
 
     with (
-        patch("worker.run.connect", connect),
-        patch("worker.run.open_world", open_world),
-        patch("worker.run.runner", runner),
+        patch("dovetail.worker.run.connect", connect),
+        patch("dovetail.worker.run.open_world", open_world),
+        patch("dovetail.worker.run.runner", runner),
     ):
         run()
 

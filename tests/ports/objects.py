@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from core.model.names import PLAN, TERMINATION_FINALIZER
-from core.model.nodes import NodeClassRef
-from core.model.pods import Expression
-from ports.objects import NewClaim
+from dovetail.model.names import PLAN, TERMINATION_FINALIZER
+from dovetail.model.nodes import NodeClassRef
+from dovetail.model.pods import Expression
+from dovetail.ports.objects import NewClaim
 
 Json = dict[str, Any]
 

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from core.model import names
-from core.model.nodes import NodeClaim
-from core.model.pools import Catalogue
-from ports.cloud import Instance
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import Catalogue
+from dovetail.ports.cloud import Instance
 from tests.ports.test_cloud import launched, prepared
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import unique

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.model import names
-from core.model.nodes import NodeClaim
-from core.model.resources import fits
-from ports.cloud import ClassNotReady, Instance, NoCapacity, Prepared
-from ports.failures import Refused
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.resources import fits
+from dovetail.ports.cloud import ClassNotReady, Instance, NoCapacity, Prepared
+from dovetail.ports.failures import Refused
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import PATIENCE_SECONDS, unique
 

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from core.model.nodes import Condition
-from core.model.pods import Expression, Owner
-from core.model.taints import Taint
-from core.model.writes import claim_write
-from ports.failures import Conflict, Refused, Taken
-from ports.objects import ClaimStatus, MetadataChange
+from dovetail.messages.writes import claim_write
+from dovetail.model.nodes import Condition
+from dovetail.model.pods import Expression, Owner
+from dovetail.model.taints import Taint
+from dovetail.ports.failures import Conflict, Refused, Taken
+from dovetail.ports.objects import ClaimStatus, MetadataChange
 from tests.ports.objects import NODE_CLASS, a_new_claim, a_pool
 from tests.ports.worlds.contract import World, eventually, unique
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.model.nodes import Condition
-from ports.failures import Conflict
-from ports.objects import MetadataChange, PoolStatus
+from dovetail.model.nodes import Condition
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.ports.objects import NODE_CLASS, a_pool
 from tests.ports.worlds.contract import World, eventually, unique
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.model.nodes import Node
-from core.model.pods import Owner
-from core.model.taints import Taint
-from ports.failures import Conflict
-from ports.objects import MetadataChange
+from dovetail.model.nodes import Node
+from dovetail.model.pods import Owner
+from dovetail.model.taints import Taint
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange
 from tests.ports.objects import a_node
 from tests.ports.worlds.contract import World, eventually, unique
 

@@ -1,6 +1,6 @@
 """The contract of Notices (V-0)."""
 
-from ports.objects import Notice
+from dovetail.model.notice import Notice
 from tests.ports.objects import a_node, a_pod
 from tests.ports.worlds.contract import World, unique
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from core.model.pods import Pod
-from ports.objects import Eviction
+from dovetail.model.pods import Pod
+from dovetail.ports.objects import Eviction
 from tests.ports.objects import a_budget, a_node, a_pod, a_running_pod
 from tests.ports.worlds.contract import World, eventually, unique
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from adapters.kube.adapter import KubeAdapter
-from adapters.kube.client import Request
-from adapters.kube.connection import ClusterAddress
-from core.model.nodes import Condition
-from core.model.taints import Taint
-from core.model.writes import claim_write
-from ports.failures import Forbidden, NotSeenYet, Unreachable
-from ports.objects import ClaimStatus, MetadataChange, Notice
+from dovetail.adapters.kube.adapter import KubeAdapter
+from dovetail.adapters.kube.client import Request
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.messages.writes import claim_write
+from dovetail.model.nodes import Condition
+from dovetail.model.notice import Notice
+from dovetail.model.taints import Taint
+from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
+from dovetail.ports.objects import ClaimStatus, MetadataChange
 from testbed.plane import ApiClient, AuditLog, ControlPlane, PlaneState
 from tests.ports.objects import a_new_claim, a_node, a_running_pod
 from tests.ports.worlds.contract import eventually, unique
@@ -69,7 +70,7 @@ class TestInsideACluster:
         loader = "kubernetes.aio.config.incluster_config"
         monkeypatch.setattr(f"{loader}.SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
         monkeypatch.setattr(f"{loader}.SERVICE_CERT_FILENAME", str(plane_state.folder / "pki" / "ca.crt"))
-        monkeypatch.setattr("adapters.kube.connection._SERVICE_ACCOUNT", tmp_path / "token")
+        monkeypatch.setattr("dovetail.adapters.kube.connection._SERVICE_ACCOUNT", tmp_path / "token")
 
         adapter = await KubeAdapter.connect(ClusterAddress())
 

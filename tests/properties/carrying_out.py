@@ -1,19 +1,18 @@
 """A plan carried out in one stroke: what the cluster looks like when every step has gone well.
 
-Asked by the properties, which want to know what the next decision makes of it. Pods go where the plan made room for
-them, the rest to the first destination that has some.
+Pods go where the plan made room for them, the rest to the first destination that has some.
 """
 
 from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from core.model import names
-from core.model.plans import DisruptionCommand, DisruptionPlan
-from core.model.pods import Pod
-from core.model.resources import fits, subtract
-from core.model.snapshot import Snapshot
-from tests.core.disruption.worlds import TYPES, a_pair
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
+from dovetail.model import names
+from dovetail.model.pods import Pod
+from dovetail.model.resources import fits, subtract
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import TYPES, a_pair
 
 _numbers: Final = count(1)
 

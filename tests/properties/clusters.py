@@ -1,6 +1,6 @@
 """Small random clusters, as raw JSON, for the properties of placement.
 
-Asked by the property tests. Few values per field, so that rules meet: two zones, three labels, a handful of sizes.
+Few values per field, so that rules meet: two zones, three labels, a handful of sizes.
 """
 
 from typing import Any

@@ -7,17 +7,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.disruption.allowances import allowances
-from core.disruption.choose import NothingToDo, choose
-from core.disruption.revalidate import Invalid, revalidate
-from core.disruption.rounds import Round, never
-from core.disruption.settings import DisruptionSettings, upstream
-from core.model import names
-from core.model.plans import DisruptionPlan
-from core.model.pods import Pod
-from core.model.pools import Budget
-from core.model.snapshot import Snapshot
-from tests.core.disruption.worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from dovetail.disruption.budgets.allowances import allowances
+from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.revalidate import Invalid, revalidate
+from dovetail.disruption.rounds import Round, never
+from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.model import names
+from dovetail.model.pods import Pod
+from dovetail.model.pools import Budget
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from tests.properties.carrying_out import carry_out
 
 BUDGETS = st.lists(

@@ -23,15 +23,15 @@ from hypothesis.stateful import (
 )
 from temporalio.testing import ActivityEnvironment
 
-from core.lifecycle import unfinished
-from core.model import names
-from core.model.inputs import fresh_state
-from core.model.nodes import Condition
-from core.model.pools import Budget, NodePool
-from core.model.snapshot import Snapshot
-from core.model.workflow_ids import scheduler_id
-from core.model.workflow_types import DISRUPT_NODES, SCHEDULER
-from tests.core.disruption.worlds import NOW, a_pair, a_pod, a_pool, condition
+from dovetail.lifecycle import unfinished
+from dovetail.messages.inputs import fresh_state
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
+from dovetail.model import names
+from dovetail.model.nodes import Condition
+from dovetail.model.pools import Budget, NodePool
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, condition
 from tests.properties.marks.clockwork import Gates, Loop
 from tests.properties.marks.counting import excess, excused, tainted
 from tests.properties.marks.lagging import KINDS, Cluster

@@ -8,14 +8,14 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.scheduling.index import Index
-from core.scheduling.on_claims import Claim, ClaimPlacer
-from core.scheduling.place_pods import place, place_pods, simulate
-from core.scheduling.settings import Fixes
-from tests.checker.check import violations
-from tests.placement_worlds import settings_of, snapshot_of
+from acceptance.checker.check import violations
+from acceptance.placement_worlds import settings_of, snapshot_of
+from acceptance.vectors.kind_placement import answer_of
+from dovetail.placement.cluster.index import Index
+from dovetail.placement.place_pods import place, place_pods, simulate
+from dovetail.placement.search.on_proposed_nodes import Claim, ClaimPlacer
+from dovetail.placement.settings import Fixes
 from tests.properties.clusters import clusters
-from tests.vectors.kind_placement import answer_of
 
 Raw = dict[str, Any]
 quick = settings(

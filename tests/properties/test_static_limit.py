@@ -13,23 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from temporalio.testing import ActivityEnvironment
 
-from activities.creating import Creating
-from activities.replicas import Replicas
-from core.disruption.choose import choose
-from core.disruption.rounds import never
-from core.disruption.settings import DisruptionSettings
-from core.model import names
-from core.model.inputs import CreateRequest
-from core.model.nodes import NodeClaim
-from core.model.orders import FillPool
-from core.model.plans import DisruptionPlan
-from core.model.pools import NodePool
-from core.model.resources import NODES
-from core.model.snapshot import Snapshot
+from dovetail.activities.orders.replicas import Replicas
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.disruption.choose import choose
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.inputs import CreateRequest
+from dovetail.messages.orders import FillPool
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.resources import NODES
+from dovetail.model.snapshot import Snapshot
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool
-from tests.core.disruption.worlds import NOW, a_pair, a_pool, a_world, condition
-from tests.core.model.test_numbering import numbered
+from tests.disruption.worlds import NOW, a_pair, a_pool, a_world, condition
+from tests.lifecycle.test_numbering import numbered
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """What each workflow asks of Temporal, in the order of its source: python -m tests.replay.fingerprints writes the file.
 
-Asked by the test that compares them. A changed fingerprint is no error by itself: it says that a running workflow may
-not replay, so the change needs `workflow.patched` or a history that shows that it replays.
+A changed fingerprint is no error by itself: it says that a running workflow may not replay, so the change needs
+`workflow.patched` or a history that shows that it replays.
 """
 
 import ast
@@ -10,7 +10,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from worker.run import WORKFLOWS
+from dovetail.worker.run import WORKFLOWS
 
 FILE = Path(__file__).parent / "fingerprints.json"
 

@@ -1,10 +1,10 @@
 """Record histories from a real run: python -m tests.replay.record SCENARIO.
 
-Asked by a person who has added a workflow or a step. Scenarios: `killed` (a whole life, the worker killed three times),
-`cancelled` (drift, replacement, cancel), `released` (a node whose claim was stripped), and `running`, which records
-what ran under another server, such as that of `make up`: --address and --cluster say which. One history of each
-workflow type is kept under tests/replay/histories/<type>/<scenario>.json; a file that exists is never overwritten,
-because old histories must go on replaying: give the scenario a new name with --as.
+Scenarios: `killed` (a whole life, the worker killed three times), `cancelled` (drift, replacement, cancel), `released`
+(a node whose claim was stripped), and `running`, which records what ran under another server, such as that of `make
+up`: --address and --cluster say which. One history of each workflow type is kept under
+tests/replay/histories/<type>/<scenario>.json; a file that exists is never overwritten, because old histories must go on
+replaying: give the scenario a new name with --as.
 """
 
 import argparse
@@ -17,15 +17,15 @@ from typing import Any
 
 from temporalio.client import Client
 
-from core.model import names
-from core.model.workflow_ids import node_owner_id
+from dovetail.messages.workflow_ids import node_owner_id
+from dovetail.model import names
+from dovetail.workflows.converter import DATA_CONVERTER
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import live
 from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.histories import executions
 from tests.system.running import own_stage
 from tests.system.stage import Stage
-from workflows.converter import DATA_CONVERTER
 
 HISTORIES = Path(__file__).parent / "histories"
 

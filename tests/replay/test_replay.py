@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
+from dovetail.worker.run import WORKFLOWS
 from tests.replay.fingerprints import FILE, fingerprints
 from tests.replay.record import HISTORIES
 from tests.system.histories import replayer
-from worker.run import WORKFLOWS
 
 pytestmark = pytest.mark.temporal
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from cli.demo.temporal_server import TemporalServer
-from core.model import names
+from dovetail.cli.demo.temporal_server import TemporalServer
+from dovetail.model import names
 from tests.system.running import SideBySide, shared_stage
 from tests.system.servers import temporal_server
 from tests.system.stage import Json, Stage, has_condition, node_pool

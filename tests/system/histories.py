@@ -10,9 +10,9 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.worker import Replayer
 
-from worker.run import WORKFLOWS
-from worker.sandbox import runner
-from workflows.converter import DATA_CONVERTER
+from dovetail.worker.run import WORKFLOWS
+from dovetail.worker.sandbox import runner
+from dovetail.workflows.converter import DATA_CONVERTER
 
 
 def replayer() -> Replayer:

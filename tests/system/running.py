@@ -1,8 +1,8 @@
 """Scenarios of the whole system, run side by side; tests ask for what came of them.
 
-Asked by the fixtures of tests/faults and tests/system. A scenario spends most of its time waiting (for a heartbeat to
-time out, for the fifteen seconds before a second look), so several share the machine. The trap avoided: running those
-that nobody asked for; the first test that needs one starts exactly those that the collected tests name.
+A scenario spends most of its time waiting (for a heartbeat to time out, for the fifteen seconds before a second look),
+so several share the machine. The trap avoided: running those that nobody asked for; the first test that needs one
+starts exactly those that the collected tests name.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from cli.demo.temporal_server import TemporalServer, start_temporal
+from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
 from tests.system.stage import Stage
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from cli.demo.temporal_server import TemporalServer, start_temporal
+from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

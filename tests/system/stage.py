@@ -1,8 +1,7 @@
 """A stage for the whole system: an embedded world in a file, its player, workers and CLI as processes.
 
-Asked by the tests of faults and of the front door. The Temporal server is shared by the session, because every stage is
-a cluster of its own and ids and queues carry its name; a stage that loses its database has its own server. Everything
-is stopped by its process id.
+The Temporal server is shared by the session, because every stage is a cluster of its own and ids and queues carry its
+name; a stage that loses its database has its own server. Everything is stopped by its process id.
 """
 
 import asyncio
@@ -18,15 +17,15 @@ from typing import Any, TypeVar
 
 from temporalio.client import Client, WorkflowHandle
 
-from adapters.embedded.feed import news_since
-from adapters.embedded.ledger import Entry
-from adapters.embedded.settings import WorldSettings
-from adapters.embedded.store import Store
-from adapters.embedded.world import EmbeddedWorld
-from cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
-from core.model import names
+from dovetail.adapters.simulator.api_server.feed import news_since
+from dovetail.adapters.simulator.ledger import Entry
+from dovetail.adapters.simulator.settings import WorldSettings
+from dovetail.adapters.simulator.store import Store
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
+from dovetail.model import names
+from dovetail.worker.wiring import EMBEDDED_PLAYER
 from tests.faults.orders import VARIABLE, Orders
-from worker.wiring import EMBEDDED_PLAYER
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -74,7 +73,7 @@ class Stage:
 
     def start_worker(self, faulty: bool = False, **more: str) -> "subprocess.Popen[bytes]":
         """A worker; `faulty` ones carry fault orders out."""
-        module = "tests.faults.worker" if faulty else "cli.main"
+        module = "tests.faults.worker" if faulty else "dovetail.cli.main"
         command = [sys.executable, "-m", module, "worker", "--cluster", self.cluster, "--world", str(self.file)]
         worker = self._spawn("worker.log", command, **({VARIABLE: str(self.orders.folder)} if faulty else {}), **more)
         self.workers.append(worker)
@@ -82,7 +81,7 @@ class Stage:
 
     async def dovetail(self, *arguments: str, **more: str) -> tuple[int, str, str]:
         """Run the CLI as an operator does: exit code, standard output, standard error."""
-        command = [sys.executable, "-m", "cli.main", *arguments]
+        command = [sys.executable, "-m", "dovetail.cli.main", *arguments]
         process = await asyncio.create_subprocess_exec(
             *command,
             env=self.environment(**{"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file), **more}),

@@ -1,7 +1,7 @@
 """Clusters that Karpenter left in mid-flight come out right: a representative dozen of the recorded states.
 
-Whether the four outcomes of the recording's README hold is judged in testbed/adopt, on objects and ledger. The dozen is
-taken over side by side, as the command does it; `make adopt` runs every state of a file.
+Whether the four outcomes of the recording's README hold is judged in acceptance/adopt, on objects and ledger. The dozen
+is taken over side by side, as the command does it; `make adopt` runs every state of a file.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from cli.demo.temporal_server import TemporalServer
-from testbed.adopt.__main__ import run
-from testbed.adopt.states import State, moment_of, moved_to, read_states
-from testbed.adopt.takeover import Result, take_over
-from testbed.adopt.variants import VARIANTS, variant
+from acceptance.adopt.__main__ import run
+from acceptance.adopt.states import State, moment_of, moved_to, read_states
+from acceptance.adopt.takeover import Result, take_over
+from acceptance.adopt.variants import VARIANTS, variant
+from dovetail.cli.demo.temporal_server import TemporalServer
 
 RECORDED = Path(os.environ.get("ADOPT_STATES", Path(__file__).parents[3] / "shared" / "adopt" / "mid_flight.jsonl.gz"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from tests.system.stage import Json, Stage, has_condition
 
 pytestmark = pytest.mark.temporal

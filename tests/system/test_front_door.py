@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from core.model import names
-from core.model.workflow_ids import scheduler_id
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model import names
 from tests.system.conftest import Disrupted
 from tests.system.histories import replay_all
 from tests.system.stage import Json, Stage, is_tainted, node_pool

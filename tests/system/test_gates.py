@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from tests.system.stage import Json, Stage, deployment, has_condition, node_class, node_pool
 
 pytestmark = pytest.mark.temporal

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from activities.marking import HELD_UP_SECONDS
-from core.model.workflow_ids import scheduler_id
-from core.model.workflow_types import DISRUPT_NODES
+from dovetail.activities.disruption.mark_nodes import HELD_UP_SECONDS
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.messages.workflow_types import DISRUPT_NODES
 from tests.faults.orders import Kill
 from tests.system.stage import Stage
 

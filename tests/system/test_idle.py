@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from activities import disrupting, ordering, provisioning, upkeep
-from core.model.workflow_ids import caretaker_id, scheduler_id
+from dovetail.activities.disruption import await_disruption_plan as disrupting
+from dovetail.activities.orders import await_orders as ordering
+from dovetail.activities.provisioning import await_provisioning_plan as provisioning
+from dovetail.activities.upkeep import keep_up as upkeep
+from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from tests.system.stage import Stage
 
 pytestmark = pytest.mark.temporal
@@ -30,7 +33,7 @@ HASTY = f"""
 from activities import disrupting, ordering, provisioning, upkeep
 for module in (disrupting, ordering, provisioning, upkeep):
     module.RETURN_SECONDS = {SHORTENED}
-from cli.main import run
+from dovetail.cli.main import run
 run()
 """
 

@@ -5,7 +5,7 @@ import urllib.request
 
 import pytest
 
-from cli.demo.temporal_server import free_ports
+from dovetail.cli.demo.temporal_server import free_ports
 from tests.system.stage import Stage
 
 pytestmark = pytest.mark.temporal

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from core.model import names
+from dovetail.model import names
 from tests.system.histories import replay_all
 from tests.system.stage import Json, Stage
 

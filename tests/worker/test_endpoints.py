@@ -6,16 +6,17 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from activities import counting_disruption, meters
-from core.disruption.choose import decide
-from core.disruption.rounds import never
-from core.disruption.settings import DisruptionSettings
-from core.model import names
-from core.model.pools import Budget, Catalogue, NodePool
-from core.model.snapshot import Snapshot
-from ports.failures import Throttled
-from tests.core.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
-from worker.endpoints import Scrape
+from dovetail.disruption.choose import decide
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.metrics import catalogue as meters
+from dovetail.metrics import disruption as counting_disruption
+from dovetail.model import names
+from dovetail.model.pools import Budget, Catalogue, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Throttled
+from dovetail.worker.endpoints import Scrape
+from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 
 
 class Still:

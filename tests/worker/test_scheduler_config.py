@@ -3,10 +3,10 @@
 import pytest
 from pydantic import ValidationError
 
-from core.model.pods import SpreadConstraint
-from worker.deciding import disruption_settings, placement_settings
-from worker.scheduler_config import default_spread
-from worker.settings import Settings
+from dovetail.model.pods import SpreadConstraint
+from dovetail.worker.deciding import disruption_settings, placement_settings
+from dovetail.worker.scheduler_config import default_spread
+from dovetail.worker.settings import Settings
 
 ZONE = "topology.kubernetes.io/zone"
 GOOD = f"""

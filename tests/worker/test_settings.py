@@ -2,8 +2,8 @@
 
 import pytest
 
-from worker.settings import Settings, SettingsError, read_settings
-from worker.wiring import _aws_settings
+from dovetail.worker.settings import Settings, SettingsError, read_settings
+from dovetail.worker.wiring import _aws_settings
 
 GIVEN = {
     "CLUSTER_NAME": "c",

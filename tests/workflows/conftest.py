@@ -16,11 +16,11 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from cli.demo.temporal_server import start_temporal
-from core.model.workflow_ids import task_queue
-from worker.sandbox import runner
-from workflows.attributes import ALL
-from workflows.converter import DATA_CONVERTER
+from dovetail.cli.demo.temporal_server import start_temporal
+from dovetail.messages.workflow_ids import task_queue
+from dovetail.worker.sandbox import runner
+from dovetail.workflows.attributes import ALL
+from dovetail.workflows.converter import DATA_CONVERTER
 
 TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 

@@ -1,7 +1,6 @@
 """A queue of real messages over HTTP, claims of their instances, and the workflows that answer.
 
-Asked by the tests of Interruptions and by the benchmark of a burst. The queue is the AWS server's, read by the adapter;
-claims are kept in memory, where every delete is in a ledger.
+The queue is the AWS server's, read by the adapter; claims are kept in memory, where every delete is in a ledger.
 """
 
 import json
@@ -18,20 +17,20 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
 
-from activities.beating import Beating
-from activities.interruptions import Answering, TellingOfInterruptions, Watching
-from core.model.inputs import ClaimInput
-from core.model.interruptions import InterruptionsInput
-from core.model.nodes import Node, NodeClaim
-from core.model.snapshot import Snapshot
-from core.model.workflow_ids import interruptions_id, task_queue
-from core.model.workflow_types import INTERRUPTIONS, TERMINATE_NODE
-from ports.interruptions import Interruptions as Queue
+from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
+from dovetail.activities.steps.heartbeats import Beating
+from dovetail.messages.inputs import ClaimInput
+from dovetail.messages.interruptions import InterruptionsInput
+from dovetail.messages.workflow_ids import interruptions_id, task_queue
+from dovetail.messages.workflow_types import INTERRUPTIONS, TERMINATE_NODE
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.interruptions import Interruptions as Queue
+from dovetail.worker.sandbox import runner
+from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from testbed.cloud.server import CloudServer
 from tests.activities.fakes import FakeClaims, World
 from tests.adapters.aws.worlds import Notices, a_claim
-from worker.sandbox import runner
-from workflows.interruptions import AnswerInterruption, Interruptions
 
 Json = dict[str, Any]
 

@@ -11,13 +11,12 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from activities.caretaking import Caretaking
-from activities.creating import Creating
-from activities.ordering import Ordering
-from activities.upkeep import Upkeep
-from core.model.inputs import CaretakerInput, CreateOutcome, CreateRequest
-from core.model.nodes import NodeClassRef
-from core.model.orders import (
+from dovetail.activities.orders.await_orders import Ordering
+from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.upkeep.keep_up import Upkeep
+from dovetail.messages.inputs import CaretakerInput, CreateOutcome, CreateRequest
+from dovetail.messages.orders import (
     DeleteClaim,
     FillPool,
     Order,
@@ -27,14 +26,15 @@ from core.model.orders import (
     TakeOffMark,
     TerminateOrphan,
 )
-from core.model.plans import ProposedNode
-from core.model.steps import ClaimRef, StepOutcome
-from core.model.workflow_ids import caretaker_id, claim_owner_id, task_queue
-from core.model.workflow_types import TERMINATE_NODE
-from core.model.writes import Write
+from dovetail.messages.plans import ProposedNode
+from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, task_queue
+from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.messages.writes import Write
+from dovetail.model.nodes import NodeClassRef
+from dovetail.workflows.caretaker import CARRIED_OUT_BY, Caretaker
 from tests.workflows.conftest import Serving, serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
-from workflows.caretaker import CARRIED_OUT_BY, Caretaker
 
 pytestmark = pytest.mark.temporal
 

@@ -7,21 +7,21 @@ import pytest
 from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
-from activities.deleting import Deleting
-from activities.departing import Departing
-from activities.detaching import Detaching
-from activities.draining import Draining, DrainOutcome
-from activities.joining import Joining
-from activities.launching import Launching
-from activities.noticing import Noticing
-from activities.terminating import Terminating
-from core.model.inputs import ClaimInput
-from core.model.steps import ClaimRef, Departure, JoinOutcome, LaunchOutcome, StepOutcome
-from core.model.workflow_ids import claim_owner_id, task_queue
+from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.launch.await_joined import Joining
+from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.departure import Departing
+from dovetail.activities.termination.drain_node import Draining, DrainOutcome
+from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.messages.inputs import ClaimInput
+from dovetail.messages.steps import ClaimRef, Departure, JoinOutcome, LaunchOutcome, StepOutcome
+from dovetail.messages.workflow_ids import claim_owner_id, task_queue
+from dovetail.workflows.launch_node import LaunchNode
+from dovetail.workflows.terminate_node import TerminateNode
 from tests.workflows.conftest import Serving
 from tests.workflows.fake_steps import FakeSteps, not_yet
-from workflows.launch_node import LaunchNode
-from workflows.terminate_node import TerminateNode
 
 pytestmark = pytest.mark.temporal
 

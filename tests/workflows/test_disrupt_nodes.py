@@ -8,14 +8,14 @@ import pytest
 from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
-from activities.awaiting import Awaiting
-from activities.creating import Creating
-from activities.deleting import Deleting
-from activities.draining import Draining, DrainOutcome
-from activities.giving_back import GivingBack
-from activities.marking import Marking
-from activities.noticing import Noticing
-from core.model.inputs import (
+from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.disruption.give_back import GivingBack
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.termination.drain_node import Draining, DrainOutcome
+from dovetail.messages.inputs import (
     CreateOutcome,
     CreateRequest,
     DisruptInput,
@@ -24,14 +24,14 @@ from core.model.inputs import (
     MarkRequest,
     ReadyOutcome,
 )
-from core.model.nodes import NodeClassRef
-from core.model.plans import DisruptionCommand, ProposedNode, Seen, Target, claim_name
-from core.model.steps import ClaimRef, StepOutcome
-from core.model.workflow_ids import disruption_id, task_queue
+from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target, claim_name
+from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.workflow_ids import disruption_id, task_queue
+from dovetail.model.nodes import NodeClassRef
+from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.launch_node import LaunchNode
 from tests.workflows.conftest import Serving
 from tests.workflows.fake_steps import FakeSteps, not_yet
-from workflows.disrupt_nodes import DisruptNodes
-from workflows.launch_node import LaunchNode
 
 pytestmark = pytest.mark.temporal
 

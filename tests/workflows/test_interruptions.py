@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from adapters.aws.adapter import AwsAdapter
-from core.model.interruptions import Interruption
-from core.model.nodes import NodeClaim
-from ports.interruptions import Interruptions as Queue
-from ports.interruptions import Message
+from dovetail.adapters.aws.adapter import AwsAdapter
+from dovetail.messages.interruptions import Interruption
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.interruptions import Interruptions as Queue
+from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, open_adapter
 from tests.workflows.interruption_scene import REBALANCE, SPOT, STATE, Scene
@@ -32,8 +32,8 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer]:
 @pytest.fixture
 async def adapter(cloud: CloudServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AwsAdapter]:
     """An unacknowledged message comes again after two seconds instead of twenty."""
-    monkeypatch.setattr("adapters.aws.interruptions.queue._VISIBLE_AGAIN_SECONDS", 2)
-    monkeypatch.setattr("adapters.aws.interruptions.queue._WAIT_SECONDS", 1)
+    monkeypatch.setattr("dovetail.adapters.aws.interruptions.queue._VISIBLE_AGAIN_SECONDS", 2)
+    monkeypatch.setattr("dovetail.adapters.aws.interruptions.queue._WAIT_SECONDS", 1)
     cloud.control("POST", "reset")
     found = open_adapter(cloud, ClassStore())
     yield found

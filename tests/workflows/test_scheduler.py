@@ -11,17 +11,17 @@ import pytest
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
-from activities.awaiting import Awaiting
-from activities.creating import Creating
-from activities.deleting import Deleting
-from activities.departing import Departing
-from activities.disrupting import Disrupting
-from activities.giving_back import GivingBack
-from activities.launching import Launching
-from activities.marking import Marking
-from activities.noticing import Noticing
-from activities.provisioning import Provisioning
-from core.model.inputs import (
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.disruption.give_back import GivingBack
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.termination.departure import Departing
+from dovetail.messages.inputs import (
     CreateOutcome,
     CreateRequest,
     DisruptionRequest,
@@ -34,8 +34,7 @@ from core.model.inputs import (
     Remembered,
     SchedulerState,
 )
-from core.model.nodes import NodeClassRef
-from core.model.plans import (
+from dovetail.messages.plans import (
     DisruptionCommand,
     DisruptionPlan,
     ProposedNode,
@@ -44,15 +43,16 @@ from core.model.plans import (
     Target,
     claim_name,
 )
-from core.model.steps import ClaimRef, Departure, LaunchOutcome, StepOutcome
-from core.model.workflow_ids import disruption_id, scheduler_id, task_queue
-from core.model.writes import Write
+from dovetail.messages.steps import ClaimRef, Departure, LaunchOutcome, StepOutcome
+from dovetail.messages.workflow_ids import disruption_id, scheduler_id, task_queue
+from dovetail.messages.writes import Write
+from dovetail.model.nodes import NodeClassRef
+from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.launch_node import LaunchNode
+from dovetail.workflows.scheduler import Scheduler
+from dovetail.workflows.terminate_node import TerminateNode
 from tests.workflows.conftest import serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
-from workflows.disrupt_nodes import DisruptNodes
-from workflows.launch_node import LaunchNode
-from workflows.scheduler import Scheduler
-from workflows.terminate_node import TerminateNode
 
 pytestmark = pytest.mark.temporal
 

@@ -11,20 +11,20 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.draining import Draining
-from activities.evicting import Evicting
-from activities.turns import Turns
-from core.model.inputs import ClaimInput
-from core.model.pods import Pod
-from core.model.workflow_ids import claim_owner_id, task_queue
-from ports.objects import Eviction
+from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.evict_pod import Evicting
+from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.messages.inputs import ClaimInput
+from dovetail.messages.workflow_ids import claim_owner_id, task_queue
+from dovetail.model.pods import Pod
+from dovetail.ports.objects import Eviction
+from dovetail.worker.run import queue_worker
+from dovetail.worker.sandbox import runner
+from dovetail.worker.settings import Settings
+from dovetail.workflows.terminate_node import TerminateNode
 from tests.activities.fakes import FakeCloud, FakeLookups, FakeNotices, FakePods, World
-from tests.core.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
-from worker.run import queue_worker
-from worker.sandbox import runner
-from worker.settings import Settings
-from workflows.terminate_node import TerminateNode
 
 pytestmark = pytest.mark.temporal
 

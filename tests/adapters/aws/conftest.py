@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from adapters.aws.adapter import AwsAdapter, KeptCluster
-from adapters.aws.calls import Calls
-from adapters.aws.keeping.keeper import ClusterNow, NodeClassKeeper
-from core.model.nodes import NodeClaim
-from core.model.pools import NodePool
-from ports.cloud import Instance, Prepared
+from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, Notices, open_adapter, settings_for
 

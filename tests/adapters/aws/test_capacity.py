@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from adapters.aws.capacity import Sizes, sizes_of
-from adapters.aws.memory import SeenMemory
-from adapters.aws.node_class import Image, NodeClass, read_class
-from adapters.aws.settings import AwsSettings
-from adapters.aws.type_facts import read_type
-from core.model.nodes import Condition, Node, NodeClaim
-from core.model.resources import NANO
+from dovetail.adapters.aws.catalogue.capacity import Sizes, sizes_of
+from dovetail.adapters.aws.catalogue.memory import SeenMemory
+from dovetail.adapters.aws.catalogue.type_facts import read_type
+from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_class
+from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.resources import NANO
 from testbed.cloud.catalogue import read_types
 from tests.adapters.aws.worlds import a_claim, class_spec
 

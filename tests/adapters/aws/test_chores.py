@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from adapters.aws.adapter import AwsAdapter, KeptCluster
-from adapters.aws.calls import Calls
-from adapters.aws.keeping.keeper import ClusterNow, NodeClassKeeper
-from core.model import names
-from core.model.nodes import Node, NodeClaim
-from core.model.pods import Expression
-from core.model.pools import ClaimTemplate, NodePool
-from core.model.taints import Taint
-from ports.cloud import Instance, Prepared
-from ports.failures import Unreachable
-from ports.objects import ClaimStatus, MetadataChange, NewClaim
+from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pods import Expression
+from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.taints import Taint
+from dovetail.ports.cloud import Instance, Prepared
+from dovetail.ports.failures import Unreachable
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import (
     REFERENCE,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from adapters.aws.cluster import Cluster
-from adapters.aws.settings import AwsSettings, ClusterFacts
-from ports.failures import Unreachable
+from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.ports.failures import Unreachable
 
 
 class Server:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.aws.settings import ClusterFacts
-from core.model.nodes import NodeClaim
+from dovetail.adapters.aws.settings import ClusterFacts
+from dovetail.model.nodes import NodeClaim
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import ClassStore, a_claim, open_adapter

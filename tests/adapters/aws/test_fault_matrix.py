@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import pytest
 
-from activities.knowing import KnownClaims
-from activities.launching import Launching
-from activities.terminating import Terminating
-from activities.translating import NotYet
-from adapters.aws.adapter import KeptCluster
-from adapters.aws.calls import Calls
-from adapters.aws.keeping.keeper import ClusterNow, NodeClassKeeper
-from adapters.aws.settings import ClusterFacts
-from core.model.steps import ClaimRef, Departure, LaunchOutcome
-from ports.failures import Failure
+from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.adapters.aws.adapter import KeptCluster
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.adapters.aws.settings import ClusterFacts
+from dovetail.messages.steps import ClaimRef, Departure, LaunchOutcome
+from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
 from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for

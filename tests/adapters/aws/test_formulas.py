@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.aws.calls import Calls
-from adapters.aws.formulas.kubelet import Machine, resolved, without_formulas
-from adapters.aws.formulas.language import read_formula
-from adapters.aws.formulas.values import FormulaError
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.formulas.kubelet import Machine, resolved, without_formulas
+from dovetail.adapters.aws.formulas.language import read_formula
+from dovetail.adapters.aws.formulas.values import FormulaError
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from adapters.aws.interruptions.checks import read_status
-from adapters.aws.interruptions.messages import UnreadableMessage, read_message
-from core.model import names as core
-from ports.failures import Unreachable
+from dovetail.adapters.aws.interruptions.checks import read_status
+from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
+from dovetail.model import names as core
+from dovetail.ports.failures import Unreachable
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, any_kind, one_of
 

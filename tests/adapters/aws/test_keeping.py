@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.model.pools import ClaimTemplate, NodePool
+from dovetail.model.pools import ClaimTemplate, NodePool
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import REFERENCE, a_claim, one_of
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from ports.failures import Retryable, Throttled, Unreachable
+from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.failures import Retryable, Throttled, Unreachable
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 
@@ -280,7 +280,7 @@ async def test_spot_dearer_than_on_demand_is_left_out(ready: Stage) -> None:
     """W-80."""
     ready.patch(spotPrices={"m5.large": {"us-west-2a": 0.5, "us-west-2b": 0.5, "us-west-2c": 0.5}})
     await ready.adapter.shelves.sources.stock.region()
-    from adapters.aws.prices import PriceKeeper
+    from dovetail.adapters.aws.catalogue.prices import PriceKeeper
 
     await PriceKeeper(ready.adapter.calls, ready.adapter.shelves.sources.prices, ready.adapter.settings).refresh()
 
@@ -373,7 +373,7 @@ async def test_a_class_that_is_gone_does_not_blind_the_list(ready: Stage) -> Non
 
 
 async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: Stage) -> None:
-    from ports.failures import Unauthenticated
+    from dovetail.ports.failures import Unauthenticated
 
     ready.patch(fail=[{"op": "CreateFleet", "code": "ExpiredToken", "status": 403, "times": 1}])
     claim = a_claim()
@@ -386,7 +386,7 @@ async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: S
 
 async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -> None:
     """W-96: the unregistered taint is last."""
-    from core.model.taints import Taint
+    from dovetail.model.taints import Taint
 
     await ready.bought(a_claim(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),)))
 

@@ -11,12 +11,12 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from adapters.aws import meters
-from adapters.kube.parsing.pools import parse_node_pool
-from ports.cloud import NoCapacity
+from dovetail.adapters.aws import meters
+from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.metrics.exposition import counted
+from dovetail.ports.cloud import NoCapacity
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, one_of
-from worker.exposition import counted
 
 READER = InMemoryMetricReader()
 

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 import pytest
 
-from adapters.aws.adapter import AwsAdapter, Surroundings
-from adapters.aws.calls import Calls
-from adapters.aws.overlaying import Overlaying
-from core.model.nodes import Condition
-from core.model.overlays import NodeOverlay
-from core.model.pods import Expression
-from core.model.pools import ClaimTemplate, NodePool
+from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.model.nodes import Condition
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pods import Expression
+from dovetail.model.pools import ClaimTemplate, NodePool
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import (

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.aws.interruptions.messages import read_message
-from adapters.aws.prices import PriceKeeper
-from adapters.aws.zonal_shift import ZonalShift
+from dovetail.adapters.aws.catalogue.prices import PriceKeeper
+from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
+from dovetail.adapters.aws.interruptions.messages import read_message
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim
 

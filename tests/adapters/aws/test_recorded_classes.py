@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from adapters.aws.calls import Calls
-from adapters.kube.parsing.pools import parse_node_pool
-from api.ec2_node_class import EC2NodeClass
-from api.validation import parse
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.api.aws.ec2_node_class import EC2NodeClass
+from dovetail.api.validation import parse
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter

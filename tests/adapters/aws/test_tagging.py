@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from adapters.aws.keeping.tagging import Tagging
-from core.model.nodes import NodeClaim
-from ports.failures import Conflict
-from ports.objects import MetadataChange
+from dovetail.adapters.aws.upkeep.tagging import Tagging
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.aws.user_data.amazon_linux import node_config
-from adapters.aws.user_data.bootstrap import UNREGISTERED, BadUserData, Bootstrap, labels_for
-from adapters.aws.user_data.bottlerocket import go_duration
-from adapters.aws.user_data.mime import read_parts
-from adapters.aws.user_data.rendering import user_data
-from core.model.taints import Taint
+from dovetail.adapters.aws.user_data.amazon_linux import node_config
+from dovetail.adapters.aws.user_data.bootstrap import UNREGISTERED, BadUserData, Bootstrap, labels_for
+from dovetail.adapters.aws.user_data.bottlerocket import go_duration
+from dovetail.adapters.aws.user_data.mime import read_parts
+from dovetail.adapters.aws.user_data.rendering import user_data
+from dovetail.model.taints import Taint
 from testbed.cloud.kubelets.user_data import read_user_data
 from tests.adapters.aws.worlds import a_claim
 

@@ -5,15 +5,15 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.aws.adapter import AwsAdapter, Surroundings
-from adapters.aws.calls import Calls
-from adapters.aws.node_class import NodeClass
-from adapters.aws.settings import AwsSettings, ClusterFacts
-from core.model.nodes import NodeClaim, NodeClassRef
-from core.model.pods import Expression
-from core.model.resources import parse_resources
-from ports.failures import Conflict
-from ports.objects import Notice
+from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Expression
+from dovetail.model.resources import parse_resources
+from dovetail.ports.failures import Conflict
 from testbed.cloud.server import CloudServer
 
 Json = dict[str, Any]

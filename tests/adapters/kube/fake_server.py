@@ -1,6 +1,6 @@
 """An API server that answers what a test tells it to. For what a real one cannot be made to say at will.
 
-Asked by the tests of the client and of the watch. Each path has a queue of answers; the last one stays.
+Each path has a queue of answers; the last one stays.
 """
 
 import asyncio

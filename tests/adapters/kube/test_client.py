@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.kube.client import Client, Request, object_path
-from adapters.kube.connection import ClusterAddress, user_agent
-from adapters.kube.failures import Expired
-from ports.failures import (
+from dovetail.adapters.kube.client import Client, Request, object_path
+from dovetail.adapters.kube.connection import ClusterAddress, user_agent
+from dovetail.adapters.kube.failures import Expired
+from dovetail.ports.failures import (
     Conflict,
     Failure,
     Forbidden,
@@ -124,7 +124,7 @@ async def test_every_call_carries_our_name_and_our_token(tmp_path: Path) -> None
 
 
 async def test_credentials_that_have_expired_are_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.kube.client._RELOAD_SECONDS", -1.0)
+    monkeypatch.setattr("dovetail.adapters.kube.client._RELOAD_SECONDS", -1.0)
     async with fake_server(tmp_path) as server, connected(server, token="old") as client:
         server.on("/x", says(401, {"message": "Unauthorized"}), says(200, {"kind": "Pod"}))
         server.kubeconfig("new")
@@ -146,7 +146,7 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, content
 
 
 async def test_outside_a_cluster_a_kubeconfig_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("adapters.kube.connection._SERVICE_ACCOUNT", tmp_path / "token")
+    monkeypatch.setattr("dovetail.adapters.kube.connection._SERVICE_ACCOUNT", tmp_path / "token")
 
     with pytest.raises(Misconfigured, match="neither a kubeconfig was named"):
         await Client(ClusterAddress()).open()

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from adapters.kube.inspection import RIGHTS
-from adapters.kube.kinds import CLUSTER_KINDS
+from dovetail.adapters.kube.inspection import RIGHTS
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 
 ROLE = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from adapters.kube.claims import KubeNodeClaims
-from adapters.kube.client import Client
-from adapters.kube.connection import ClusterAddress
-from adapters.kube.nodes import KubeNodes
-from adapters.kube.notices import KubeNotices
-from adapters.kube.parsing.pods import parse_pod
-from adapters.kube.pods import KubePods
-from adapters.kube.raw import RawObjects
-from core.model.pods import Pod
-from ports.failures import Conflict, NotReadable, Taken, Throttled, Unreachable
-from ports.objects import Notice
+from dovetail.adapters.kube.claims import KubeNodeClaims
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.nodes import KubeNodes
+from dovetail.adapters.kube.notices import KubeNotices
+from dovetail.adapters.kube.pods import KubePods
+from dovetail.adapters.kube.raw import RawObjects
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
+from dovetail.ports.failures import Conflict, NotReadable, Taken, Throttled, Unreachable
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says
 from tests.ports.objects import a_new_claim, a_node, a_pod
 

@@ -1,9 +1,8 @@
 """Puts a state that Karpenter left in mid-flight onto real servers, and looks whether it has come to rest.
 
-Asked by the test of takeovers. What the API server fills in itself (UIDs, versions, moments of creation) is left to it
-and references follow; what a controller would have adopted anyway is adopted by it. Instances get ids of their own, and
-every mention of them follows. The trap avoided: a kubelet that joins before its recorded Node stands; it is told to
-join once that is there.
+What the API server fills in itself (UIDs, versions, moments of creation) is left to it and references follow; what a
+controller would have adopted anyway is adopted by it. Instances get ids of their own, and every mention of them
+follows. The trap avoided: a kubelet that joins before its recorded Node stands; it is told to join once that is there.
 """
 
 import asyncio
@@ -12,11 +11,11 @@ import time
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from core.model import names
-from testbed.adopt.bystanders import without_startup_taints
-from testbed.adopt.looking import Look, unrest
-from testbed.adopt.states import State, moved_to
-from testbed.traffic.paths import collection_of
+from acceptance.adopt.bystanders import without_startup_taints
+from acceptance.adopt.looking import Look, unrest
+from acceptance.adopt.states import State, moved_to
+from acceptance.traffic.paths import collection_of
+from dovetail.model import names
 from tests.cluster.system.ground import BUDGETS, KUBELET, Ground
 
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from core.model import names
+from dovetail.model import names
 from testbed.plane import AuditEntry
 from tests.cluster.system.ground import Ground, deployment, node_pool
 from tests.cluster.system.timeline import has_taint, has_true

@@ -1,8 +1,8 @@
 """Real servers, workers that can be killed, and what an outsider sees: objects, the cloud's ledger, the audit log.
 
-Asked by tests/cluster/test_system.py. One set of servers serves a whole session, because they take half a minute to
-start; each test leaves it as it found it, or the next one says what was left. The trap avoided: believing what the
-workflows say of themselves; everything here is read from the API server and from the cloud.
+One set of servers serves a whole session, because they take half a minute to start; each test leaves it as it found it,
+or the next one says what was left. The trap avoided: believing what the workflows say of themselves; everything here is
+read from the API server and from the cloud.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 
 from temporalio.client import Client
 
-from cli.demo.temporal_server import stop_process
-from core.model import names
+from dovetail.cli.demo.temporal_server import stop_process
+from dovetail.model import names
+from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
-from workflows.converter import DATA_CONVERTER
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class Ground:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "cli.main",
+            "dovetail.cli.main",
             *arguments,
             env={**os.environ, **self.everything.environment},
             stdout=asyncio.subprocess.PIPE,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.model import names
+from dovetail.model import names
 from tests.cluster.system.ground import Ground, deployment, has_condition, is_tainted, node_pool, owner_of
 
 Json = dict[str, Any]

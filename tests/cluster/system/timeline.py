@@ -1,7 +1,7 @@
 """What happened between two moments, as the API server's audit log has it.
 
-Asked by the live figures and by the acceptance tests of disruption. Nothing of ours can colour it: marks, deletes and
-counts of calls are read from what the API server wrote down, by the user agent of the caller.
+Nothing of ours can colour it: marks, deletes and counts of calls are read from what the API server wrote down, by the
+user agent of the caller.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.model import names
+from dovetail.model import names
 from testbed.plane import AuditEntry
 from testbed.up import WORKER_USER
 

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from adapters.aws.adapter import AwsAdapter, KeptCluster
-from adapters.aws.keeping.keeper import NodeClassKeeper
-from adapters.kube.parsing.pools import parse_node_pool
-from core.model import names
-from core.model.nodes import NodeClaim, NodeClassRef
-from core.model.pools import NodePool
-from ports.cloud import Catalogues, Cloud, Instance
+from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
+from dovetail.adapters.aws.node_class.keeper import NodeClassKeeper
+from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.pools import NodePool
+from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, Notices, a_claim, amd64, family, on_demand, open_adapter
 from tests.ports.worlds.contract import unique

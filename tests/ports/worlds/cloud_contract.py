@@ -6,9 +6,9 @@ changes a NodeClass. A cloud is shared by all tests of a session, so each test w
 
 from typing import Protocol
 
-from core.model.nodes import NodeClaim, NodeClassRef
-from core.model.pools import NodePool
-from ports.cloud import Catalogues, Cloud, Instance
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.pools import NodePool
+from dovetail.ports.cloud import Catalogues, Cloud, Instance
 
 
 class CloudWorld(Protocol):

@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
-from ports.view import ClusterLookups, ClusterView
+from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from dovetail.ports.view import ClusterLookups, ClusterView
 
 Json = dict[str, Any]
 Found = TypeVar("Found")

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.rejected import Rejected
-from adapters.embedded.settings import WorldSettings
-from adapters.embedded.world import EmbeddedWorld
-from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
-from ports.view import ClusterLookups, ClusterView
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.api_server.rejected import Rejected
+from dovetail.adapters.simulator.settings import WorldSettings
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from dovetail.ports.view import ClusterLookups, ClusterView
 
 Json = dict[str, Any]
 

@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from adapters.embedded.adapter import EmbeddedAdapter
-from adapters.embedded.admission import NODE_CLASS_GROUP, NODE_CLASS_KIND
-from adapters.embedded.instances import Order
-from adapters.embedded.world import EmbeddedWorld
-from adapters.kube.parsing.pools import parse_node_pool
-from core.model import names
-from core.model.nodes import NodeClaim, NodeClassRef
-from core.model.pods import Expression
-from core.model.pools import NodePool
-from ports.cloud import Catalogues, Cloud, Instance
-from ports.objects import NewClaim
+from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.api_server.admission import NODE_CLASS_GROUP, NODE_CLASS_KIND
+from dovetail.adapters.simulator.cloud.instances import Order
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.pods import Expression
+from dovetail.model.pools import NodePool
+from dovetail.ports.cloud import Catalogues, Cloud, Instance
+from dovetail.ports.objects import NewClaim
 from tests.ports.worlds.contract import unique
 
 _ALIEN = Order(

@@ -1,14 +1,14 @@
-"""The real control plane as a world: adapters/kube on one side, the admin's plain HTTP on the other."""
+"""The real control plane as a world: dovetail/adapters/kube on one side, the admin's plain HTTP on the other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from adapters.kube.adapter import KubeAdapter
-from adapters.kube.connection import ClusterAddress
-from ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
-from ports.view import ClusterLookups, ClusterView
+from dovetail.adapters.kube.adapter import KubeAdapter
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
+from dovetail.ports.view import ClusterLookups, ClusterView
 from testbed.plane import ApiClient
 
 Json = dict[str, Any]

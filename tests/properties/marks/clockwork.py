@@ -1,8 +1,4 @@
-"""An event loop whose clock only moves when it is told to, and gates at which every call waits until it is let through.
-
-Asked by the property of marks: a test decides which of many steps takes its next write, so any order of all writes can
-happen, and the same order again.
-"""
+"""An event loop whose clock only moves when it is told to, and gates at which every call waits until it is let through."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,14 +1,14 @@
 """How many nodes are disrupted at a moment, and how many may be: counted afresh, not by the code that decides.
 
-Asked by the property of marks at each write of a taint. Pools here have plain budgets without windows.
+Pools here have plain budgets without windows.
 """
 
 from collections.abc import Mapping
 
-from core.model import names
-from core.model.nodes import Node, NodeClaim
-from core.model.pools import NodePool
-from core.model.snapshot import Snapshot
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
 from tests.properties.marks.lagging import Cluster
 
 

@@ -1,7 +1,7 @@
 """A cluster whose past is kept, and caches that show it late, each kind of object as late as it likes.
 
-Asked by the property of marks. As with the API server's watches, a cache sees every change in order, but those of nodes
-and those of claims come by streams of their own.
+As with the API server's watches, a cache sees every change in order, but those of nodes and those of claims come by
+streams of their own.
 """
 
 import asyncio
@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.model.nodes import Node, NodeClaim
-from core.model.pools import Catalogue, NodePool
-from core.model.snapshot import Snapshot
-from core.model.writes import Write
-from ports.failures import NotSeenYet
-from ports.view import Unreadable
+from dovetail.messages.writes import Write
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.view import Unreadable
 from tests.activities.fakes import World
-from tests.core.disruption.worlds import CLASS, TYPES
+from tests.disruption.worlds import CLASS, TYPES
 
 State = Mapping[str, Any]
 KINDS = ("NodeClaim", "Node", "NodePool")
@@ -96,7 +96,7 @@ class Cache:
             raise NotSeenYet("cache", "not seen within 10 s") from None
 
     def _has_seen(self, write: Write) -> bool:
-        """As adapters/kube/cache.py has it."""
+        """As dovetail/adapters/kubernetes_json/cache.py has it."""
         if write.version == 0:
             held = self.state(write.kind).get(write.name)
             return held is None or held.uid != write.uid

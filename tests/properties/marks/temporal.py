@@ -21,10 +21,10 @@ from temporalio import workflow as real
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from core.model.workflow_types import DISRUPT_NODES, SCHEDULER
+from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
+from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.scheduler import Scheduler
 from tests.properties.marks.clockwork import Loop
-from workflows.disrupt_nodes import DisruptNodes
-from workflows.scheduler import Scheduler
 
 MODULES = ("scheduler", "disrupt_nodes", "claim_owners", "attributes", "renewing")
 TYPES: dict[str, Any] = {SCHEDULER: Scheduler, DISRUPT_NODES: DisruptNodes}

@@ -1,22 +1,22 @@
 """A worker: a cache of its own, and the real steps of a disruption over it.
 
-Asked by the property of marks. Every call of a step to the API server waits at a gate. A decision is made at once:
-nothing happens meanwhile but what a rule lets happen before its answer is used.
+Every call of a step to the API server waits at a gate. A decision is made at once: nothing happens meanwhile but what a
+rule lets happen before its answer is used.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from activities.awaiting import Awaiting
-from activities.caretaking import Caretaking
-from activities.creating import Creating
-from activities.deleting import Deleting
-from activities.disrupting import Disrupting
-from activities.giving_back import GivingBack
-from activities.knowing import KnownClaims
-from activities.marking import Marking
-from activities.snapshots import Snapshots
-from core.disruption.settings import DisruptionSettings
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.disruption.give_back import GivingBack
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.disruption.settings import DisruptionSettings
 from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
 from tests.activities.test_gated_orders import OnePool
 from tests.properties.marks.clockwork import Gated, Gates

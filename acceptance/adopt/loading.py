@@ -1,0 +1,89 @@
+"""Puts a recorded state into an embedded world: objects as they stand, instances as the cloud held them.
+
+Statuses, deletionTimestamps, finalizers and UIDs are stored as recorded, which no API call could do. The trap avoided:
+a machine whose Node was deleted in its drain and that joins anew; its kubelet is running, but a kubelet registers once.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from acceptance.adopt.offers import recorded_shelf
+from acceptance.adopt.states import Json, State, moved_to
+from dovetail.adapters.kubernetes_json.parsing.times import parse_time
+from dovetail.adapters.simulator.cloud.instances import Machine
+from dovetail.adapters.simulator.cloud.instances import State as MachineState
+from dovetail.adapters.simulator.settings import WorldSettings
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.model import names
+
+# The tag by which EKS names an instance's cluster.
+CLUSTER_TAG: Final = "eks:eks-cluster-name"
+_STATES: Final[dict[str, MachineState]] = {
+    "pending": "pending",
+    "running": "running",
+    "shutting-down": "terminating",
+    "terminated": "terminated",
+}
+_UNREGISTERED: Final = {"key": names.UNREGISTERED_TAINT, "effect": "NoExecute"}
+
+
+def load(state: State, file: Path, now: float) -> tuple[EmbeddedWorld, State]:
+    """A new world that holds the state as of now, and the state as it was put there."""
+    state = moved_to(state, now)
+    clusters = {i["tags"].get(CLUSTER_TAG, "") for i in state.instances}
+    world = EmbeddedWorld.create(file, WorldSettings(cluster=max(clusters, default="dovetail")))
+    world.declare_shelf(recorded_shelf())
+    for bodies in state.objects.values():
+        for body in bodies:
+            world.put_raw(body)
+    for instance in state.instances:
+        world.place(_machine(state, instance, (now, world.settings())))
+    return world, state
+
+
+def _machine(state: State, instance: Json, then: tuple[float, WorldSettings]) -> Machine:
+    now, settings = then
+    provider_id = f"aws:///{instance['zone']}/{instance['id']}"
+    claim = next((c for c in state.every("NodeClaim") if c.get("status", {}).get("providerID") == provider_id), None)
+    node = next((n for n in state.every("Node") if n["spec"].get("providerID") == provider_id), None)
+    held = _STATES[instance["state"]]
+    return Machine(
+        id=instance["id"],
+        provider_id=provider_id,
+        token=None,
+        parameters="",
+        cluster=instance["tags"].get(CLUSTER_TAG, ""),
+        claim_uid="",  # Karpenter tags the claim's name, once it has written the instance down
+        claim_name=instance["tags"].get("karpenter.sh/nodeclaim", ""),
+        instance_type=instance["type"],
+        zone=instance["zone"],
+        capacity_type="spot" if instance["spot"] else "on-demand",
+        image=instance["image"],
+        annotations="{}",
+        user_data=orjson.dumps(_user_data(state, claim)).decode(),
+        state=held,
+        launched=instance["launch"],
+        boots=now + settings.delay("boot") if held == "pending" else now,
+        joins=int(node is None and not _has_joined(claim)),
+        node="" if node is None else node["metadata"]["name"],
+        joined=None if node is None else parse_time(node["metadata"]["creationTimestamp"]),
+        ends=now + settings.delay("shutdown") if held == "terminating" else None,
+    )
+
+
+def _has_joined(claim: Json | None) -> bool:
+    conditions = (claim or {}).get("status", {}).get("conditions") or []
+    return any(c["type"] == names.REGISTERED_CONDITION and c["status"] == "True" for c in conditions)
+
+
+def _user_data(state: State, claim: Json | None) -> Json:
+    """What the kubelet was told: its claim's labels and taints, or the pool's where no claim is known."""
+    if claim is not None:
+        spec, labels = claim["spec"], claim["metadata"]["labels"]
+    else:
+        template: Json = next((p["spec"]["template"] for p in state.every("NodePool")), {})
+        spec, labels = template.get("spec") or {}, (template.get("metadata") or {}).get("labels") or {}
+    taints = [*(spec.get("taints") or []), *(spec.get("startupTaints") or [])]
+    return {"labels": labels, "taints": [_UNREGISTERED, *taints]}

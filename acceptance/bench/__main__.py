@@ -1,0 +1,102 @@
+"""`make bench DIR=… OUT=…`: run benchmark inputs and print what they took and how good the answers are.
+
+Each input runs in a process of its own, because upstream's figures were taken so and because peak memory is one figure
+per process. A table goes to the terminal, one JSON line per input follows it, and with OUT each answer is written in
+the notation of recorded results. Seconds (and cpu: seconds of the processor, for a machine that is not idle) are the
+best of several runs from raw JSON to the answer, on one core, the collector off during a run as the planner has it.
+"machine" is what a fixed piece of work took before and after: lower is a faster machine, and figures scale with it.
+"""
+
+import argparse
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from acceptance.bench import bench_disruption, lifecycle
+from acceptance.bench.bench_aws import ROWS as AWS
+from acceptance.bench.inputs import GENERATED
+
+Line = dict[str, Any]
+_COLUMNS = (
+    "input",
+    "pods",
+    "seconds",
+    "cpu",
+    "upstream",
+    "ratio",
+    "nodes",
+    "refused",
+    "cost",
+    "over upstream",
+    "MB",
+    "machine",
+)
+
+
+def _inputs(folder: Path) -> list[str]:
+    """The names of the documents in a folder; instance-type lists are not documents."""
+    names = sorted(f.name.removesuffix(".json.gz") for f in folder.glob("*.json.gz"))
+    return [name for name in names if "input" in _peek(folder / f"{name}.json.gz")]
+
+
+def _peek(file: Path) -> Any:
+    document = orjson.loads(gzip.decompress(file.read_bytes()))
+    return document if isinstance(document, dict) else {}
+
+
+def _run(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
+    command = [sys.executable, "-m", "acceptance.bench.one", name, str(folder), str(out or ""), str(repeat)]
+    result = subprocess.run(command, capture_output=True, check=False)
+    if result.returncode:
+        return {"input": name, "fault": result.stderr.decode().strip().splitlines()[-1:]}
+    line: Line = orjson.loads(result.stdout.splitlines()[-1])
+    return line
+
+
+def _cells(line: Line) -> list[str]:
+    cells = []
+    for column in _COLUMNS:
+        value = line.get(column)
+        cells.append("–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value))
+    return cells
+
+
+def _print_table(lines: list[Line]) -> None:
+    rows = [list(_COLUMNS), *(_cells(line) for line in lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), flush=True)
+
+
+def main() -> int:
+    """Run everything in the folder, then the inputs that are made."""
+    parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--only", default="", help="inputs whose name contains this")
+    parser.add_argument("--repeat", type=int, default=5)
+    arguments = parser.parse_args()
+    if not arguments.folder.is_dir():
+        print(f"no folder {arguments.folder}")
+        return 2
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    generated = [name for name, _, _ in GENERATED]
+    made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS, *bench_disruption.INPUTS]
+    chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
+    lines = []
+    for name in chosen:
+        lines.append(_run(name, arguments.folder, arguments.out, arguments.repeat))
+        print(f"  {name} …", file=sys.stderr, flush=True)
+    _print_table([line for line in lines if "fault" not in line])
+    for line in lines:
+        print(orjson.dumps(line).decode())
+    return 1 if any("fault" in line for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""How long does a disruption decision take, and how does that grow with the cluster?
+
+Each function builds a cluster of plain objects, times whole decisions over it and gives one row per size. Upstream's
+figures were measured on the same kind of cluster (B-17): nodes of 8 cpu and 32 Gi, six small pods each, 60 types.
+"""
+
+import gc
+import resource
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from dovetail.disruption.choose import choose
+from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.single_node import SINGLE
+from dovetail.disruption.rounds import Method, Round, never, run
+from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.pods import Expression, Owner, Pod, PodShape
+from dovetail.model.pools import (
+    Budget,
+    Catalogue,
+    ClaimTemplate,
+    DisruptionPolicy,
+    InstanceType,
+    NodePool,
+    Offering,
+)
+from dovetail.model.resources import parse_resources
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import CLASS, NOW, condition
+
+ZONES = ("z1", "z2", "z3")
+Row = dict[str, Any]
+
+
+def types(count: int = 60) -> tuple[InstanceType, ...]:
+    """Types of 1 to `count` cpus at a linear price, spot at 0.4 of it."""
+    return tuple(_type(f"t-{cpu}", cpu) for cpu in range(1, count + 1))
+
+
+def _type(name: str, cpu: int) -> InstanceType:
+    wanted = {
+        names.INSTANCE_TYPE: (name,),
+        names.ARCH: ("amd64",),
+        names.OS: ("linux",),
+        names.ZONE: ZONES,
+        names.CAPACITY_TYPE: (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT),
+    }
+    return InstanceType(
+        name=name,
+        requirements=tuple(Expression(key=k, operator="In", values=v) for k, v in wanted.items()),
+        capacity=parse_resources({"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "pods": "110"}),
+        overhead=parse_resources({"cpu": "100m"}),
+        offerings=tuple(
+            Offering(
+                requirements=(
+                    Expression(key=names.CAPACITY_TYPE, operator="In", values=(kind,)),
+                    Expression(key=names.ZONE, operator="In", values=(zone,)),
+                ),
+                price=0.05 * cpu * share,
+            )
+            for zone in ZONES
+            for kind, share in ((names.CAPACITY_ON_DEMAND, 1.0), (names.CAPACITY_SPOT, 0.4))
+        ),
+    )
+
+
+def cluster(nodes: int, pods_per_node: int, cpu: str, pool: NodePool | None = None) -> Snapshot:
+    """That many nodes of type t-8, each with that many pods of that size, spread over some workloads."""
+    pool = pool or on_demand_pool()
+    amounts = parse_resources({"cpu": "7900m", "memory": "32Gi", "pods": "110"})
+    pairs = [_pair(number, pool.name, amounts) for number in range(nodes)]
+    shapes = [PodShape(namespace="default", labels={"app": f"w{n}"}) for n in range(20)]
+    requests = {**parse_resources({"cpu": cpu, "memory": "256Mi"}), "pods": 1}
+    owner = (Owner(api_version="apps/v1", kind="ReplicaSet", name="o", uid="o", controller=True),)
+    pods = (
+        Pod(
+            name=f"p-{number}-{index}",
+            uid=f"u-{number}-{index}",
+            shape=shapes[(number + index) % len(shapes)],
+            requests=requests,
+            created=NOW - 7200.0 + index,
+            node_name=f"n-{number:05}",
+            phase="Running",
+            started=NOW - 7200.0,
+            ready=True,
+            owners=owner,
+        )
+        for number in range(nodes)
+        for index in range(pods_per_node)
+    )
+    return Snapshot(
+        now=NOW,
+        nodes={node.name: node for node, _ in pairs},
+        claims={claim.name: claim for _, claim in pairs},
+        pods={pod.uid: pod for pod in pods},
+        pools={pool.name: pool},
+        catalogues={pool.name: Catalogue(types=types())},
+    )
+
+
+def on_demand_pool(**changes: Any) -> NodePool:
+    """A pool whose budgets allow everything."""
+    requirements = (Expression(key=names.CAPACITY_TYPE, operator="In", values=(names.CAPACITY_ON_DEMAND,)),)
+    pool = NodePool(
+        name="a",
+        uid="a",
+        template=ClaimTemplate(
+            node_class=NodeClassRef(group="g", kind="K", name="c"), requirements=requirements, expire_after=None
+        ),
+        disruption=DisruptionPolicy(budgets=(Budget(nodes="100%"),)),
+        conditions=(condition("Ready"),),
+    )
+    return replace(pool, **changes)
+
+
+def _pair(number: int, pool: str, amounts: dict[str, int]) -> tuple[Node, NodeClaim]:
+    name = f"n-{number:05}"
+    labels = {
+        names.NODE_POOL: pool,
+        names.INSTANCE_TYPE: "t-8",
+        names.ZONE: ZONES[number % 3],
+        names.CAPACITY_TYPE: names.CAPACITY_ON_DEMAND,
+        names.HOSTNAME: name,
+        names.ARCH: "amd64",
+        names.OS: "linux",
+    }
+    conditions = tuple(
+        condition(kind)
+        for kind in (
+            names.LAUNCHED,
+            names.REGISTERED_CONDITION,
+            names.INITIALIZED_CONDITION,
+            names.CONSOLIDATABLE,
+        )
+    )
+    node = Node(
+        name=name,
+        uid=name,
+        provider_id=f"p://{name}",
+        labels={**labels, names.REGISTERED: "true", names.INITIALIZED: "true"},
+        capacity=amounts,
+        allocatable=amounts,
+        conditions=(condition("Ready"),),
+    )
+    claim = NodeClaim(
+        name=f"c-{name}",
+        uid=f"c-{name}",
+        created=NOW - 7200.0,
+        labels=labels,
+        node_class=CLASS,
+        requests={},
+        node_name=name,
+        provider_id=f"p://{name}",
+        capacity=amounts,
+        allocatable=amounts,
+        conditions=conditions,
+    )
+    return node, claim
+
+
+def timed(work: Callable[[], object], times: int = 3) -> float:
+    """The median of a few runs, in milliseconds of this process, with the collector off as in the planner."""
+    gc.collect()
+    gc.disable()
+    try:
+        spans = []
+        for _ in range(times):
+            start = time.process_time()
+            work()
+            spans.append((time.process_time() - start) * 1000)
+        return median(spans)
+    finally:
+        gc.enable()
+
+
+def _method(method: Method, world: Snapshot, settings: DisruptionSettings) -> Callable[[], object]:
+    return lambda: run(method, Round(world, settings))
+
+
+def _round(world: Snapshot, kinds: list[str]) -> Callable[[], object]:
+    return lambda: kinds.append(choose(world, DisruptionSettings(), never).kind)
+
+
+def multi_node(sizes: Iterable[int] = (50, 100, 200, 400)) -> list[Row]:
+    """One multi-node decision, six small pods on each node; upstream's search and ours."""
+    upstreams = {50: 274, 100: 375, 200: 598}
+    rows = []
+    for size in sizes:
+        world = cluster(size, 6, "300m")
+        rows.append(
+            {
+                "work": f"multi-node decision, {size} nodes x 6 pods, 60 types",
+                "ms": round(timed(_method(MULTI, world, DisruptionSettings())), 1),
+                "ms_faithful": round(timed(_method(MULTI, world, upstream())), 1),
+                "upstream_ms": upstreams.get(size),
+            }
+        )
+    return rows
+
+
+def single_node(sizes: Iterable[int] = (50, 100, 200, 400)) -> list[Row]:
+    """A single-node pass in which no node can go: full nodes, nothing cheaper."""
+    rows = []
+    for size in sizes:
+        world = cluster(size, 6, "1200m")
+        ms = timed(_method(SINGLE, world, DisruptionSettings()))
+        row = {"work": f"single-node pass over {size} candidates, none possible", "ms": round(ms, 1)}
+        rows.append(row | {"upstream_ms": 10000 if size == 200 else None})
+    return rows
+
+
+def whole_round(sizes: Iterable[tuple[int, int]] = ((250, 10), (500, 10), (1000, 10), (5000, 20))) -> list[Row]:
+    """A whole decision in which nothing can be done, so that every method has its turn."""
+    rows = []
+    for size, pods in sizes:
+        world = cluster(size, pods, "790m" if pods == 10 else "395m")
+        kinds: list[str] = []
+        ms = timed(_round(world, kinds), 1)
+        rows.append(
+            {
+                "work": f"whole decision round, {size} nodes / {size * pods} pods",
+                "ms": round(ms, 1),
+                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+                "outcome": kinds[0],
+            }
+        )
+    return rows
+
+
+def drift_wave(sizes: Iterable[int] = (20, 200, 1000)) -> list[Row]:
+    """A plan for drifted nodes, six pods each that fit on no other node; a plan ends at 100 commands."""
+    rows = []
+    for size in sizes:
+        world = cluster(size, 6, "1200m", on_demand_pool())
+        drifted = {n: replace(c, conditions=(*c.conditions, condition(names.DRIFTED))) for n, c in world.claims.items()}
+        ms = timed(_round(replace(world, claims=drifted), []), 1)
+        rows.append({"work": f"drift plan, {size} drifted nodes / {6 * size} pods", "ms": round(ms, 1)})
+    return rows
+
+
+# What `make bench` runs, each in a process of its own; the sizes of one input are its growth with nodes.
+INPUTS: dict[str, Callable[[], list[Row]]] = {
+    "disruption_multi_node": multi_node,
+    "disruption_single_node": single_node,
+    "disruption_drift": drift_wave,
+    "disruption_round": whole_round,
+}
+
+
+def line_of(name: str) -> Row:
+    """One input's line: the largest size in its columns, all sizes beside it."""
+    rows = INPUTS[name]()
+    last = rows[-1]
+    growth = {row["work"]: row["ms"] for row in rows}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return {"input": name, "cpu": last["ms"] / 1000, "milliseconds": growth, "rows": rows, "MB": peak}
+
+
+def measure() -> list[Row]:
+    """All rows."""
+    return [row for work in INPUTS.values() for row in work()]
+
+
+if __name__ == "__main__":
+    for row in measure():
+        print(row)

@@ -1,0 +1,121 @@
+"""The cluster of a recorded disruption case as a Snapshot.
+
+Objects come through the product's own parsers; only instance types have a form of their own in the recordings.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node, parse_node_claim
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
+from dovetail.adapters.kubernetes_json.parsing.workloads import parse_daemon_set, parse_pdb
+from dovetail.model.names import WELL_KNOWN_LABELS
+from dovetail.model.pods import Expression
+from dovetail.model.pools import Catalogue, InstanceType, Offering
+from dovetail.model.resources import parse_resources
+from dovetail.model.snapshot import Snapshot
+
+Raw = Mapping[str, Any]
+
+RESERVATION_LABEL: Final = "karpenter.test.sh/reservation-id"
+WELL_KNOWN: Final = WELL_KNOWN_LABELS | {RESERVATION_LABEL}
+MANAGED: Final = frozenset({("karpenter.test.sh", "TestNodeClass")})
+
+
+def moment(text: str) -> float:
+    """A recorded time."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def instance_type(raw: Raw) -> InstanceType:
+    """One instance type of a recording."""
+    return InstanceType(
+        name=raw["name"],
+        requirements=parse_expressions(raw.get("requirements")),
+        capacity=parse_resources(raw.get("capacity")),
+        overhead=parse_resources(raw.get("kubeReserved")),
+        offerings=tuple(_offering(o) for o in raw.get("offerings") or ()),
+    )
+
+
+def _offering(raw: Raw) -> Offering:
+    return Offering(
+        requirements=tuple(
+            Expression(key=key, operator="In", values=(value,)) for key, value in sorted(raw["requirements"].items())
+        ),
+        price=float(raw["price"]),
+        available=raw.get("available", False),
+        reservation_capacity=raw.get("reservationCapacity") or 0,
+    )
+
+
+def catalogue(types: Iterable[Raw] | None, error: str = "") -> Catalogue:
+    """The instance types of one pool."""
+    return Catalogue(types=tuple(instance_type(t) for t in types or ()), error=error)
+
+
+def snapshot(given: Raw) -> Snapshot:
+    """The whole cluster at the recorded moment."""
+    now = moment(given["now"])
+    pools = {p.name: p for p in map(parse_node_pool, given.get("nodePools") or ())}
+    types, errors = given.get("instanceTypes") or {}, given.get("instanceTypeErrors") or ()
+    shared = catalogue(types.get("*"))
+    nodes = {n.name: n for n in map(parse_node, given.get("nodes") or ())}
+    claims = {c.name: c for c in map(parse_node_claim, given.get("nodeClaims") or ())}
+    by_provider = {c.provider_id: c.name for c in claims.values() if c.provider_id}
+    claim_of = {n.name: by_provider[n.provider_id] for n in nodes.values() if n.provider_id in by_provider}
+    taken = given.get("queued") or ()
+    leaving = given.get("markedForDeletion") or ()
+    return Snapshot(
+        now=now,
+        pods={p.uid: p for p in map(parse_pod, given.get("pods") or ())},
+        nodes=nodes,
+        claims=claims,
+        pools=pools,
+        catalogues={
+            name: Catalogue(error="listing failed")
+            if name in errors
+            else catalogue(types[name])
+            if name in types
+            else shared
+            for name in pools
+        },
+        daemon_sets={f"{d.namespace}/{d.name}": d for d in map(parse_daemon_set, given.get("daemonSets") or ())},
+        pdbs={f"{b.namespace}/{b.name}": b for b in map(parse_pdb, given.get("pdbs") or ())},
+        nominations=nominations(given, now),
+        disrupting=frozenset(claim_of.get(name, name) for name in taken),
+        leaving=frozenset(claim_of.get(name, name) for name in leaving),
+        buffer_pods=given.get("bufferPods") or {},
+        supported_node_classes=MANAGED,
+    )
+
+
+def nominations(given: Raw, now: float) -> dict[str, float]:
+    """Nodes nominated now, for the window of 20 s, and those nominated some time ago (D-20)."""
+    result = dict.fromkeys(given.get("nominated") or (), now + 20.0)
+    result.update({name: now - ago + 20.0 for name, ago in (given.get("nominatedSecondsAgo") or {}).items()})
+    return result
+
+
+def changed(world: Snapshot, during: Raw, seconds: float) -> Snapshot:
+    """The cluster after the wait: what was recorded to change, and the clock."""
+    now = world.now + seconds
+    pods = {uid: p for uid, p in world.pods.items() if p.key not in (during.get("deletePods") or ())}
+    pods.update({p.uid: p for p in map(parse_pod, during.get("pods") or ())})
+    claim_of = {c.node_name: c.name for c in world.claims.values() if c.node_name}
+    leaving = {claim_of.get(name, name) for name in during.get("markedForDeletion") or ()}
+    nominated = dict.fromkeys(during.get("nominated") or (), world.now + 20.0)
+    return replace(
+        world,
+        now=now,
+        pods=pods,
+        pdbs={**world.pdbs, **{f"{b.namespace}/{b.name}": b for b in map(parse_pdb, during.get("pdbs") or ())}},
+        claims={**world.claims, **{c.name: c for c in map(parse_node_claim, during.get("nodeClaims") or ())}},
+        pools={**world.pools, **{p.name: p for p in map(parse_node_pool, during.get("nodePools") or ())}},
+        nominations={**world.nominations, **nominated},
+        leaving=world.leaving | leaving,
+    )

@@ -1,0 +1,48 @@
+"""pod-predicates: what kind of pod is this (D-32, D-38 to D-42)."""
+
+from datetime import datetime
+from typing import Any
+
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.disruption.simulation.costs import eviction_cost
+from dovetail.model import pod_rules as rules
+from dovetail.notices.decisions import pod_notice
+
+
+def predicates(case: dict[str, Any]) -> str | None:
+    """One pod at one moment."""
+    given, expected = case["input"], dict(case["expected"])
+    now, pod = datetime.fromisoformat(given["now"]).timestamp(), parse_pod(given["pod"])
+    notice = pod_notice(pod, now)
+    ours = {
+        "active": rules.is_active(pod),
+        "terminal": rules.is_terminal(pod),
+        "terminating": rules.is_terminating(pod),
+        "stuckTerminating": rules.is_stuck(pod, now),
+        "reschedulable": rules.is_reschedulable(pod),
+        "evictable": rules.is_evictable(pod, now),
+        "drainable": rules.is_drainable(pod, now),
+        "waitingEviction": rules.awaits_eviction(pod, now),
+        "disruptable": not rules.is_protected(pod, now),
+        "doNotDisruptActive": rules.protection(pod, now).active,
+        "provisionable": rules.is_provisionable(pod),
+        "toleratesDisruptedTaint": rules.tolerates_disrupted(pod),
+        "ownedByDaemonSet": rules.is_daemon(pod),
+        "ownedByStatefulSet": rules.is_of_stateful_set(pod),
+        "mirror": rules.is_mirror(pod),
+        "events": [] if notice is None else [[notice.type, notice.reason, _untold(notice.message)]],
+    }
+    cost = expected.pop("evictionCost")
+    expected["events"] = [[e["type"], e["reason"], _untold(e["message"])] for e in expected["events"]]
+    if abs(eviction_cost(pod) - cost) > 1e-12:
+        return f"eviction cost {eviction_cost(pod)} is not {cost}"
+    different = {key: (ours[key], expected[key]) for key in expected if ours[key] != expected[key]}
+    return f"ours, theirs: {different}" if different else None
+
+
+def _untold(message: str) -> str:
+    """The text of the duration parser is not compared."""
+    return message.split("as a duration:")[0]
+
+
+KINDS = {"pod-predicates": predicates}

@@ -1,0 +1,1 @@
+"""Planning disruptions, marking nodes, waiting for replacements, deleting."""

@@ -1,0 +1,173 @@
+"""Awaits the next disruption, and checks again what was held.
+
+One long step: wait until our own writes are seen, then choose; a plan that must be checked again after 15 s (D-134) is
+handed out to be held, and comes back in the next request, so that other decisions go on meanwhile. When it is due, the
+same function judges it on a fresh snapshot. Nothing waits for a poll: the step sleeps until the cluster changes or
+until the moment at which time itself changes an answer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from temporalio import activity
+
+from dovetail.activities.disruption.decision_notices import publishable
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.run_decision import ShouldStop, Solver
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.steps.waking import until_changed
+from dovetail.disruption.choose import Decision, decide
+from dovetail.disruption.nodes.pod_movements import Movements
+from dovetail.disruption.nodes.resting import resting
+from dovetail.disruption.revalidate import SecondLook, Valid, look_again
+from dovetail.disruption.rounds import Round
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.inputs import (
+    DisruptionAnswer,
+    DisruptionRequest,
+    Drop,
+    Go,
+    Held,
+    Hold,
+    NothingPlanned,
+)
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.metrics.disruption import begin, decided, looked_again
+from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.notice import Notice as Published
+from dovetail.model.snapshot import Snapshot
+from dovetail.notices.decisions import Notice
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import Notices
+
+_log = logging.getLogger(__name__)
+
+RETURN_SECONDS = 3600.0
+# Changes come in bursts: wait for this much quiet before choosing, and never choose more often than this.
+QUIET_SECONDS = 0.1
+# A decision that took long is not made again at once: at most half of the time is spent deciding.
+REST_FACTOR = 1.0
+# A held plan whose budget is not free yet is looked at again with every change, but not for ever.
+PATIENCE_SECONDS = 30.0
+
+
+class Disrupting:
+    """The step that the disruption loop waits for."""
+
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        notices: Notices,
+        settings: DisruptionSettings,
+        now: Callable[[], float],
+    ) -> None:
+        self.snapshots = snapshots
+        self.view = snapshots.view
+        self.notices = notices
+        self.settings = settings
+        self.now = now
+        self.solver = Solver()
+        self.movements = Movements()
+        self.telling: set[asyncio.Task[None]] = set()
+        begin()
+
+    @activity.defn
+    async def await_disruption_plan(self, request: DisruptionRequest) -> DisruptionAnswer:
+        """The next thing to do about a disruption, or nothing after an hour."""
+        until = self.now() + RETURN_SECONDS
+        await self.view.catch_up(request.must_see)
+        await self._pause(request.quiet_until - self.now())
+        while self.now() < until:
+            revision = self.view.revision()
+            started = self.now()
+            snapshot = self._known(self.movements.seen(await self.snapshots.whole()), request)
+            for index, held in enumerate(request.held):
+                checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
+                if checked is not None:
+                    return checked
+            answer, next_due = await self._choose(snapshot)
+            if answer is not None:
+                return answer
+            report("nothing to disrupt now")
+            await self._pause((self.now() - started) * REST_FACTOR)
+            moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
+            wake = min([until, next_due, *[m for m in moments if m > self.now()]])
+            await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
+        return NothingPlanned()
+
+    def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
+        """With what only the Scheduler knows: nominations, and the claims that held plans have taken."""
+        return replace(
+            snapshot,
+            nominations=dict(request.nominations),
+            disrupting=_targets(request.held),
+            resting=resting(snapshot),
+        )
+
+    async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
+        """A plan, or when to look again."""
+
+        def solve(stop: ShouldStop) -> Decision:
+            return decide(snapshot, self.settings, stop)
+
+        started = self.now()
+        decision = await self.solver.solve(solve)
+        decided(decision, self.now() - started)
+        self._tell(snapshot, decision.notices)
+        choice = decision.choice
+        if isinstance(choice, DisruptionPlan):
+            choice = self._ready(choice)
+            if choice.validate_after > 0:
+                return Hold(plan=choice, due=self.now() + choice.validate_after), 0.0
+            return Go(plan=choice), 0.0
+        return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
+
+    async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer | None:
+        """Whether a held plan still stands; what no longer does is left out (D-134). None: its turn is yet to come.
+
+        Only what was held before it counts as taken: a later plan was made in the knowledge of this one. Were both to
+        count, an empty node whose neighbour's pods would land there, and the neighbour, would rule each other out for
+        ever.
+        """
+        held = request.held[index]
+        fresh = replace(snapshot, disrupting=_targets(request.held[:index]))
+
+        def look(stop: ShouldStop) -> SecondLook:
+            return look_again(held.plan, Round(fresh, self.settings, stop))
+
+        second = await self.solver.solve(look)
+        looked_again(second, held.plan.commands[0].method if held.plan.commands else "")
+        self._tell(snapshot, second.notices)
+        verdict = second.verdict
+        if isinstance(verdict, Valid):
+            return Go(plan=self._ready(verdict.plan), held=index)
+        if verdict.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
+            return None  # it was made while the nodes before it were drained, and they are not gone yet
+        return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
+
+    def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
+        return replace(plan, seen=plan.seen.ready(self.now()))
+
+    def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
+        """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""
+        if notices:
+            task = asyncio.create_task(self._publish([publishable(snapshot, notice) for notice in notices]))
+            self.telling.add(task)
+            task.add_done_callback(self.telling.discard)
+
+    async def _publish(self, notices: Sequence[Published]) -> None:
+        try:
+            await self.notices.publish(*notices)
+        except Failure as failure:
+            _log.warning("Events about disruption are lost: %s", failure)
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds > 0:
+            await asyncio.sleep(seconds)
+
+
+def _targets(held: Sequence[Held]) -> frozenset[str]:
+    """The claims that held plans would take."""
+    return frozenset(t.claim for h in held for c in h.plan.commands for t in c.targets)

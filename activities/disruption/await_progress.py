@@ -1,0 +1,132 @@
+"""Waits on what others do: marks that appear, replacements that become ready, claims that go.
+
+Each wait looks at the cache whenever something changes; where a workflow might have ended without a trace on any
+object, it is described, which is strongly consistent, and never looked for in lists. Every endless wait also asks
+whether its subject still exists.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.waking import until_changed
+from dovetail.messages.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
+from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.writes import Write, claim_write, node_write
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.view import ClusterView
+
+# How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
+LOOK_SECONDS = 1.0
+ANSWER_TIMEOUT = timedelta(seconds=5)
+
+
+class Awaiting:
+    """The long waits that act on nothing."""
+
+    def __init__(self, view: ClusterView, known: KnownClaims, now: Callable[[], float]) -> None:
+        self.view = view
+        self.known, self.lookups = known, known.lookups
+        self.now = now
+
+    @activity.defn
+    async def await_marked(self, awaited: tuple[AwaitedMark, ...]) -> StepOutcome:
+        """Until each disruption's mark is in the cache, or its workflow has ended. The writes it has seen."""
+        waiting = list(awaited)
+        writes: list[Write] = []
+        while waiting:
+            revision = self.view.revision()
+            for one in list(waiting):
+                seen, deleted = self._marks_of(one)
+                # A target that was refused is never marked: the workflow then goes on with the others.
+                whole = len(seen) == len(one.claims) or (deleted and await has_marked(activity.client(), one))
+                if whole or not await is_running(activity.client(), one.workflow_id):
+                    writes += [write for each in seen for write in each]
+                    waiting.remove(one)
+            if waiting:
+                report(f"awaiting the marks of {', '.join(w.workflow_id for w in waiting)}")
+                await self.look_again(revision)
+        return StepOutcome(writes=tuple(writes))
+
+    def _marks_of(self, awaited: AwaitedMark) -> tuple[list[list[Write]], bool]:
+        """What was written on each target that is marked, and whether one of them is being deleted."""
+        marked, deleted = [], False
+        for reference in awaited.claims:
+            claim = self.lookups.claim(reference.name)
+            if claim is None or claim.annotations.get(names.OWNER) != awaited.workflow_id:
+                continue
+            nodes = self.lookups.nodes_of(claim.provider_id)
+            if any(t.key == names.DISRUPTED_TAINT for n in nodes for t in n.taints):
+                deleted = deleted or claim.deleting_since is not None
+                marked.append([claim_write(claim), *(node_write(node) for node in nodes)])
+        return marked, deleted
+
+    @activity.defn
+    async def await_ready(self, request: ReadyRequest) -> ReadyOutcome:
+        """Until all replacements are initialised, one has failed, or the time is up."""
+        while True:
+            revision = self.view.revision()
+            # What has just been created may not be in the cache yet: that is no proof that it was given up.
+            claims = [(c, await self.known.find(c)) for c in request.claims]
+            failed = [c.name for c, claim in claims if claim is None or claim.deleting_since is not None]
+            if failed:
+                return ReadyOutcome(kind="failed", message=f"replacement {', '.join(failed)} was given up")
+            unready = [claim for _, claim in claims if claim and not claim.is_true(names.INITIALIZED_CONDITION)]
+            if not unready:
+                return ReadyOutcome(kind="ready", destinations=tuple(c.node_name for _, c in claims if c))
+            missing = ", ".join(c.name for c in unready)
+            if self.now() >= request.until:
+                return ReadyOutcome(kind="failed", message=f"replacement {missing} was not ready in time")
+            report(f"waiting for {missing} to be initialised")
+            await self.look_again(revision)
+
+    @activity.defn
+    async def await_gone(self, claims: tuple[ClaimRef, ...]) -> StepOutcome:
+        """Until none of these claims exists: each node is drained and its instance gone."""
+        while True:
+            revision = self.view.revision()
+            left = [c.name for c in claims if self.claim(c) is not None]
+            if not left:
+                return StepOutcome()
+            report(f"waiting for {', '.join(left)} to go")
+            await self.look_again(revision)
+
+    def claim(self, reference: ClaimRef) -> NodeClaim | None:
+        """The claim in the cache; another UID under the same name means that this one is gone."""
+        claim = self.lookups.claim(reference.name)
+        return claim if claim is not None and claim.uid == reference.uid else None
+
+    async def look_again(self, revision: int) -> None:
+        """Sleep until something has changed, a second at most."""
+        await until_changed(self.view, revision, LOOK_SECONDS)
+
+
+async def has_marked(client: Client, awaited: AwaitedMark) -> bool:
+    """Whether a disruption has gone on from marking, as it says itself; False where nobody answers for it now."""
+    try:
+        phase: str = await client.get_workflow_handle(awaited.workflow_id).query("status", rpc_timeout=ANSWER_TIMEOUT)
+    except (RPCError, WorkflowQueryFailedError):
+        return False
+    return phase not in ("starting", "marking")
+
+
+async def is_running(client: Client, workflow_id: str) -> bool:
+    """Whether a workflow of that id runs now."""
+    return bool(await running_type(client, workflow_id))
+
+
+async def running_type(client: Client, workflow_id: str) -> str:
+    """The type that runs under that id; empty where none does."""
+    try:
+        found = await client.get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return ""
+        raise
+    return found.workflow_type if found.status == WorkflowExecutionStatus.RUNNING else ""

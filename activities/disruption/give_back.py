@@ -1,0 +1,62 @@
+"""Gives back the replacements of a disruption that was undone.
+
+The claims are found by the names that the plan gave them, because a cancel may have dropped the result of the step that
+created them. One that pods have already moved to is needed: it stays, and is no longer the plan's.
+"""
+
+from functools import partial
+
+from temporalio import activity
+
+from dovetail.activities.steps.revise_object import revise_claim
+from dovetail.messages.inputs import GiveBackRequest
+from dovetail.messages.steps import StepOutcome
+from dovetail.messages.writes import Write
+from dovetail.metrics.disruption import failed
+from dovetail.metrics.lifecycle import is_first_attempt
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_reschedulable
+from dovetail.ports.objects import MetadataChange, NodeClaims, Pods
+
+
+class GivingBack:
+    """The step that gives back."""
+
+    def __init__(self, claims: NodeClaims, pods: Pods) -> None:
+        self.claims = claims
+        self.pods = pods
+
+    @activity.defn
+    async def give_back(self, request: GiveBackRequest) -> StepOutcome:
+        """Delete each replacement that carries no pods; keep the others."""
+        writes: list[Write] = []
+        kept: list[str] = []
+        for name in request.names:
+            await self._give_back(request, name, (writes, kept))
+        unready = len(request.names) - len(kept)
+        if request.method and is_first_attempt():
+            failed(request.method, unready)
+        return StepOutcome(message=f"kept {', '.join(kept)}" if kept else "", writes=tuple(writes))
+
+    async def _give_back(self, request: GiveBackRequest, name: str, told: tuple[list[Write], list[str]]) -> None:
+        writes, kept = told
+        claim = await self.claims.read(name)
+        if claim is None or claim.deleting_since is not None or not _is_of(request.plan_id, claim):
+            return
+        if claim.node_name and any(is_reschedulable(p) for p in await self.pods.list_on(claim.node_name)):
+            await revise_claim(self.claims, claim, partial(_let_go, request.plan_id))
+            kept.append(name)
+            return
+        version = await self.claims.delete(name, claim.uid)
+        writes.append(Write(kind="NodeClaim", name=name, uid=claim.uid, version=version))
+
+
+def _is_of(plan_id: str, claim: NodeClaim) -> bool:
+    return claim.annotations.get(names.PLAN, "").startswith(f"{plan_id}/")
+
+
+def _let_go(plan_id: str, claim: NodeClaim) -> MetadataChange | None:
+    """The plan's no longer."""
+    removed = {names.PLAN: None, names.PLANNED_PODS: None, names.PLANNED_BUFFERS: None}
+    return MetadataChange(annotations=removed) if _is_of(plan_id, claim) else None

@@ -1,0 +1,196 @@
+"""Marks nodes for disruption, and takes marks off.
+
+A mark is the owner annotation on the claim, written first; then upstream's taint on the node and the DisruptionReason
+condition. When the taint stands, the node and its pods are read live: a protected or unexpected pod means that the mark
+comes off again. Each part finds by itself what is done.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from temporalio import activity
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.activities.disruption.await_progress import ANSWER_TIMEOUT
+from dovetail.activities.steps.revise_object import revise_claim, revise_node, revise_status
+from dovetail.disruption.live_check import why_not_now
+from dovetail.disruption.nodes.resting import rest_text
+from dovetail.lifecycle.conditions import conditions_of_claim
+from dovetail.lifecycle.registration import NodeChange
+from dovetail.messages.inputs import (
+    FRESH_QUIET_SECONDS,
+    MarkOutcome,
+    MarkRequest,
+    SchedulerState,
+    UnmarkRequest,
+)
+from dovetail.messages.plans import Target
+from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.workflow_ids import cluster_of, scheduler_id
+from dovetail.messages.writes import Write, claim_write, node_write
+from dovetail.metrics.disruption import started
+from dovetail.metrics.lifecycle import is_first_attempt
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.taints import Taint
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
+
+# Less than a Scheduler waits that begins anew, for the question itself takes a while.
+HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
+
+DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
+
+
+class Marking:
+    """The steps that mark and unmark."""
+
+    def __init__(self, claims: NodeClaims, nodes: Nodes, pods: Pods, now: Callable[[], float]) -> None:
+        self.claims = claims
+        self.nodes = nodes
+        self.pods = pods
+        self.now = now
+
+    @activity.defn
+    async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
+        """Mark each target, in order; one that is refused is left as it was."""
+        marked: list[str] = []
+        refused: list[tuple[str, str]] = []
+        writes: list[Write] = []
+        for target in request.command.targets:
+            why_not = await self._mark(request, target, writes)
+            if why_not:
+                refused.append((target.claim, why_not))
+                ref = ClaimRef(name=target.claim, uid=target.claim_uid)
+                unmark = UnmarkRequest(owner=request.owner, claims=(ref,))
+                await self._unmark(unmark, ref, writes)
+            else:
+                marked.append(target.claim)
+        if marked and not (refused and request.command.replacements) and is_first_attempt():
+            started(request.command, [t for t in request.command.targets if t.claim in marked])
+        return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=tuple(writes))
+
+    @activity.defn
+    async def unmark_nodes(self, request: UnmarkRequest) -> StepOutcome:
+        """Take this owner's marks off; those of others, and nodes that are leaving, are left alone."""
+        writes: list[Write] = []
+        for claim in request.claims:
+            await self._unmark(request, claim, writes)
+        return StepOutcome(writes=tuple(writes))
+
+    async def _mark(self, request: MarkRequest, target: Target, writes: list[Write]) -> str:
+        """Owner, taint, condition, live read. Why the target cannot be marked; empty where it is."""
+        claim = await self.claims.read(target.claim)
+        if claim is None or claim.uid != target.claim_uid:
+            return "the NodeClaim is gone"
+        too_old = request.seen.why_too_old(self.now())
+        if too_old and not _is_marked(request.owner, claim):
+            return too_old
+        claim = await revise_claim(self.claims, claim, partial(_owned, request.owner))
+        if claim is None:
+            return "the NodeClaim is gone"
+        owner = claim.annotations.get(names.OWNER, "")
+        if owner != request.owner:
+            return f"already marked by {owner}"
+        if await self._is_superseded(request):
+            return "the Scheduler has begun anew since this was decided, and may have decided otherwise"
+        node = await self.nodes.read(target.node)
+        if node is None or node.provider_id != target.provider_id:
+            return "the Node is gone"
+        node = await revise_node(self.nodes, node, _tainted)
+        if node is None:
+            return "the Node is gone"
+        claim = await self._explain(claim, request.command.reason)
+        if claim is None:
+            return "the NodeClaim is gone"
+        writes += [claim_write(claim), node_write(node)]
+        return why_not_now(claim, node, await self.pods.list_on(node.name), target, self.now())
+
+    async def _is_superseded(self, request: MarkRequest) -> bool:
+        """Whether another Scheduler than the one that decided may have planned without knowing of this.
+
+        One that begins anew plans nothing for 20 s and then sees the owner that has just been written; it could not
+        have seen one that comes later than that. So who was held up for long asks, between owner and taint.
+        """
+        if self.now() - request.seen.decided_at < HELD_UP_SECONDS:
+            return False
+        scheduler = activity.client().get_workflow_handle(scheduler_id(cluster_of(request.owner)))
+        try:
+            state: SchedulerState = await scheduler.query(
+                "status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT
+            )
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return True  # whoever comes next knows nothing of this
+            raise
+        return state.quiet_until > request.seen.decided_at
+
+    async def _explain(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
+        """The DisruptionReason condition, once."""
+        wish = Condition(type=names.DISRUPTION_REASON, status="True", reason=reason, message=reason, changed=self.now())
+
+        def change(found: NodeClaim) -> ClaimStatus | None:
+            current = found.condition(names.DISRUPTION_REASON)
+            if current is not None and (current.status, current.reason) == ("True", reason):
+                return None
+            return ClaimStatus(conditions=conditions_of_claim(found).set(wish).conditions)
+
+        return await revise_status(self.claims, claim, change)
+
+    async def _unmark(self, request: UnmarkRequest, ref: ClaimRef, writes: list[Write]) -> None:
+        """Condition and taint first, the owner last: a half-removed mark still says whose it is."""
+        claim = await self.claims.read(ref.name)
+        if claim is None or claim.uid != ref.uid or not _is_marked(request.owner, claim):
+            return
+        for node in await self.nodes.list_by_provider_id(claim.provider_id):
+            untainted = await revise_node(self.nodes, node, _untainted)
+            if untainted is not None and untainted is not node:
+                writes.append(node_write(untainted))
+        claim = await revise_status(self.claims, claim, partial(_unexplained, request.owner))
+        if claim is None:
+            return
+        claim = await revise_claim(self.claims, claim, partial(self._disowned, request))
+        if claim is not None:
+            writes.append(claim_write(claim))
+
+    def _disowned(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
+        """Without the owner, and with its rest where it has earned one."""
+        if not _is_marked(request.owner, claim):
+            return None
+        annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
+        if request.rest:
+            annotations[names.REST] = rest_text(
+                claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
+            )
+        return MetadataChange(annotations=annotations) if annotations else None
+
+
+def _is_marked(owner: str, claim: NodeClaim) -> bool:
+    """Whether it carries that owner's mark; of one that is leaving, termination owns the taint (S-20)."""
+    return claim.annotations.get(names.OWNER, "") == owner and claim.deleting_since is None
+
+
+def _owned(owner: str, claim: NodeClaim) -> MetadataChange | None:
+    """With that owner, where it has none."""
+    return None if claim.annotations.get(names.OWNER) else MetadataChange(annotations={names.OWNER: owner})
+
+
+def _unexplained(owner: str, claim: NodeClaim) -> ClaimStatus | None:
+    """Without the DisruptionReason."""
+    if claim.condition(names.DISRUPTION_REASON) is None or not _is_marked(owner, claim):
+        return None
+    return ClaimStatus(conditions=conditions_of_claim(claim).clear(names.DISRUPTION_REASON).conditions)
+
+
+def _tainted(node: Node) -> NodeChange:
+    """With upstream's taint, once."""
+    if DISRUPTED in node.taints:
+        return NodeChange(labels={}, annotations={})
+    others = tuple(t for t in node.taints if t.key != names.DISRUPTED_TAINT)
+    return NodeChange(labels={}, annotations={}, taints=(*others, DISRUPTED))
+
+
+def _untainted(node: Node) -> NodeChange:
+    """Without our taint, where it carries it and is not leaving."""
+    rest = tuple(t for t in node.taints if (t.key, t.effect) != (names.DISRUPTED_TAINT, "NoSchedule"))
+    stays = rest == node.taints or node.deleting_since is not None
+    return NodeChange(labels={}, annotations={}, taints=None if stays else rest)

@@ -1,0 +1,35 @@
+"""Says something about nodes to people, as Kubernetes Events."""
+
+from temporalio import activity
+
+from dovetail.messages.inputs import NoticeRequest
+from dovetail.model.notice import Notice
+from dovetail.ports.objects import Notices
+from dovetail.ports.view import ClusterLookups
+
+
+class Noticing:
+    """The step that publishes."""
+
+    def __init__(self, notices: Notices, lookups: ClusterLookups) -> None:
+        self.notices = notices
+        self.lookups = lookups
+
+    @activity.defn
+    async def publish(self, request: NoticeRequest) -> None:
+        """One Event per node that still exists."""
+        nodes = [self.lookups.node(name) for name in request.nodes]
+        await self.notices.publish(
+            *[
+                Notice(
+                    kind="Node",
+                    name=node.name,
+                    uid=node.uid,
+                    type="Warning" if request.warning else "Normal",
+                    reason=request.reason,
+                    message=request.message,
+                )
+                for node in nodes
+                if node is not None
+            ]
+        )

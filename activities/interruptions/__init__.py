@@ -1,0 +1,1 @@
+"""Reading the cloud's warnings and answering them."""

@@ -1,0 +1,194 @@
+"""Waits until a bought instance is a node that takes pods.
+
+The second and third step of LaunchNode. Both look at the cache, write the Node in one change, then the claim. Each ends
+at once where the claim is deleted or gone. The trap avoided: writing each reason that a node is not ready for a moment;
+a reason is written once it has stood for a while, so that a start costs few requests and meets no other writer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from temporalio import activity
+
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.intervals import looks
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.revise_object import revise_node, revise_status, set_conditions
+from dovetail.lifecycle.conditions import (
+    FALSE,
+    claim_conditions_with,
+    conditions_of_claim,
+    false,
+    true,
+    unknown,
+)
+from dovetail.lifecycle.initialization import Why, blocker
+from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
+from dovetail.lifecycle.registration import (
+    HOOK_PENDING,
+    MULTIPLE_NODES,
+    NODE_NOT_FOUND,
+    NodeChange,
+    came_unmarked,
+    registered,
+)
+from dovetail.messages.steps import ClaimRef, JoinOutcome
+from dovetail.messages.writes import claim_write, node_write
+from dovetail.metrics.lifecycle import disrupted, node_created
+from dovetail.model.names import (
+    INITIALIZED,
+    INITIALIZED_CONDITION,
+    REGISTERED_CONDITION,
+    REGISTRATION_HOOK,
+)
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
+from dovetail.ports.view import ClusterLookups
+
+# Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
+AT_ONCE = 4
+STANDS_SECONDS = 5.0  # a reason that passes sooner is not worth a request
+
+
+class Joining:
+    """The waits for a node."""
+
+    def __init__(
+        self,
+        lookups: ClusterLookups,
+        claims: NodeClaims,
+        nodes: Nodes,
+        now: Callable[[], float],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.lookups, self.claims, self.nodes, self.now, self.pause = lookups, claims, nodes, now, pause
+        self.known = KnownClaims(lookups, claims)
+        self.slots = asyncio.Semaphore(AT_ONCE)
+
+    @activity.defn
+    async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
+        """Wait for the claim's Node and make it the claim's (L-20 to L-29)."""
+        async for _ in looks(self.pause):
+            claim = await self._claim(ref)
+            if isinstance(claim, JoinOutcome):
+                return claim
+            if claim.is_true(REGISTERED_CONDITION):
+                return JoinOutcome(kind="done", node=claim.node_name)
+            if registration_overdue(claim, self.now()):
+                disrupted(claim, "registration_timeout")
+                return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
+            nodes = self.lookups.nodes_of(claim.provider_id)
+            report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
+            hook = claim.annotations.get(REGISTRATION_HOOK, "")
+            if len(nodes) == 1 and hook and not _failed(claim):
+                # W-95: the cloud still has to say something of the instance that pods may ask for.
+                await self._say_registering(claim, (HOOK_PENDING, hook))
+            elif len(nodes) == 1 and not _failed(claim):
+                outcome = await self._register(claim, nodes[0])
+                if outcome is not None:
+                    return outcome
+            elif len(nodes) > 1:
+                # Terminal: no step leaves it, and the time limit deletes the claim (L-21).
+                await set_conditions(self.claims, claim, false(REGISTERED_CONDITION, self.now(), MULTIPLE_NODES))
+            elif not claim.provider_id:
+                continue
+            else:
+                await self._say_registering(claim, NODE_NOT_FOUND)
+        raise AssertionError("looks never end")
+
+    @activity.defn
+    async def await_initialized(self, ref: ClaimRef) -> JoinOutcome:
+        """Wait until the Node is ready for pods (L-30 to L-38). There is no time limit (L-39)."""
+        standing = _Standing(self.now)
+        async for _ in looks(self.pause):
+            claim = await self._claim(ref)
+            if isinstance(claim, JoinOutcome):
+                return claim
+            if claim.is_true(INITIALIZED_CONDITION):
+                return JoinOutcome(kind="done", node=claim.node_name)
+            if not claim.is_true(REGISTERED_CONDITION):
+                report("waiting for the cache to know of the registration")
+                continue
+            nodes = self.lookups.nodes_of(claim.provider_id)
+            why = blocker(claim, nodes)
+            if why is None:
+                outcome = await self._initialize(claim, nodes[0])
+                if outcome is not None:
+                    return outcome
+                continue
+            report(f"{why[0]}: {why[1]}")
+            if standing.for_long(why):
+                await set_conditions(self.claims, claim, unknown(INITIALIZED_CONDITION, self.now(), why))
+        raise AssertionError("looks never end")
+
+    async def _claim(self, ref: ClaimRef) -> NodeClaim | JoinOutcome:
+        """The claim as known, while it stands."""
+        claim = await self.known.find(ref)
+        if claim is None:
+            return JoinOutcome(kind="gone")
+        if claim.deleting_since is not None:
+            return JoinOutcome(kind="deleting", node=claim.node_name)
+        return claim
+
+    async def _register(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
+        async with self.slots:
+            # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
+            live = await self.nodes.read(cached.name)
+            if live is None or live.provider_id != claim.provider_id:
+                return None
+            node = await revise_node(self.nodes, live, lambda found: registered(claim, found))
+        if node is None:
+            return None
+        written = await self._set(claim, true(REGISTERED_CONDITION, self.now()), node.name)
+        if written is None:
+            return JoinOutcome(kind="gone", node=node.name)
+        node_created(written)
+        return JoinOutcome(
+            kind="done",
+            node=node.name,
+            message="the node came without the unregistered taint" if came_unmarked(live) else "",
+            unmarked=came_unmarked(live),
+            writes=(node_write(node), claim_write(written)),
+        )
+
+    async def _initialize(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
+        async with self.slots:
+            labels = {} if cached.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
+            node = await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
+        if node is None:
+            return None
+        written = await self._set(claim, true(INITIALIZED_CONDITION, self.now()), node.name)
+        if written is None:
+            return JoinOutcome(kind="gone", node=node.name)
+        return JoinOutcome(kind="done", node=node.name, writes=(node_write(node), claim_write(written)))
+
+    async def _set(self, claim: NodeClaim, condition: Condition, node: str) -> NodeClaim | None:
+        """The claim with that condition and its node's name, in one call."""
+
+        def wish(found: NodeClaim) -> ClaimStatus:
+            conditions = claim_conditions_with(found, condition)
+            return ClaimStatus(node_name=node, conditions=conditions)
+
+        return await revise_status(self.claims, claim, wish)
+
+    async def _say_registering(self, claim: NodeClaim, why: Why) -> None:
+        found = conditions_of_claim(claim).find(REGISTERED_CONDITION)
+        if found is not None and (found.reason, found.message) != why and not _failed(claim):
+            await set_conditions(self.claims, claim, unknown(REGISTERED_CONDITION, self.now(), why))
+
+
+class _Standing:
+    """Since when the same reason has stood."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now, self.why, self.since = now, ("", ""), 0.0
+
+    def for_long(self, why: Why) -> bool:
+        if why != self.why:
+            self.why, self.since = why, self.now()
+        return self.now() - self.since >= STANDS_SECONDS
+
+
+def _failed(claim: NodeClaim) -> bool:
+    condition = claim.condition(REGISTERED_CONDITION)
+    return condition is not None and condition.status == FALSE

@@ -1,0 +1,204 @@
+"""Buys the instance of a claim, once.
+
+The first step of LaunchNode. Whatever crashed before, one claim has one instance: an instance that carries the claim's
+UID is adopted; else the request and its generation are frozen on the claim before the call, and every retry makes the
+same call under the same token (D-1). The trap avoided: a claim that is deleted while the call is under way; what was
+bought is still written down, so that the termination finds it (D-3).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.revise_object import revise_claim, revise_status, set_conditions
+from dovetail.activities.steps.versions import is_same
+from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
+from dovetail.lifecycle.launch_requests import (
+    LaunchRequest,
+    UnreadableRequest,
+    changed_annotations,
+    frozen_request,
+    launch_token,
+    missing_labels,
+    request_text,
+)
+from dovetail.lifecycle.liveness import LAUNCH_SECONDS, launch_overdue
+from dovetail.lifecycle.registration import NODE_NOT_FOUND
+from dovetail.messages.steps import ClaimRef, LaunchOutcome
+from dovetail.messages.writes import claim_write
+from dovetail.metrics.lifecycle import disrupted
+from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION, TERMINATION_FINALIZER
+from dovetail.model.nodes import NodeClaim
+from dovetail.notices.claims import insufficient_capacity
+from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.failures import Conflict, Failure, Retryable
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices
+
+_Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
+
+ENDING = ("terminating", "stopping", "stopped")  # no node will come of it
+MESSAGE_BYTES = 300  # L-12: what a condition holds of an error's text
+
+
+class _Overtaken(Exception):
+    """The claim is gone or being deleted: nothing more is bought for it."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt, with the claim as it last wrote or read it: an older version would conflict with ourselves."""
+
+    claim: NodeClaim
+
+
+class Launching:
+    """The step that buys."""
+
+    def __init__(self, claims: NodeClaims, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
+        self.claims, self.cloud, self.notices, self.now = claims, cloud, notices, now
+
+    @activity.defn
+    async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
+        """Find or buy the claim's instance and write it down."""
+        claim = await self.claims.read(ref.name)
+        if claim is None or not is_same(claim, ref.uid):
+            return LaunchOutcome(kind="gone")
+        if claim.deleting_since is not None:
+            return LaunchOutcome(kind="deleting", provider_id=claim.provider_id)
+        if claim.provider_id and claim.is_true(LAUNCHED):
+            return LaunchOutcome(kind="launched", provider_id=claim.provider_id)
+        attempt = _Attempt(claim)
+        try:
+            found = await self._obtain(attempt)
+        except _Overtaken:
+            return await self._overtaken(ref)
+        except Conflict:
+            raise  # the claim has changed; nothing went wrong with the launch
+        except Failure as failure:
+            await self._say(attempt.claim, "LaunchFailed", str(failure))
+            # Also where the cloud says that it cannot be: rights and quotas are mended outside, and L-41 bounds it.
+            raise Retryable(failure.subject, str(failure), getattr(failure, "after", None)) from failure
+        return await self._conclude(attempt.claim, found)
+
+    async def _obtain(self, attempt: _Attempt) -> _Found | None:
+        """The instance that carries the claim's UID, else a new one; None past the launch deadline."""
+        report("looking for an instance that was bought already")
+        instance = await self.cloud.find(claim_uid=attempt.claim.uid)
+        if instance is not None and instance.state not in ENDING:
+            return instance
+        if launch_overdue(attempt.claim, self.now()):
+            return None
+        try:
+            request = frozen_request(attempt.claim)
+        except UnreadableRequest as error:
+            return LaunchRefused(reason="LaunchRequestUnreadable", message=str(error))
+        if not request.request:
+            prepared = await self.cloud.prepare(attempt.claim)
+            if not isinstance(prepared, Prepared):
+                return prepared
+            request = LaunchRequest(generation=request.generation, request=prepared.request)
+            await self._freeze(attempt, request)
+        return await self._buy(attempt, request)
+
+    async def _buy(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
+        report(f"launching, generation {request.generation}")
+        token = launch_token(attempt.claim.uid, request.generation)
+        answer = await self.cloud.launch(attempt.claim, request.request, token)
+        if isinstance(answer, Instance) and answer.state in ENDING:
+            # Bought by an earlier try and ended by somebody since: the old token would give it back for ever.
+            answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
+        if isinstance(answer, LaunchRefused):
+            # Known to have left nothing: the next try may ask for something else, under another token.
+            await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
+        return answer
+
+    async def _freeze(self, attempt: _Attempt, request: LaunchRequest) -> None:
+        """The request on the claim, and the finalizer with it where it is missing (L-7): both before the call."""
+        claim = attempt.claim
+        before = claim.annotations.get(LAUNCH_REQUEST)
+
+        def wish(found: NodeClaim) -> MetadataChange:
+            if found.deleting_since is not None:
+                raise _Overtaken
+            if found.annotations.get(LAUNCH_REQUEST) != before:
+                # Another attempt, slow but alive, has frozen a request of its own: read all anew.
+                raise Retryable(f"NodeClaim/{claim.name}", "another attempt at its launch is under way")
+            finalizers = None
+            if TERMINATION_FINALIZER not in found.finalizers:
+                finalizers = (*found.finalizers, TERMINATION_FINALIZER)
+            return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request)}, finalizers=finalizers)
+
+        written = await revise_claim(self.claims, claim, wish)
+        if written is None or written.deleting_since is not None:
+            raise _Overtaken
+        attempt.claim = written
+
+    async def _overtaken(self, ref: ClaimRef) -> LaunchOutcome:
+        live = await self.claims.read(ref.name)
+        return LaunchOutcome(kind="deleting" if is_same(live, ref.uid) else "gone")
+
+    async def _conclude(self, claim: NodeClaim, found: _Found | None) -> LaunchOutcome:
+        match found:
+            case Instance():
+                return await self._record(claim, found)
+            case NoCapacity():
+                disrupted(claim, "insufficient_capacity")
+                await self.notices.publish(insufficient_capacity(claim, _cut(found.message)))
+                return LaunchOutcome(kind="no_capacity", message=_cut(found.message))
+            case ClassNotReady():
+                disrupted(claim, "nodeclass_not_ready")
+                return LaunchOutcome(kind="class_not_ready", message=_cut(found.message))
+            case LaunchRefused():
+                await self._say(claim, found.reason, found.message)
+                raise Retryable(f"NodeClaim/{claim.name}", f"{found.reason}: {found.message}")
+            case None:
+                disrupted(claim, "launch_timeout")
+                return LaunchOutcome(kind="timed_out", message=f"not launched within {LAUNCH_SECONDS:.0f} s")
+
+    async def _record(self, claim: NodeClaim, instance: Instance) -> LaunchOutcome:
+        """L-13: labels and annotations, then status: two calls."""
+        written = await revise_claim(self.claims, claim, lambda found: _metadata(found, instance))
+        if written is not None:
+            written = await revise_status(self.claims, written, lambda found: self._status(found, instance))
+        if written is None:
+            # The finalizer was taken off by hand while the call was under way: nobody else knows of this instance.
+            await self.cloud.terminate(instance.provider_id)
+            return LaunchOutcome(kind="gone")
+        return LaunchOutcome(
+            kind="launched" if written.deleting_since is None else "deleting",
+            provider_id=instance.provider_id,
+            writes=(claim_write(written),),
+        )
+
+    def _status(self, claim: NodeClaim, instance: Instance) -> ClaimStatus:
+        now = self.now()
+        wishes = [true(LAUNCHED, now)]
+        if not claim.is_true(REGISTERED_CONDITION):
+            wishes.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # L-21, in the same call
+        return ClaimStatus(
+            provider_id=instance.provider_id,
+            image_id=instance.image_id,
+            capacity=instance.capacity,
+            allocatable=instance.allocatable,
+            conditions=claim_conditions_with(claim, *wishes),
+        )
+
+    async def _say(self, claim: NodeClaim, reason: str, message: str) -> None:
+        """L-12, L-14: Launched stays Unknown, with the reason."""
+        wish = unknown(LAUNCHED, self.now(), (reason, _cut(message)))
+        await set_conditions(self.claims, claim, wish)
+
+
+def _metadata(claim: NodeClaim, instance: Instance) -> MetadataChange | None:
+    labels = missing_labels(claim, instance.labels)
+    annotations = changed_annotations(claim, instance.annotations)
+    if not labels and not annotations:
+        return None
+    return MetadataChange(labels=dict(labels), annotations=dict(annotations))
+
+
+def _cut(message: str) -> str:
+    data = message.encode()
+    return message if len(data) < MESSAGE_BYTES else data[:MESSAGE_BYTES].decode(errors="ignore") + "..."

@@ -1,0 +1,1 @@
+"""Finding what is unfinished, and putting it in hand."""

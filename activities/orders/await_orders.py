@@ -1,0 +1,149 @@
+"""Looks for what is unfinished, and returns only when something must be done.
+
+Looks when an object changes and over everything once a minute. Whether a workflow runs is asked by describing its id,
+which is strongly consistent, and remembered for a minute: an owner that was seen running costs nothing until then.
+Workflows are never listed, and the owner of a new claim or of a mark is given a second to appear, because whoever
+created it starts it next. Orders take turns: what was handed out last comes last, so any number of orders that cannot
+be carried out holds up no other.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from temporalio import activity
+
+from dovetail.activities.disruption.await_progress import running_type
+from dovetail.activities.orders.lookers import MINUTE, Looker
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.steps.waking import until_changed
+from dovetail.lifecycle import unfinished
+from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
+from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
+from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
+from dovetail.model.pod_rules import is_reschedulable
+from dovetail.model.snapshot import Snapshot
+
+RETURN_SECONDS = 3600.0
+APPEAR_SECONDS = 1.0  # a missing owner is given this long
+QUIET_SECONDS = 0.2
+ORDERS_AT_ONCE = 50  # 6 events each: a look returns at most this many
+REPEAT_SECONDS = 20.0  # until an order that is still needed is handed out once more
+
+
+Wish = tuple[str, str]  # a workflow id, and the type that should run under it ("": any)
+Subject = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What the last looks found; lost with the worker, and found again."""
+
+    running: dict[Wish, float] = field(default_factory=dict)  # when it was seen running
+    missing: dict[Wish, float] = field(default_factory=dict)  # since when it is missing
+    handed: dict[Subject, float] = field(default_factory=dict)  # when it was ordered
+
+
+class Ordering:
+    """The look over everything."""
+
+    def __init__(
+        self,
+        cluster: str,
+        snapshots: Snapshots,
+        lookers: Sequence[Looker],
+        now: Callable[[], float],
+    ) -> None:
+        self.cluster = cluster
+        self.view, self.catalogues = snapshots.view, snapshots.catalogues
+        self.lookers = lookers
+        self.now = now
+        self.memory = _Memory()
+
+    @activity.defn
+    async def await_orders(self, request: OrdersRequest | None) -> Orders:
+        """What must be done now; empty after an hour."""
+        if request is not None:
+            await self.view.catch_up(request.must_see)
+        until = self.now() + RETURN_SECONDS
+        while self.now() < until:
+            revision = self.view.revision()
+            snapshot = self._snapshot()
+            found, again = await self._found(snapshot)
+            due = self._due(found)
+            if due:
+                taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
+                return Orders(orders=taken, more=len(due) > ORDERS_AT_ONCE)
+            again = min([again, *[self.memory.handed[subject_of(order)] + REPEAT_SECONDS for order in found]])
+            report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
+            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
+        return Orders()
+
+    def _snapshot(self) -> Snapshot:
+        return replace(self.view.snapshot(), supported_node_classes=self.catalogues.supported_classes())
+
+    async def _found(self, snapshot: Snapshot) -> tuple[list[Order], float]:
+        """Everything that is undone, and when to look again although nothing changes."""
+        orders = [*await self._owned(snapshot), *unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
+        moments = [self.now() + (APPEAR_SECONDS if self.memory.missing else MINUTE)]
+        expiry = unfinished.next_expiry(snapshot)
+        if expiry is not None:
+            moments.append(expiry)
+        for looker in self.lookers:
+            more, again = await looker.look(snapshot)
+            orders += more
+            moments.append(again)
+        return orders, min(moments)
+
+    def _due(self, found: list[Order]) -> list[Order]:
+        """Those that were not handed out just now, the longest unordered first."""
+        now, handed = self.now(), self.memory.handed
+        self.memory.handed = handed = {s: at for s, at in handed.items() if now - at < MINUTE}
+        by_subject = {subject_of(order): order for order in found}
+        due = [s for s in by_subject if s not in handed or now - handed[s] >= REPEAT_SECONDS]
+        due.sort(key=lambda subject: handed.get(subject, 0.0))
+        handed.update(dict.fromkeys(due[:ORDERS_AT_ONCE], now))
+        return [by_subject[subject] for subject in due]
+
+    async def _owned(self, snapshot: Snapshot) -> list[Order]:
+        """Owners and releases that do not run, marks whose owner does not."""
+        cluster = self.cluster
+        wishes: list[tuple[str, str, Order]] = [
+            *[(claim_owner_id(cluster, o.claim.name), o.workflow_type, o) for o in unfinished.owners(snapshot)],
+            *[(node_owner_id(cluster, r.node), RELEASE_NODE, r) for r in unfinished.releases(snapshot)],
+            *[(m.owner, "", m) for m in unfinished.marks(snapshot)],
+        ]
+        asked = {(identity, wanted) for identity, wanted, _ in wishes}
+        self.memory.missing = {key: since for key, since in self.memory.missing.items() if key in asked}
+        self.memory.running = {key: seen for key, seen in self.memory.running.items() if key in asked}
+        return [order for identity, wanted, order in wishes if await self._is_missing(identity, wanted)]
+
+    async def _is_missing(self, identity: str, wanted: str) -> bool:
+        """Whether nothing has run under that id for longer than a starter takes. Another type may be leaving: wait."""
+        now, key = self.now(), (identity, wanted)
+        if now - self.memory.running.get(key, 0.0) < MINUTE:
+            return False
+        running = await running_type(activity.client(), identity) if identity else ""
+        if running and running == (wanted or running):
+            self.memory.running[key] = now
+            self.memory.missing.pop(key, None)
+            return False
+        since = self.memory.missing.setdefault(key, now)
+        patience = 0.0 if wanted == TERMINATE_NODE else APPEAR_SECONDS
+        return now - since >= patience and not running
+
+
+def _with_pods(orders: list[Order], snapshot: Snapshot) -> tuple[Order, ...]:
+    """Each deletion with the number of pods that it disturbs (L-63)."""
+    deleted = {order.claim.name: order for order in orders if isinstance(order, DeleteClaim)}
+    nodes = {claim.node_name for name in deleted if (claim := snapshot.claims.get(name)) is not None}
+    counts = Counter(
+        pod.node_name for pod in snapshot.pods.values() if pod.node_name in nodes and is_reschedulable(pod)
+    )
+    return tuple(
+        replace(order, pods=counts[snapshot.claims[order.claim.name].node_name])
+        if isinstance(order, DeleteClaim) and order.claim.name in snapshot.claims
+        else order
+        for order in orders
+    )

@@ -1,0 +1,126 @@
+"""Carries out one order of the Caretaker each.
+
+An order says what was seen; every step here looks again, live, before it acts. Owners are started, never listed: the
+workflow's id is the lock, and "already started" is the wished-for answer only when the type that runs is the one that
+is wanted.
+"""
+
+from collections.abc import Callable
+
+from temporalio import activity
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from dovetail.activities.disruption.await_progress import running_type
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.steps.revise_object import revise_claim
+from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.messages.inputs import ClaimInput, NodeInput, UnmarkRequest
+from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from dovetail.messages.steps import StepOutcome
+from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, task_queue
+from dovetail.messages.workflow_types import RELEASE_NODE
+from dovetail.messages.writes import Write, claim_write
+from dovetail.metrics.lifecycle import ordered
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import format_moment, parse_moment
+from dovetail.ports.cloud import Cloud
+from dovetail.ports.objects import MetadataChange, NodeClaims
+
+
+class Caretaking:
+    """The steps that carry orders out."""
+
+    def __init__(
+        self, cluster: str, claims: NodeClaims, cloud: Cloud, marking: Marking, now: Callable[[], float]
+    ) -> None:
+        self.cluster = cluster
+        self.claims = claims
+        self.cloud = cloud
+        self.marking = marking
+        self.now = now
+
+    @activity.defn
+    async def start_owner(self, order: StartOwner) -> StepOutcome:
+        """The claim's workflow. Where the other type still runs, look again in a second: it may be leaving."""
+        identity = claim_owner_id(self.cluster, order.claim.name)
+        given = ClaimInput(cluster=self.cluster, claim=order.claim)
+        await self._start(order.workflow_type, given, identity, f"{order.workflow_type} of {order.claim.name}")
+        return StepOutcome()
+
+    @activity.defn
+    async def start_release(self, order: StartRelease) -> StepOutcome:
+        """The release of a node without a claim."""
+        given = NodeInput(cluster=self.cluster, node=order.node, uid=order.uid)
+        await self._start(RELEASE_NODE, given, node_owner_id(self.cluster, order.node), f"release {order.node}")
+        return StepOutcome()
+
+    async def _start(self, workflow_type: str, given: object, identity: str, summary: str) -> None:
+        client = activity.client()
+        try:
+            await client.start_workflow(
+                workflow_type,
+                given,
+                id=identity,
+                task_queue=task_queue(self.cluster, "control"),
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                static_summary=summary,
+            )
+        except WorkflowAlreadyStartedError:
+            running = await running_type(client, identity)
+            if running != workflow_type:
+                raise NotYet(f"{identity} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0) from None
+
+    @activity.defn
+    async def take_off_mark(self, order: TakeOffMark) -> StepOutcome:
+        """Take the mark off, unless its owner runs after all."""
+        # A predecessor's mark names no owner, and the server refuses to describe an empty id.
+        if order.owner and await running_type(activity.client(), order.owner):
+            return StepOutcome(message=f"{order.owner} runs")
+        return await self.marking.unmark_nodes(UnmarkRequest(owner=order.owner, claims=(order.claim,)))
+
+    @activity.defn
+    async def delete_claim_for(self, order: DeleteClaim) -> StepOutcome:
+        """Delete the claim for that reason; its TerminateNode follows from the deletion."""
+        claim = await self.claims.read(order.claim.name)
+        if claim is None or claim.uid != order.claim.uid:
+            return StepOutcome(message="already gone")
+        if order.at_once:
+            claim = await revise_claim(self.claims, claim, self._hurry)
+            if claim is None:
+                return StepOutcome(message="already gone")
+        if claim.deleting_since is not None:
+            return StepOutcome(message="already going", writes=(claim_write(claim),))
+        if order.reason == "garbage_collected" and await self._lives(claim):
+            return StepOutcome(message="its instance is there after all")
+        version = await self.claims.delete(order.claim.name, order.claim.uid)
+        ordered(claim, order)
+        write = Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=version)
+        return StepOutcome(message=order.message, writes=(write,))
+
+    def _hurry(self, claim: NodeClaim) -> MetadataChange | None:
+        """G-15: the deadline is now; one that has passed stays, one that lies ahead does not."""
+        written = parse_moment(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
+        if written is not None and written <= self.now():
+            return None
+        return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_moment(self.now())})
+
+    async def _lives(self, claim: NodeClaim) -> bool:
+        """Whether the cloud, asked for that instance alone, knows it: a list may lag (G-1)."""
+        found = await self.cloud.find(provider_id=claim.provider_id)
+        return found is not None and found.state != "terminating"
+
+    @activity.defn
+    async def terminate_orphan(self, order: TerminateOrphan) -> StepOutcome:
+        """Terminate an instance that no claim stands for, unless one does by now."""
+        found = await self.cloud.find(provider_id=order.provider_id)
+        if found is None:
+            return StepOutcome(message="already gone")
+        if found.claim_name:
+            claim = await self.claims.read(found.claim_name)
+            if claim is not None and claim.uid == found.claim_uid:
+                return StepOutcome(message=f"NodeClaim {claim.name} stands for it")
+        await self.cloud.terminate(order.provider_id)
+        return StepOutcome(message=f"terminated {order.provider_id}")

@@ -1,0 +1,58 @@
+"""Which claims a pool with a fixed number of nodes lacks, and which are too many.
+
+The claims of a pool are numbered: a new one takes the lowest number that no claim of the pool has, so a look at
+yesterday's cluster, another worker or a second try name the same claims again, and creating them again changes nothing.
+The trap avoided: counting what is missing, writing as many new names, and doing so twice.
+"""
+
+from collections.abc import Callable
+
+from dovetail.activities.orders.lookers import MINUTE
+from dovetail.disruption.methods.static_drift import node_from_template
+from dovetail.disruption.simulation.costs import legacy_cost
+from dovetail.lifecycle.numbering import static_plan
+from dovetail.lifecycle.static_pools import Shortfall, shortfalls, surplus
+from dovetail.messages.inputs import CreateRequest
+from dovetail.messages.orders import FillPool, Order
+from dovetail.model.pods import Pod
+from dovetail.model.snapshot import Snapshot
+
+AT_ONCE = 50  # claims in one order; the next look orders the rest
+
+
+class Replicas:
+    """The looker at pools with a fixed number of nodes."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+
+    async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
+        """Claims to create, claims to delete."""
+        filled: list[Order] = [_fill(snapshot, one) for one in shortfalls(snapshot)]
+        return [*filled, *surplus(snapshot, _costs(snapshot))], self.now() + MINUTE
+
+
+def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:
+    pool = snapshot.pools[shortfall.pool]
+    indexes = shortfall.numbers[:AT_ONCE]
+    node = node_from_template(pool)
+    return FillPool(
+        request=CreateRequest(
+            plan_id=static_plan(pool), proposed=(node,) * len(indexes), type_lists=((),), indexes=indexes
+        )
+    )
+
+
+def _costs(snapshot: Snapshot) -> dict[str, float]:
+    """What it costs to disturb each node of a static pool, in upstream's figure (N-44)."""
+    static = {name for name, pool in snapshot.pools.items() if pool.replicas is not None}
+    if not static:
+        return {}
+    pods: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods.values():
+        pods.setdefault(pod.node_name, []).append(pod)
+    return {
+        claim.node_name: legacy_cost(pods.get(claim.node_name, ()), claim, snapshot.now)
+        for claim in snapshot.claims.values()
+        if claim.node_name
+    }

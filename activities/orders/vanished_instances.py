@@ -1,0 +1,104 @@
+"""What the cloud's list of instances tells: instances that vanished under their claims, instances that nobody owns.
+
+The cloud is listed every 30 s, and every 10 s after a start, when a death may have left things behind. A list lags, so
+a claim is deleted only after the cloud was asked for that instance alone, and an instance goes only when two lists have
+shown it without a claim. The trap avoided: an API server that was restored from a backup makes every instance an
+orphan; then nothing is collected, and a person is told, in the log and by an Event on the pools.
+"""
+
+import logging
+from collections.abc import Callable
+
+from dovetail.lifecycle import unfinished
+from dovetail.lifecycle.unfinished import SoldInstance
+from dovetail.messages.orders import DeleteClaim, Order
+from dovetail.model.notice import Notice
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Cloud
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import Notices
+
+_log = logging.getLogger(__name__)
+
+LIST_SECONDS = 30.0
+FIRST_SECONDS = 10.0  # between the first lists of a process (W-109)
+FIRST_LISTS = 20
+SAID_AGAIN = 900.0  # the notice of a stopped collection, while it stays stopped
+
+
+class Collecting:
+    """The looker at the cloud's list."""
+
+    def __init__(self, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
+        self.cloud = cloud
+        self.notices = notices
+        self.now = now
+        self.listed = 0.0
+        self.lists = 0
+        self.unclaimed: frozenset[str] = frozenset()  # at the last list, whatever their age
+        self.found: list[Order] = []  # by the last list
+
+    async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
+        """What the last list tells; a new one twice a minute, and every 10 s at first."""
+        if self.now() >= self._next:
+            self.listed = self.now()
+            self.lists += 1
+            self.found = await self._look_at_list(snapshot)
+        return [order for order in self.found if _stands(order, snapshot)], self._next
+
+    @property
+    def _next(self) -> float:
+        return self.listed + (FIRST_SECONDS if self.lists < FIRST_LISTS else LIST_SECONDS)
+
+    async def _look_at_list(self, snapshot: Snapshot) -> list[Order]:
+        sold = await self._list()
+        if sold is None:
+            return []
+        found = unfinished.orphans(snapshot, sold)
+        orders: list[Order] = [*unfinished.vanished(snapshot, sold)]
+        if unfinished.too_many(len(found), len(sold)):
+            await self._say_stopped(snapshot, f"{len(found)} of {len(sold)} instances have no NodeClaim")
+        else:
+            orders += unfinished.collect(found, self.unclaimed)
+        self.unclaimed = frozenset(one.provider_id for one in unfinished.unclaimed(snapshot, sold))
+        return orders
+
+    async def _list(self) -> list[SoldInstance] | None:
+        """What the cloud sold and has not taken back; None while it cannot be asked."""
+        try:
+            instances = await self.cloud.list_instances()
+        except Failure as failure:
+            _log.warning("cannot list instances now: %s", failure)
+            return None
+        return [
+            SoldInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
+            for one in instances
+            if one.state != "terminating"
+        ]
+
+    async def _say_stopped(self, snapshot: Snapshot, count: str) -> None:
+        """Told where a person looks first: the pools are all that is left when the claims are lost."""
+        words = f"{count}; none is terminated until a person has looked"
+        _log.error("%s", words)
+        await self.notices.publish(
+            *[
+                Notice(
+                    kind="NodePool",
+                    name=pool.name,
+                    uid=pool.uid,
+                    type="Warning",
+                    reason="InstanceCollectionStopped",
+                    message=words,
+                    window=SAID_AGAIN,
+                )
+                for _, pool in sorted(snapshot.pools.items())
+            ]
+        )
+
+
+def _stands(order: Order, snapshot: Snapshot) -> bool:
+    """Whether what the list told is still to be done."""
+    if not isinstance(order, DeleteClaim):
+        return True
+    claim = snapshot.claims.get(order.claim.name)
+    return claim is not None and claim.uid == order.claim.uid and claim.deleting_since is None

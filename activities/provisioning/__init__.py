@@ -1,0 +1,1 @@
+"""Planning nodes for pending pods, and creating their claims."""

@@ -1,0 +1,140 @@
+"""Awaits pending pods and plans nodes for them.
+
+One long step: wait until our own writes are seen and the last round's claims are launched, gather a batch, take a
+snapshot, place the pods, and return only a plan that has something to carry out. Pods that cannot be placed are told
+so, and are tried again with the next new pod or after ten seconds (S-1).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from temporalio import activity
+
+from dovetail.activities.provisioning.plan_provisioning import plan_provisioning
+from dovetail.activities.provisioning.publish_round import Telling
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.run_decision import Solver
+from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.steps.waking import until_changed
+from dovetail.lifecycle.unplanned_claims import strangers, with_strangers_sized
+from dovetail.messages.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
+from dovetail.messages.plans import ProvisioningPlan
+from dovetail.metrics.provisioning import Decisions
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.placement.batching import BatchWindow
+from dovetail.placement.buffers.verdicts import for_real_pods
+from dovetail.placement.settings import PlacementSettings
+from dovetail.placement.triggers import Tried, asking
+
+RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
+LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
+SHORTEST_SECONDS = 0.01
+LOOK_SECONDS = 0.1  # changes are looked at no more often than this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisioningSettings:
+    """How batches are gathered and pods are placed."""
+
+    placement: PlacementSettings
+    idle: float = 1.0
+    longest: float = 10.0
+
+
+class Provisioning:
+    """The step that the provisioning loop waits for."""
+
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        telling: Telling,
+        settings: ProvisioningSettings,
+        now: Callable[[], float],
+        decisions: Decisions | None = None,
+    ) -> None:
+        self.snapshots = snapshots
+        self.view, self.catalogues = snapshots.view, snapshots.catalogues
+        self.telling = telling
+        self.settings = settings
+        self.now = now
+        self.solver = Solver()
+        self.decisions = decisions or Decisions()
+
+    @activity.defn
+    async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
+        """The next plan with something to carry out, or nothing after an hour."""
+        until = self.now() + RETURN_SECONDS
+        await self.view.catch_up(request.must_see)
+        await self._await_launches(request)
+        tried = Tried()
+        while self.now() < until:
+            batch = await self._gather(tried, until)
+            if not batch.all:
+                break
+            await self._await_strangers()
+            room = asking(self.view.snapshot()).room
+            plan = await self._plan()
+            if plan.proposed or set(plan.nominated) - set(request.nominated):
+                return plan
+            tried = replace(batch, room=room)
+        return NothingPlanned()
+
+    async def _await_launches(self, request: ProvisioningRequest) -> None:
+        """Until the last round's claims are launched or gone, 10 s at most: launched, they are capacity."""
+        deadline = request.launching_since + LAUNCH_SECONDS
+        while self.now() < deadline:
+            revision = self.view.revision()
+            claims = self.view.snapshot().claims
+            if not any(_unlaunched(claims.get(c.name), c.uid) for c in request.launching):
+                return
+            report("waiting for the last round's claims to be launched")
+            await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
+
+    async def _await_strangers(self) -> None:
+        """Until claims of a predecessor's or of a person's are launched or gone: which pods they are for is written
+        nowhere. Launched, they are capacity; one that takes long is taken to hold no more than it asked for."""
+        deadline = self.now() + LAUNCH_SECONDS
+        while self.now() < deadline:
+            revision = self.view.revision()
+            supported = self.catalogues.supported_classes()
+            if not strangers(replace(self.view.snapshot(), supported_node_classes=supported)):
+                return
+            report("waiting for claims that no plan of ours made to be launched")
+            await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
+
+    async def _gather(self, tried: Tried, until: float) -> Tried:
+        """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or where
+        room may have come or gone: a pool that is ready now, a node more, a pod where a buffer had its room."""
+        window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
+        again = self.now() + tried.again_after()
+        while self.now() < until:
+            revision = self.view.revision()
+            found = asking(self.view.snapshot())
+            now = self.now()
+            self.decisions.acknowledge(found.pods, now)
+            if now >= again or found.all - tried.all or found.room != tried.room:
+                window.add(found.all, now)
+            closes = window.closes()
+            if closes is not None and now >= closes:
+                return replace(found, pods=frozenset(window.seen) - found.buffers)
+            report(f"{len(found.pods)} pods pending")
+            wait = min(until, closes if closes is not None else until, again if again > now else until) - now
+            await until_changed(self.view, revision, max(wait, SHORTEST_SECONDS))
+            await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
+        return Tried()
+
+    async def _plan(self) -> ProvisioningPlan:
+        """Snapshot, placement, notices."""
+        snapshot = with_strangers_sized(await self.snapshots.whole())
+        settings = self.settings.placement
+        began = self.now()
+        plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
+        self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
+        await self.telling.tell(snapshot, placement)
+        return replace(plan, seen=plan.seen.ready(self.now()))
+
+
+def _unlaunched(claim: NodeClaim | None, uid: str) -> bool:
+    return claim is not None and claim.uid == uid and not claim.is_true(names.LAUNCHED) and not claim.deleting_since

@@ -1,0 +1,141 @@
+"""Creates the NodeClaims of a plan.
+
+The names come from the plan's id, so the step may run twice and makes the same claims; a claim of that name that
+another plan made is not ours and is refused. A pool that is already over its limits is not added to (L-3, S-11).
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from temporalio import activity
+
+from dovetail.lifecycle.unfinished import reference
+from dovetail.messages.inputs import CreateOutcome, CreateRequest
+from dovetail.messages.plans import ProposedNode, name_of, plan_label
+from dovetail.messages.writes import claim_write
+from dovetail.metrics.lifecycle import claim_created, is_first_attempt
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Expression, Owner
+from dovetail.model.pools import NodePool
+from dovetail.model.resources import NODES
+from dovetail.notices.disruptions import replacing
+from dovetail.ports.failures import Refused, Taken
+from dovetail.ports.objects import NewClaim, NodeClaims, NodePools, Notices
+
+# Requests to the API server at once: more would only wait in its queue.
+AT_ONCE = 20
+
+
+class Creating:
+    """The step that turns proposed nodes into claims."""
+
+    def __init__(self, claims: NodeClaims, pools: NodePools, notices: Notices, now: Callable[[], float]) -> None:
+        self.claims = claims
+        self.pools = pools
+        self.notices = notices
+        self.now = now
+        self.slots = asyncio.Semaphore(AT_ONCE)
+
+    @activity.defn
+    async def create_node_claims(self, request: CreateRequest) -> CreateOutcome:
+        """All of them side by side; one that fails does not stop the others (S-11)."""
+        pools = {name: await self.pools.read(name) for name in sorted({p.pool for p in request.proposed})}
+        results = await asyncio.gather(
+            *[self._create(request, index, pools[proposed.pool]) for index, proposed in enumerate(request.proposed)]
+        )
+        made = [r for r in results if isinstance(r, NodeClaim)]
+        return CreateOutcome(
+            claims=tuple(reference(claim) for claim in made),
+            refused=tuple(r for r in results if not isinstance(r, NodeClaim)),
+            writes=tuple(claim_write(c) for c in made),
+        )
+
+    async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
+        proposed = request.proposed[index]
+        name = name_of(proposed, request.plan_id, request.index(index))
+        why_not = _pool_refuses(proposed, pool) or await self._too_old(request, name)
+        if why_not:
+            return name, why_not
+        async with self.slots:
+            try:
+                claim = await self.claims.create(new_claim(request, index))
+            except (Refused, Taken) as refusal:
+                return name, str(refusal)
+        if _is_new(claim):
+            claim_created(claim, request.reason)
+        await self._nominate(proposed, claim)
+        await self.notices.publish(*replacing(claim, request.reason))
+        return claim
+
+    async def _too_old(self, request: CreateRequest, name: str) -> str:
+        """Why an old plan is not begun; what an earlier try began goes on."""
+        why_not = request.seen.why_too_old(self.now()) if request.seen else ""
+        return why_not if why_not and await self.claims.read(name) is None else ""
+
+    async def _nominate(self, proposed: ProposedNode, claim: NodeClaim) -> None:
+        """S-225: tell each pod where it is expected to go."""
+        await self.notices.publish(
+            *[
+                Notice(
+                    kind="Pod",
+                    namespace=pod.namespace,
+                    name=pod.name,
+                    uid=pod.uid,
+                    reason="Nominated",
+                    message=f"Pod should schedule on: nodeclaim/{claim.name}",
+                )
+                for pod in proposed.pods
+            ]
+        )
+
+
+def _is_new(claim: NodeClaim) -> bool:
+    """Whether this try made it: a second try finds it, and counts nothing rather than twice."""
+    return not claim.conditions and is_first_attempt()
+
+
+def _pool_refuses(proposed: ProposedNode, pool: NodePool | None) -> str:
+    """Why nothing may be added to the pool now; empty where it may."""
+    if pool is None or pool.uid != proposed.pool_uid:
+        return f"NodePool {proposed.pool} is gone"
+    if pool.deleting_since is not None:
+        return f"NodePool {proposed.pool} is being deleted"
+    usage = pool.usage or {}
+    for resource, limit in sorted((pool.limits or {}).items()):
+        if usage.get(resource, 0) > limit and resource != NODES:
+            return f"NodePool {proposed.pool} is over its limit of {resource}"
+    return ""
+
+
+def new_claim(request: CreateRequest, index: int) -> NewClaim:
+    """The claim that stands for a proposed node, finalizer included (L-7: before anything is launched)."""
+    proposed = request.proposed[index]
+    types = Expression(
+        key=names.INSTANCE_TYPE,
+        operator="In",
+        values=request.type_lists[proposed.type_list],
+        min_values=proposed.min_types,
+    )
+    annotations = {
+        **dict(proposed.annotations),
+        names.PLAN: plan_label(request.plan_id, request.index(index)),
+        names.PLANNED_PODS: ",".join(sorted(pod.uid for pod in proposed.pods)),
+    }
+    if proposed.buffers:
+        annotations[names.PLANNED_BUFFERS] = ",".join(f"{uid}={count}" for uid, count in proposed.buffers)
+    return NewClaim(
+        name=name_of(proposed, request.plan_id, request.index(index)),
+        labels=dict(proposed.labels),
+        annotations=annotations,
+        finalizers=(names.TERMINATION_FINALIZER,),
+        owner=Owner(api_version="karpenter.sh/v1", kind="NodePool", name=proposed.pool, uid=proposed.pool_uid),
+        node_class=proposed.node_class,
+        requirements=(*proposed.requirements, types) if types.values else proposed.requirements,
+        requests=dict(proposed.requests),
+        taints=proposed.taints,
+        startup_taints=proposed.startup_taints,
+        expire_after=proposed.expire_after,
+        termination_grace=proposed.termination_grace,
+    )

@@ -1,0 +1,1 @@
+"""What activities of every kind share."""

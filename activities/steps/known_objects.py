@@ -1,0 +1,31 @@
+"""A claim and its nodes as they are known here, for changes that their versions guard.
+
+That saves a request for nearly every write. The trap avoided: taking a cache that lags for a claim that is gone; what
+the cache does not know is read live.
+"""
+
+from dovetail.activities.steps.versions import is_same
+from dovetail.messages.steps import ClaimRef
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.ports.objects import NodeClaims
+from dovetail.ports.view import ClusterLookups
+
+
+class KnownClaims:
+    """Claims by the cache, or live, and their nodes by the cache."""
+
+    def __init__(self, lookups: ClusterLookups, claims: NodeClaims) -> None:
+        self.lookups, self.claims = lookups, claims
+
+    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
+        """Those that the cache knows of; none where there is no providerID."""
+        return self.lookups.nodes_of(provider_id) if provider_id else ()
+
+    async def find(self, ref: ClaimRef) -> NodeClaim | None:
+        """The claim; None where it is gone, another one has its name, or there was none."""
+        if not ref.uid:
+            return None
+        claim = self.lookups.claim(ref.name)
+        if claim is None or not is_same(claim, ref.uid):
+            claim = await self.claims.read(ref.name)
+        return claim if claim is not None and is_same(claim, ref.uid) else None

@@ -1,0 +1,96 @@
+"""Changes one object as it stands now, however often somebody else changes it meanwhile.
+
+A step says what it wishes as a function of the object; a conflict means that the object has changed since it was read,
+so it is read live and the wish is asked for again. The trap avoided: failing the whole step for a conflict, which costs
+a second and all its other calls once more.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from dovetail.activities.steps.versions import is_same
+from dovetail.lifecycle.conditions import claim_conditions_with
+from dovetail.lifecycle.registration import NodeChange
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.taints import Taint
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes
+
+TRIES: Final = 5  # two writers meet once or twice; more often than this the API server is asked for a pause
+
+
+async def revise_claim(
+    claims: NodeClaims, claim: NodeClaim, wish: Callable[[NodeClaim], MetadataChange | None]
+) -> NodeClaim | None:
+    """The claim with the wished metadata; None where it is gone. A wish of None means that nothing is to change."""
+
+    async def act(found: NodeClaim) -> NodeClaim | None:
+        change = wish(found)
+        return found if change is None else await claims.patch(found, change)
+
+    return await _until_settled(claims, claim, act)
+
+
+async def revise_status(
+    claims: NodeClaims, claim: NodeClaim, wish: Callable[[NodeClaim], ClaimStatus | None]
+) -> NodeClaim | None:
+    """The claim with the wished status; None where it is gone."""
+
+    async def act(found: NodeClaim) -> NodeClaim | None:
+        status = wish(found)
+        return found if status is None else await claims.patch_status(found, status)
+
+    return await _until_settled(claims, claim, act)
+
+
+async def set_conditions(claims: NodeClaims, claim: NodeClaim, *wishes: Condition) -> NodeClaim | None:
+    """The claim with these conditions; nothing is written where it says so already."""
+
+    def wish(found: NodeClaim) -> ClaimStatus | None:
+        conditions = claim_conditions_with(found, *wishes)
+        return None if conditions is None else ClaimStatus(conditions=conditions)
+
+    return await revise_status(claims, claim, wish)
+
+
+async def revise_node(nodes: Nodes, node: Node, wish: Callable[[Node], NodeChange]) -> Node | None:
+    """The node with the wished change; None where it is gone."""
+    for _ in range(TRIES):
+        change = wish(node)
+        if change.is_empty():
+            return node
+        try:
+            return await nodes.patch(node, _metadata(change), _taints(change))
+        except Conflict:
+            live = await nodes.read(node.name)
+            if live is None or live.uid != node.uid:
+                return None
+            node = live
+    raise Conflict(f"Node/{node.name}", f"changed by others {TRIES} times in a row")
+
+
+async def _until_settled(
+    claims: NodeClaims, claim: NodeClaim, act: Callable[[NodeClaim], Awaitable[NodeClaim | None]]
+) -> NodeClaim | None:
+    for _ in range(TRIES):
+        try:
+            return await act(claim)
+        except Conflict:
+            live = await claims.read(claim.name)
+            if live is None or not is_same(live, claim.uid):
+                return None
+            claim = live
+    raise Conflict(f"NodeClaim/{claim.name}", f"changed by others {TRIES} times in a row")
+
+
+def _metadata(change: NodeChange) -> MetadataChange:
+    return MetadataChange(
+        labels=dict(change.labels),
+        annotations=dict(change.annotations),
+        finalizers=change.finalizers,
+        add_owner=change.add_owner,
+    )
+
+
+def _taints(change: NodeChange) -> tuple[Taint, ...] | None:
+    return change.taints

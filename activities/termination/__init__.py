@@ -1,0 +1,1 @@
+"""Draining a node, detaching its volumes, terminating its instance."""

@@ -1,0 +1,93 @@
+"""Waits until the volumes of a drained node are off, or its deadline has passed.
+
+Third step of TerminateNode and ReleaseNode (T-31 to T-34). It writes down that the node is drained as well, in the same
+request as its own first finding. Nothing here detaches anything: the attach-detach controller does, and a volume torn
+off early can lose data, so only the deadline ends the wait.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from temporalio import activity
+
+from dovetail.activities.steps.heartbeats import report
+from dovetail.activities.steps.intervals import looks
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.revise_object import set_conditions
+from dovetail.lifecycle.conditions import false, true, unknown
+from dovetail.messages.steps import Departure, StepOutcome
+from dovetail.messages.writes import Write, claim_write
+from dovetail.metrics.lifecycle import node_drained
+from dovetail.model.names import DRAINED, VOLUMES_DETACHED
+from dovetail.model.nodes import Condition
+from dovetail.model.workloads import VolumeAttachment
+from dovetail.notices.nodes import awaiting_detachment
+from dovetail.ports.objects import NodeClaims, Notices
+from dovetail.ports.view import VolumeLookups
+from dovetail.termination.attachments import holding, volume_claim_keys
+
+
+class Detaching:
+    """The wait for volumes."""
+
+    def __init__(
+        self,
+        lookups: VolumeLookups,
+        claims: NodeClaims,
+        notices: Notices,
+        now: Callable[[], float],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.lookups, self.claims, self.notices, self.now, self.pause = lookups, claims, notices, now, pause
+        self.known = KnownClaims(lookups, claims)
+
+    @activity.defn
+    async def await_detached(self, departure: Departure) -> StepOutcome:
+        """Wait for each of the departure's nodes."""
+        said = ""
+        async for _ in looks(self.pause):
+            held = self._held(departure)
+            names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
+            if not names:
+                writes = await self._say(departure, true(VOLUMES_DETACHED, self.now()))
+                return StepOutcome(message="volumes are off", writes=writes)
+            report(f"waiting for volumes to detach: {names}")
+            if departure.deadline is not None and self.now() > departure.deadline:
+                why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
+                writes = await self._say(departure, false(VOLUMES_DETACHED, self.now(), why))
+                return StepOutcome(message=f"deadline passed with volumes attached: {names}", writes=writes)
+            if said != names:
+                why = ("AwaitingVolumeDetachment", "Volumes are still attached")
+                await self._say(departure, unknown(VOLUMES_DETACHED, self.now(), why))
+                said = names
+            await self._tell(held)
+        raise AssertionError("looks never end")
+
+    def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
+        """The attachments to wait for, by node. A node that is gone holds none."""
+        return {name: self._holding(name) for name in departure.nodes if self.lookups.node(name) is not None}
+
+    def _holding(self, node: str) -> tuple[VolumeAttachment, ...]:
+        attachments = self.lookups.attachments_on(node)
+        if not attachments:
+            return ()
+        staying = volume_claim_keys(self.lookups.pods_on(node), self.now())
+        claims = {key: self.lookups.volume_claim(key) for key in staying}
+        volumes = {key: claim.volume_name for key, claim in claims.items() if claim is not None}
+        return holding(attachments, staying, volumes)
+
+    async def _say(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
+        """The condition, and Drained with it, on the claim; a node without a claim has no conditions (T-10)."""
+        claim = await self.known.find(departure.claim)
+        if claim is None:
+            return ()
+        written = await set_conditions(self.claims, claim, true(DRAINED, self.now()), condition)
+        if written is not None and not claim.is_true(DRAINED):
+            node_drained(claim)
+        return () if written is None else (claim_write(written),)
+
+    async def _tell(self, held: dict[str, tuple[VolumeAttachment, ...]]) -> None:
+        for node, attachments in held.items():
+            found = self.lookups.node(node)
+            if attachments and found is not None:
+                await self.notices.publish(awaiting_detachment(found, tuple(a.name for a in attachments)))

@@ -1,0 +1,221 @@
+"""Begins and ends the departure of a node: what stands before the drain and after the instance.
+
+First and last step of TerminateNode and ReleaseNode. The beginning finds everything that the claim stands for, also an
+instance that was bought but never written down (D-3), fixes the deadline, and makes both ways of deleting (node or
+claim) the same. The end takes the finalizers off: the Node's, then the claim's. The trap avoided: a claim let go while
+a late launch still succeeds; its instance is looked for once more.
+"""
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.revise_object import revise_claim, revise_node, revise_status
+from dovetail.activities.steps.versions import is_same
+from dovetail.lifecycle.conditions import claim_conditions_with, unknown
+from dovetail.lifecycle.initialization import is_ready
+from dovetail.lifecycle.registration import NodeChange
+from dovetail.messages.inputs import NodeInput
+from dovetail.messages.steps import ClaimRef, Departure, StepOutcome
+from dovetail.messages.writes import Write, claim_write, node_write
+from dovetail.metrics.lifecycle import claim_terminated, node_terminated
+from dovetail.model.names import (
+    DISRUPTION_REASON,
+    DRAINED,
+    REGISTERED_CONDITION,
+    TERMINATION_DEADLINE,
+    TERMINATION_FINALIZER,
+)
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.ports.cloud import Cloud
+from dovetail.ports.failures import Refused, Retryable
+from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
+from dovetail.termination.deadline import deadline_of, deadline_to_write
+from dovetail.termination.leaving import finalizers_left, leaving_labels, leaving_taints
+
+FORCEFUL = "Forceful Termination"  # T-29: deleted, and no disruption of ours says why
+
+
+class Departing:
+    """The steps around drain and termination."""
+
+    def __init__(self, known: KnownClaims, nodes: Nodes, cloud: Cloud, now: Callable[[], float]) -> None:
+        self.known, self.claims, self.nodes, self.cloud, self.now = known, known.claims, nodes, cloud, now
+
+    @activity.defn
+    async def begin_departure(self, ref: ClaimRef) -> Departure:
+        """Fix what leaves and by when; delete and taint its nodes."""
+        claim = await self.claims.read(ref.name)
+        if claim is None or not is_same(claim, ref.uid) or TERMINATION_FINALIZER not in claim.finalizers:
+            return Departure(claim=ref, claim_gone=True)
+        if claim.deleting_since is None:
+            raise Refused(f"NodeClaim/{ref.name}", "is not being deleted, so it cannot be terminated")
+        written = await self._fix_deadline(claim)
+        if written is None:
+            return Departure(claim=ref, claim_gone=True)
+        provider_id = written.provider_id or await self._never_written_down(ref.uid)
+        nodes = await self._nodes_of(written, provider_id)
+        gone = await self._instance_gone(provider_id, nodes)
+        writes = [await self._send_off(node, tainted=not gone) for node in nodes]
+        if nodes and not gone:
+            written = await self._say_draining(written) or written
+        return Departure(
+            claim=ref,
+            provider_id=provider_id,
+            nodes=tuple(node.name for node in nodes),
+            node_uids=tuple(node.uid for node in nodes),
+            deadline=deadline_of(written),
+            reason=_reason(written),
+            instance_gone=gone,
+            writes=(claim_write(written), *writes),
+        )
+
+    @activity.defn
+    async def release_claim(self, departure: Departure) -> StepOutcome:
+        """Take the finalizers off, the nodes' first (T-11, L-55)."""
+        provider_id = departure.provider_id
+        listed = self.known.nodes_of(provider_id)
+        writes = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
+        ref = departure.claim
+        claim = await self.known.find(ref)
+        if claim is None:
+            return StepOutcome(message="already gone", writes=writes)
+        await self._no_late_launch(claim, departure)
+        written = await revise_claim(self.claims, claim, _without_finalizer)
+        if TERMINATION_FINALIZER in claim.finalizers:
+            claim_terminated(claim, self.now())
+        version = claim_write(written).version if written is not None and written.finalizers else 0
+        return StepOutcome(
+            message="released",
+            writes=(*writes, Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)),
+        )
+
+    @activity.defn
+    async def begin_release(self, given: NodeInput) -> Departure:
+        """The same for a deleting node that has no claim: no deadline, and its instance is not ours to end (T-10)."""
+        ref = ClaimRef(name="", uid="")
+        node = await self.nodes.read(given.node)
+        if node is None or node.uid != given.uid or TERMINATION_FINALIZER not in node.finalizers:
+            return Departure(claim=ref, claim_gone=True)
+        if node.deleting_since is None:
+            raise Refused(f"Node/{given.node}", "is not being deleted, so it cannot be released")
+        gone = await self._instance_gone(node.provider_id, (node,))
+        write = await self._send_off(node, tainted=not gone)
+        return Departure(
+            claim=ref,
+            provider_id=node.provider_id,
+            nodes=(node.name,),
+            node_uids=(node.uid,),
+            reason=FORCEFUL,
+            instance_gone=gone,
+            writes=(write,),
+        )
+
+    @activity.defn
+    async def release_node(self, departure: Departure) -> StepOutcome:
+        """Take the finalizer off a node that has no claim."""
+        return StepOutcome(message="released", writes=await self._release_nodes(departure))
+
+    async def _fix_deadline(self, claim: NodeClaim) -> NodeClaim | None:
+        def wish(found: NodeClaim) -> MetadataChange | None:
+            text = deadline_to_write(found)
+            return None if text is None else MetadataChange(annotations={TERMINATION_DEADLINE: text})
+
+        return await revise_claim(self.claims, claim, wish)
+
+    async def _never_written_down(self, claim_uid: str) -> str:
+        """D-3: bought, but the claim was deleted before it was told so."""
+        instance = await self.cloud.find(claim_uid=claim_uid)
+        return "" if instance is None else instance.provider_id
+
+    async def _nodes_of(self, claim: NodeClaim, provider_id: str) -> tuple[Node, ...]:
+        """L-52: the nodes of a registered claim. One that never registered is left to the cloud's node controller,
+        unless it carries our finalizer: then it was registered and only the claim does not know yet (D-5)."""
+        if not provider_id:
+            return ()
+        nodes = self.known.nodes_of(provider_id)
+        if not claim.is_true(REGISTERED_CONDITION):
+            return tuple(node for node in nodes if TERMINATION_FINALIZER in node.finalizers)
+        if claim.node_name in {node.name for node in nodes}:
+            return nodes
+        # The look-up by instance may lag behind the claim, which knows its node's name.
+        own = await self.nodes.read(claim.node_name) if claim.node_name else None
+        return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
+
+    async def _instance_gone(self, provider_id: str, nodes: tuple[Node, ...]) -> bool:
+        """T-5: asked only where no kubelet is alive to say that the instance is there."""
+        if not provider_id or any(is_ready(node) for node in nodes):
+            return False
+        return await self.cloud.find(provider_id=provider_id) is None
+
+    async def _send_off(self, node: Node, *, tainted: bool) -> Write:
+        """Taint, then delete: no pod is bound between the two."""
+        if tainted:
+            node = await revise_node(self.nodes, node, _leaving) or node
+        if node.deleting_since is not None:
+            return node_write(node)
+        version = await self.nodes.delete(node.name, node.uid)
+        return Write(kind="Node", name=node.name, uid=node.uid, version=version)
+
+    async def _say_draining(self, claim: NodeClaim) -> NodeClaim | None:
+        """T-12; the minimum drain time counts from here (T-17), also across restarts (D-11)."""
+
+        def wish(found: NodeClaim) -> ClaimStatus | None:
+            if found.condition(DRAINED) is not None:
+                return None
+            draining = unknown(DRAINED, self.now(), ("Draining", "Draining"))
+            return ClaimStatus(conditions=claim_conditions_with(found, draining))
+
+        return await revise_status(self.claims, claim, wish)
+
+    async def _release_nodes(self, departure: Departure, listed: tuple[Node, ...] = ()) -> tuple[Write, ...]:
+        live, writes = {node.uid: node for node in listed}, []
+        for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
+            node = live.get(uid) or await self.nodes.read(name)  # the look-up by instance may lag
+            if node is not None and node.uid == uid:
+                writes.append(await self._release(node))
+        return tuple(writes)
+
+    async def _release_late_nodes(self, departure: Departure, listed: tuple[Node, ...]) -> tuple[Write, ...]:
+        """Nodes that were registered while the departure was under way: their instance is gone, nothing to drain."""
+        known = set(departure.node_uids)
+        ours = [node for node in listed if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
+        for node in ours:
+            await self._send_off(node, tainted=False)
+        return tuple([await self._release(node) for node in ours])
+
+    async def _release(self, node: Node) -> Write:
+        left = await revise_node(self.nodes, node, _released)
+        if TERMINATION_FINALIZER in node.finalizers:
+            node_terminated(node, self.now())
+        version = node_write(left).version if left is not None and left.finalizers else 0
+        return Write(kind="Node", name=node.name, uid=node.uid, version=version)
+
+    async def _no_late_launch(self, claim: NodeClaim, departure: Departure) -> None:
+        """A launch that was called off may still have bought: it must not outlive the finalizer (D-3, I2)."""
+        if departure.provider_id:
+            return
+        instance = await self.cloud.find(claim_uid=claim.uid)
+        if instance is not None and await self.cloud.terminate(instance.provider_id) != "gone":
+            raise Retryable(
+                f"NodeClaim/{claim.name}", f"a late launch made {instance.provider_id}; it is terminating", 5.0
+            )
+
+
+def _leaving(node: Node) -> NodeChange:
+    return NodeChange(labels=leaving_labels(node), annotations={}, taints=leaving_taints(node))
+
+
+def _released(node: Node) -> NodeChange:
+    return NodeChange(labels={}, annotations={}, finalizers=finalizers_left(node.finalizers))
+
+
+def _without_finalizer(claim: NodeClaim) -> MetadataChange | None:
+    left = finalizers_left(claim.finalizers)
+    return None if left is None else MetadataChange(finalizers=left)
+
+
+def _reason(claim: NodeClaim) -> str:
+    condition = claim.condition(DISRUPTION_REASON)
+    return condition.reason if condition is not None and condition.status == "True" else FORCEFUL

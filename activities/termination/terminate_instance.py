@@ -1,0 +1,60 @@
+"""Terminates the instance of a departure and looks until it is gone.
+
+A look at the cloud, retried by Temporal every 5 s without events (T-36). Terminating is the look: it is safe to repeat
+and only "gone" ends it. The trap avoided: an empty providerID is no proof that nothing was bought; the claim's UID is
+asked for (D-3).
+"""
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.steps.revise_object import set_conditions
+from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.lifecycle.conditions import true
+from dovetail.messages.steps import ClaimRef, Departure, StepOutcome
+from dovetail.messages.writes import Write, claim_write
+from dovetail.metrics.lifecycle import instance_terminated
+from dovetail.model.names import INSTANCE_TERMINATING
+from dovetail.ports.cloud import Cloud
+
+LOOK_SECONDS = 5.0  # T-36
+SOON = 4  # the first looks come after 1, 2, 3 s: some instances are gone at once
+
+
+class Terminating:
+    """The step that ends the instance."""
+
+    def __init__(self, known: KnownClaims, cloud: Cloud, now: Callable[[], float]) -> None:
+        self.known, self.claims, self.cloud, self.now = known, known.claims, cloud, now
+
+    @activity.defn
+    async def terminate_instance(self, departure: Departure) -> StepOutcome:
+        """Ask for its end; done once the cloud says that it is gone."""
+        provider_id = departure.provider_id or await self._bought(departure.claim.uid)
+        if not provider_id:
+            return StepOutcome(message="nothing was ever bought for it")
+        answer = await self.cloud.terminate(provider_id)
+        attempt = activity.info().attempt if activity.in_activity() else 1
+        writes = await self._say(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
+        if answer == "terminating":
+            after = float(attempt) if attempt < SOON else LOOK_SECONDS
+            raise NotYet(f"instance {provider_id} is terminating", after=after)
+        return StepOutcome(message=f"{provider_id} is gone", writes=writes)
+
+    async def _bought(self, claim_uid: str) -> str:
+        instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None
+        return "" if instance is None else instance.provider_id
+
+    async def _say(self, ref: ClaimRef, answer: str) -> tuple[Write, ...]:
+        """InstanceTerminating on the claim, once; how long it took, at the end."""
+        claim = await self.known.find(ref)
+        if claim is None:
+            return ()
+        if answer == "gone":
+            instance_terminated(claim, self.now())
+        if claim.is_true(INSTANCE_TERMINATING):
+            return ()
+        written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))
+        return () if written is None else (claim_write(written),)

@@ -1,0 +1,1 @@
+"""Keeping conditions, statuses and labels of objects true."""

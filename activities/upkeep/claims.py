@@ -1,0 +1,153 @@
+"""What should stand on each claim: Consolidatable, Drifted, and when a pod last came or went.
+
+Conditions and stamps of one claim are written in one request. The cloud's verdict on drift is asked for once per claim
+in five minutes, and again when its class has changed: a new image is no news to the claim itself.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from dovetail.activities.steps.revise_object import revise_status
+from dovetail.disruption.nodes.pod_movements import living_pods
+from dovetail.disruption.upkeep.conditions import (
+    RECHECK_DRIFT,
+    DriftFacts,
+    judge_consolidatable,
+    judge_drifted,
+    resulting_condition,
+)
+from dovetail.disruption.upkeep.timers import STAMP_EVERY, stamp_from_list
+from dovetail.lifecycle.conditions import conditions_of_claim
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Catalogues
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import ClaimStatus, NodeClaims
+
+Difference = Callable[[], Awaitable[object]]
+
+KINDS = (names.CONSOLIDATABLE, names.DRIFTED)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the last look saw: living pods by node, and the cloud's verdicts with their age."""
+
+    pods: dict[str, frozenset[str]] | None = None
+    drift: dict[str, tuple[float, str, str]] = field(default_factory=dict)  # claim UID -> when, of which class, reason
+    classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
+
+
+class ClaimKeeper:
+    """Finds what differs on claims."""
+
+    def __init__(self, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
+        self.claims = claims
+        self.catalogues = catalogues
+        self.now = now
+        self.seen = _Seen()
+
+    async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
+        """The writes that are due, and when to look again although nothing has changed."""
+        pods = living_pods(snapshot)
+        writes: list[Difference] = []
+        again = self.now() + 3600.0
+        self.seen.classes = {
+            reference: (await self.catalogues.node_class(reference)).version
+            for reference in {claim.node_class for claim in snapshot.claims.values()}
+        }
+        for claim in snapshot.claims.values():
+            pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+            if pool is None or claim.deleting_since is not None:
+                continue
+            stamp = self._stamp(snapshot, claim, pods)
+            wanted, look_again = await self._conditions(snapshot, claim, pool, stamp)
+            again = min(again, look_again)
+            present = tuple(claim.condition(kind) for kind in KINDS)
+            if stamp is not None or wanted != present:
+                writes.append(partial(self._write, claim, wanted, stamp))
+        self.seen.pods = {**pods, **self._unseen(snapshot)}
+        return writes, again
+
+    def _unseen(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
+        """Pods of nodes that are not initialised are left for a later look: LaunchNode writes to these claims now, and
+        two writers meet. Nothing is lost, for quiet begins with the initialisation at the earliest."""
+        before = self.seen.pods or {}
+        starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
+        return {node: before.get(node, frozenset()) for node in starting}
+
+    def _stamp(self, snapshot: Snapshot, claim: NodeClaim, pods: dict[str, frozenset[str]]) -> float | None:
+        """When a pod came or went since the last look (D-163), unless the stamp is young."""
+        node = claim.node_name
+        if not node or not _is_initialized(claim):
+            return None
+        if self.seen.pods is None:
+            # Only where nothing was stamped: what is written already is what was seen then.
+            on_node = [p for p in snapshot.pods.values() if p.node_name == node] if claim.last_pod_event is None else []
+            return stamp_from_list(claim, on_node)
+        if self.seen.pods.get(node, frozenset()) == pods.get(node, frozenset()):
+            return None
+        now = self.now()
+        young = claim.last_pod_event is not None and now - claim.last_pod_event < STAMP_EVERY
+        return None if young else now
+
+    async def _conditions(
+        self, snapshot: Snapshot, claim: NodeClaim, pool: NodePool, stamp: float | None
+    ) -> tuple[tuple[Condition | None, ...], float]:
+        now = self.now()
+        consolidatable = judge_consolidatable(claim, pool, now)
+        if stamp is not None and (pool.disruption.consolidate_after or 0.0) > 0:
+            consolidatable = type(consolidatable)(
+                verdict="clear", look_again=stamp + (pool.disruption.consolidate_after or 0)
+            )
+        catalogue = snapshot.catalogues.get(pool.name, Catalogue(error="not listed"))
+        facts = DriftFacts(catalogue=catalogue, provider_reason=await self._drift(claim))
+        drifted = judge_drifted(claim, pool, facts, now)
+        wanted = (
+            resulting_condition(consolidatable, claim, names.CONSOLIDATABLE, now),
+            resulting_condition(drifted, claim, names.DRIFTED, now),
+        )
+        moments = [j.look_again for j in (consolidatable, drifted) if j.look_again is not None]
+        return tuple(_as_present(claim, w) for w in wanted), min(moments, default=now + RECHECK_DRIFT)
+
+    async def _drift(self, claim: NodeClaim) -> str:
+        """The cloud's verdict, at most five minutes old; an error leaves the last one."""
+        if not claim.is_true(names.LAUNCHED):
+            return ""
+        version = self.seen.classes.get(claim.node_class, "")
+        asked, judged, reason = self.seen.drift.get(claim.uid, (0.0, "", ""))
+        if self.now() - asked < RECHECK_DRIFT and judged == version:
+            return reason
+        try:
+            reason = await self.catalogues.drift(claim)
+        except Failure:
+            return reason
+        self.seen.drift[claim.uid] = (self.now(), version, reason)
+        return reason
+
+    async def _write(self, claim: NodeClaim, wanted: tuple[Condition | None, ...], stamp: float | None) -> None:
+        def wish(found: NodeClaim) -> ClaimStatus | None:
+            conditions = conditions_of_claim(found)
+            for kind, condition in zip(KINDS, wanted, strict=True):
+                conditions = conditions.clear(kind) if condition is None else conditions.set(condition)
+            if conditions.conditions == found.conditions and stamp is None:
+                return None
+            return ClaimStatus(conditions=conditions.conditions, last_pod_event=stamp)
+
+        await revise_status(self.claims, claim, wish)
+
+
+def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
+    """The condition that stands, where it says the same: its generation and time are not ours to compare."""
+    if wanted is None:
+        return None
+    present = claim.condition(wanted.type)
+    same = present is not None and (present.status, present.reason) == (wanted.status, wanted.reason)
+    return present if same else wanted
+
+
+def _is_initialized(claim: NodeClaim) -> bool:
+    return claim.is_true(names.INITIALIZED_CONDITION)

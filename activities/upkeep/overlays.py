@@ -1,0 +1,54 @@
+"""What should stand in each NodeOverlay's status: whether it is applied, or why not (N-54).
+
+Judged by the same function that applies overlays to the catalogues; an overlay changes no requirement, so that judging
+over catalogues that it has changed already gives the same verdict.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Final
+
+from dovetail.lifecycle.conditions import FALSE, TRUE, ConditionSet, complete
+from dovetail.model.nodes import Condition
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.overlays import Verdict, overlay
+from dovetail.ports.objects import NodeOverlays
+
+VALIDATED: Final = "ValidationSucceeded"
+
+
+class OverlayKeeper:
+    """Finds what differs in the status of overlays."""
+
+    def __init__(self, overlays: NodeOverlays, now: Callable[[], float]) -> None:
+        self.overlays, self.now = overlays, now
+
+    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
+        """The writes that are due; nothing changes by itself."""
+        verdicts = overlay(snapshot.overlays.values(), snapshot.pools, snapshot.catalogues).verdicts
+        writes: list[Callable[[], Awaitable[object]]] = []
+        for name in sorted(snapshot.overlays):
+            item = snapshot.overlays[name]
+            wanted = judged(item, verdicts, self.now())
+            if {c.type: c for c in wanted} != {c.type: c for c in item.conditions}:
+                writes.append(partial(self.overlays.patch_conditions, item, wanted))
+        return writes, self.now() + 3600.0
+
+
+def judged(item: NodeOverlay, verdicts: Mapping[str, Verdict], now: float) -> tuple[Condition, ...]:
+    """The overlay's conditions with the verdict."""
+    match verdicts[item.name]:
+        case "applied":
+            verdict = Condition(type=VALIDATED, status=TRUE, reason=VALIDATED, changed=now)
+        case "invalid":
+            verdict = Condition(
+                type=VALIDATED, status=FALSE, reason="RuntimeValidation", message=item.fault, changed=now
+            )
+        case "conflict":
+            message = "conflict with another overlay"
+            verdict = Condition(type=VALIDATED, status=FALSE, reason="Conflict", message=message, changed=now)
+    present = ConditionSet(
+        dependents=(VALIDATED,), created=item.created, generation=item.generation, conditions=item.conditions
+    )
+    return complete(present).set(verdict).conditions

@@ -1,0 +1,104 @@
+"""What should stand in each NodePool's status: what it uses, whether it may be used, whether its nodes come up.
+
+The state of a NodeClass is asked for every few seconds, sooner while it is not ready, because pods wait for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dovetail.lifecycle.conditions import ConditionSet
+from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
+from dovetail.lifecycle.pool_health import Health, judge_health, record_text
+from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_pool, readiness
+from dovetail.lifecycle.pool_usage import pool_usage, same_usage
+from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.pools import NodePool
+from dovetail.model.resources import Resources
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Catalogues, NodeClassState
+
+CLASS_GOOD_FOR = 10.0  # seconds for which a NodeClass that is ready is believed to be
+CLASS_LOOK_AGAIN = 2.0  # and one that is not
+FIGURES_EVERY = 1.0  # figures alone: twenty nodes that start at once would be forty writes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be written to one pool; None leaves it. The record follows from the condition and comes after it."""
+
+    usage: Resources | None = None
+    conditions: tuple[Condition, ...] | None = None
+    class_generation: int = 0
+    record: str | None = None
+
+
+class PoolStatuses:
+    """Finds what differs in the status of pools."""
+
+    def __init__(self, catalogues: Catalogues, now: Callable[[], float]) -> None:
+        self.catalogues, self.now = catalogues, now
+        self.classes: dict[NodeClassRef, tuple[float, NodeClassState]] = {}
+        self.told: dict[str, float] = {}  # pool -> when its status was last written
+
+    async def wanted(self, snapshot: Snapshot) -> tuple[dict[str, Wanted], float]:
+        """What is to be written, by pool, and when to look again although nothing has changed."""
+        usage = pool_usage(snapshot)
+        found: dict[str, Wanted] = {}
+        moments: list[float] = []
+        for name in sorted(snapshot.pools):
+            pool = snapshot.pools[name]
+            reference = pool.template.node_class
+            if (reference.group, reference.kind) not in snapshot.supported_node_classes:
+                continue  # N-15: of another provider
+            wanted = self._wanted(pool, snapshot, usage[name], await self._class(reference))
+            if wanted is None:
+                continue
+            due = self.told.get(name, 0.0) + FIGURES_EVERY
+            if wanted.conditions is None and self.now() < due:
+                moments.append(due)
+                continue
+            self.told[name] = self.now()
+            found[name] = wanted
+        moments += [asked + _good_for(state) for asked, state in self.classes.values()]
+        return found, min(moments, default=self.now() + 3600.0)
+
+    async def _class(self, reference: NodeClassRef) -> NodeClassState:
+        known = self.classes.get(reference)
+        if known is not None and self.now() - known[0] < _good_for(known[1]):
+            return known[1]
+        state = await self.catalogues.node_class(reference)
+        self.classes[reference] = (self.now(), state)
+        return state
+
+    def _wanted(self, pool: NodePool, snapshot: Snapshot, usage: Resources, state: NodeClassState) -> Wanted | None:
+        now = self.now()
+        ready = Condition(type="Ready", status=state.ready, reason=state.reason, message=state.message)
+        fault = class_readiness(state.found, state.deleting, ready)
+        conditions = conditions_of_pool(pool, now)
+        for condition in readiness(pool, fault, now):
+            conditions = conditions.set(condition)
+        health = None
+        if state.found:
+            health = judge_health(pool, snapshot.claims.values(), state.generation, now)
+            conditions = conditions.set(health.condition)
+        record = _new_record(pool, health)
+        changed = None if _same(conditions, pool) else conditions.conditions
+        used = None if same_usage(pool.usage, usage) else usage
+        if changed is None and used is None and record is None:
+            return None
+        return Wanted(usage=used, conditions=changed, class_generation=state.generation, record=record)
+
+
+def _new_record(pool: NodePool, health: Health | None) -> str | None:
+    if health is None:
+        return None
+    text = record_text(health.record)
+    return None if pool.annotations.get(HEALTH_RESULTS) == text else text
+
+
+def _same(conditions: ConditionSet, pool: NodePool) -> bool:
+    return {c.type: c for c in conditions.conditions} == {c.type: c for c in pool.conditions}
+
+
+def _good_for(state: NodeClassState) -> float:
+    return CLASS_GOOD_FOR if state.found and state.ready == "True" else CLASS_LOOK_AGAIN

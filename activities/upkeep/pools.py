@@ -1,0 +1,76 @@
+"""What should stand on each NodePool: the hash of its template, what it uses, whether it may be used and comes up.
+
+One writer for a pool's metadata and status, one request each, the second at the version that the first has left: two
+writers of one object answer each other with conflicts. The claims are lent a new hash before the pool is stamped with
+it, so that taking over a cluster drifts nothing (N-5, D-177 to D-179). The trap avoided: writing again at a version
+that our own last write has made old; a pool is left alone until the cache shows that write.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from dovetail.activities.steps.revise_object import revise_claim
+from dovetail.activities.upkeep.pool_status import PoolStatuses, Wanted
+from dovetail.disruption.upkeep.hash_migration import Stamps, hash_stamps
+from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.resources import NODES
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.cloud import Catalogues
+from dovetail.ports.objects import MetadataChange, NodeClaims, NodePools, PoolStatus
+
+Difference = Callable[[], Awaitable[object]]
+
+SHOWN_SECONDS = 0.5  # until the cache is asked again whether it shows our write
+
+
+class PoolKeeper:
+    """Finds what differs on pools, and writes it."""
+
+    def __init__(self, pools: NodePools, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
+        self.pools, self.claims, self.now = pools, claims, now
+        self.statuses = PoolStatuses(catalogues, now)
+        self.written: dict[str, int] = {}  # pool UID -> version of our last write
+
+    async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
+        """The writes that are due, and when to look again although nothing has changed."""
+        writes: list[Difference] = []
+        statuses, again = await self.statuses.wanted(snapshot)
+        for name, pool in sorted(snapshot.pools.items()):
+            stamps, wanted = hash_stamps(pool, snapshot.claims.values()), statuses.get(name)
+            if not stamps.claims and not stamps.pool and wanted is None:
+                continue
+            if int(pool.resource_version or 0) < self.written.get(pool.uid, 0):
+                again = min(again, self.now() + SHOWN_SECONDS)
+                continue
+            writes.append(partial(self._write, pool, (stamps, wanted or Wanted()), snapshot))
+        return writes, again
+
+    async def _write(self, pool: NodePool, given: tuple[Stamps, Wanted], snapshot: Snapshot) -> None:
+        """The claims, the status, the pool's annotations: each of these follows from the one before it."""
+        stamps, wanted = given
+        for name, annotations in stamps.claims:
+            change = MetadataChange(annotations=dict(annotations))
+            await revise_claim(self.claims, snapshot.claims[name], partial(_always, change))
+        written = await self._write_status(pool, wanted)
+        record = {} if wanted.record is None else {HEALTH_RESULTS: wanted.record}
+        if written is not None and (stamps.pool or record):
+            written = await self.pools.patch(written, MetadataChange(annotations={**dict(stamps.pool), **record}))
+        if written is not None:
+            self.written[pool.uid] = int(written.resource_version or 0)
+
+    async def _write_status(self, pool: NodePool, wanted: Wanted) -> NodePool | None:
+        if wanted.usage is None and wanted.conditions is None:
+            return pool
+        status = PoolStatus(
+            usage=wanted.usage,
+            node_count=None if wanted.usage is None else wanted.usage[NODES],
+            class_generation=wanted.class_generation or None,
+            conditions=wanted.conditions,
+        )
+        return await self.pools.patch_status(pool, status)
+
+
+def _always(change: MetadataChange, found: NodeClaim) -> MetadataChange:
+    return change

@@ -1,1 +1,0 @@
-"""Raw Kubernetes JSON becomes core.model objects here and nowhere else."""

@@ -1,1 +1,0 @@
-"""Decides. Pure: no I/O, no clock, no randomness, no logging, no Temporal."""

@@ -1,0 +1,1 @@
+"""Dovetail: the nodes of a Kubernetes cluster, bought, replaced and removed by durable workflows."""

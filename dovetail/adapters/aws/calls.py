@@ -1,0 +1,205 @@
+"""The one place that talks to AWS.
+
+boto3 blocks, so each call runs on a thread of a pool made for it; nothing of botocore gets out: answers are plain
+dictionaries, errors are failures or a `Denied` to branch on. The trap avoided: `asyncio.to_thread` has six threads on
+two cores, and one slow call would hold up every heartbeat.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, Final
+
+import boto3
+import botocore
+import botocore.exceptions as sdk
+import botocore.loaders
+import botocore.parsers
+import botocore.session
+from botocore.config import Config
+
+from dovetail.adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
+from dovetail.adapters.aws.large_forms import ENTRIES, speed_up
+from dovetail.adapters.aws.meters import called
+from dovetail.adapters.aws.rates import Rates
+from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.ports.failures import Failure, Throttled, Unreachable
+
+Json = dict[str, Any]
+Observer = Callable[[str, str, float, str], None]  # service, operation, seconds, error code or ""
+
+_log = logging.getLogger(__name__)
+
+_CONNECT_SECONDS: Final = 5.0
+_ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call buys nothing twice
+# The SDK's own description of itself is composed anew for each request, which a launch need not pay for.
+_LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__}"
+_ONCE: Final = frozenset({"ReceiveMessage"})
+# A JSON body that breaks off is read as an answer without content; these always have one.
+_CONTENT: Final = {
+    "DescribeCluster": "cluster",
+    "GetParameter": "Parameter",
+    "GetProducts": "PriceList",
+    "GetQueueUrl": "QueueUrl",
+}
+
+
+class Calls:
+    """Clients of every service, made when first needed."""
+
+    def __init__(self, settings: AwsSettings, observe: Observer = called, agent: str = "dovetail") -> None:
+        self._settings = settings
+        self._observe = observe
+        self._agent = agent
+        self._rates = Rates(settings.rates)
+        self._pool = ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="aws")
+        self._session: Any = None
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._making = threading.Lock()
+
+    @property
+    def region(self) -> str:
+        """The region that calls go to."""
+        with self._making:
+            found: str | None = self._settings.region or self._made_session().region_name
+        return found or ""
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> Json:
+        """One call; any refusal is a failure."""
+        answer = await self.attempt(service, operation, **parameters)
+        if isinstance(answer, Denied):
+            raise refusal(f"{service}:{operation}", answer)
+        return answer
+
+    async def attempt(self, service: str, operation: str, **parameters: Any) -> Json | Denied:
+        """One call whose refusal the caller looks at. Throttling and silence are failures all the same."""
+        subject = f"{service}:{operation}"
+        if not await self._rates.pass_through(operation):
+            raise Throttled(subject, "more of these calls are waiting than AWS takes in half a minute", after=5.0)
+        loop = asyncio.get_running_loop()
+        started, code = loop.time(), ""
+        try:
+            answer = await loop.run_in_executor(self._pool, partial(self._blocking, service, operation, parameters))
+            if operation in _CONTENT and _CONTENT[operation] not in answer:
+                code = "Incomplete"
+                raise Unreachable(subject, f"the answer ends before its {_CONTENT[operation]}")
+            return answer
+        except sdk.ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            denied = denial_of(error)
+            if denied is None:
+                raise self._failed(subject, operation, error) from error
+            return denied
+        except (sdk.BotoCoreError, botocore.parsers.ResponseParserError, OSError) as error:
+            code = type(error).__name__
+            raise self._failed(subject, operation, error) from error
+        finally:
+            self._observe(service, operation, loop.time() - started, code)
+
+    async def dry_run(self, operation: str, **parameters: Any) -> Denied | None:
+        """An EC2 call that only asks whether it would be allowed; None where it would. Not retried (W-42)."""
+        answer = await self.attempt("ec2", operation, DryRun=True, **parameters)
+        if isinstance(answer, Denied):
+            return None if answer.code == DRY_RUN_ALLOWED else answer
+        return None  # a cloud that carries out dry runs; nothing here that costs
+
+    async def pages(self, service: str, operation: str, **parameters: Any) -> AsyncIterator[Json]:
+        """All pages of a list."""
+        token: Json = {}
+        while True:
+            answer = await self.call(service, operation, **parameters, **token)
+            yield answer
+            if service == "iam":
+                if not answer.get("IsTruncated"):
+                    return
+                token = {"Marker": answer["Marker"]}
+            else:
+                if not answer.get("NextToken"):
+                    return
+                token = {"NextToken": answer["NextToken"]}
+
+    async def every(self, service: str, operation: str, key: str, **parameters: Any) -> list[Json]:
+        """The entries under `key` of all pages."""
+        found: list[Json] = []
+        async for page in self.pages(service, operation, **parameters):
+            found += page.get(key) or []
+        return found
+
+    async def close(self) -> None:
+        """Let the calls under way end; no new ones."""
+        await asyncio.get_running_loop().run_in_executor(None, partial(self._pool.shutdown, wait=True))
+        for client in self._clients.values():
+            client.close()
+
+    def _failed(self, subject: str, operation: str, error: Exception) -> Failure:
+        failure = failure_of(subject, error)
+        if isinstance(failure, Throttled):
+            self._rates.throttled(operation)
+        return failure
+
+    def _blocking(self, service: str, operation: str, parameters: Json) -> Json:
+        once = operation in _ONCE or bool(parameters.get("DryRun"))
+        mode = "once" if once else "large" if operation in ENTRIES else "retrying"
+        client = self._client(service, mode)
+        answer: Json = getattr(client, _method(operation))(**parameters)
+        answer.pop("ResponseMetadata", None)
+        return answer
+
+    def _client(self, service: str, mode: str) -> Any:
+        """A client is thread-safe; making one is not."""
+        found = self._clients.get((service, mode))
+        if found is not None:
+            return found
+        with self._making:
+            if (service, mode) not in self._clients:
+                self._clients[service, mode] = self._made_client(service, mode)
+            return self._clients[service, mode]
+
+    def _made_client(self, service: str, mode: str) -> Any:
+        config = Config(
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=self._settings.read_seconds,
+            max_pool_connections=self._settings.threads,
+            retries={"total_max_attempts": 1 if mode == "once" else _ATTEMPTS, "mode": "standard"},
+            user_agent=_LARGE_AGENT if mode == "large" else None,
+            user_agent_extra=self._agent,
+            parameter_validation=mode != "large",  # what we have just built ourselves
+        )
+        region = self._settings.region or None
+        if service == "pricing":
+            region = pricing_region(region or self._made_session().region_name or "")
+        client = self._made_session().client(
+            service, region_name=region, endpoint_url=self._settings.endpoint_url or None, config=config
+        )
+        if mode == "large":
+            speed_up(client)
+        return client
+
+    def _made_session(self) -> Any:
+        if self._session is None:
+            core = botocore.session.Session()
+            core.register_component("data_loader", _service_models())
+            self._session = boto3.session.Session(botocore_session=core)
+        return self._session
+
+
+@cache
+def _service_models() -> Any:
+    """EC2's description alone takes a second to read; once per process is enough."""
+    return botocore.loaders.create_loader()
+
+
+def pricing_region(region: str) -> str:
+    """W-68: the price list is served in a few regions only."""
+    for prefix, serving in (("ap-", "ap-south-1"), ("cn-", "cn-northwest-1"), ("eu-", "eu-central-1")):
+        if region.startswith(prefix):
+            return serving
+    return "us-east-1"
+
+
+def _method(operation: str) -> str:
+    """CreateFleet → create_fleet."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")

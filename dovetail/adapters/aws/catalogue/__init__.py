@@ -1,0 +1,1 @@
+"""What AWS sells: instance types, prices, capacity, and what is out of stock."""

@@ -1,0 +1,67 @@
+"""The port Catalogues over AWS: what a pool could buy, and whether what was bought is still right."""
+
+from typing import Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
+from dovetail.adapters.aws.meters import show_types
+from dovetail.adapters.aws.node_class.drift import Drift
+from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass
+from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.ports.cloud import NodeClassState
+
+# W-140: what the node monitoring agent reports, and for how long it may stand.
+_HALF_AN_HOUR: Final = 1800.0
+_TOLERATIONS: Final = (
+    ("Ready", "False", _HALF_AN_HOUR),
+    ("Ready", "Unknown", _HALF_AN_HOUR),
+    ("AcceleratedHardwareReady", "False", 600.0),
+    ("StorageReady", "False", _HALF_AN_HOUR),
+    ("NetworkingReady", "False", _HALF_AN_HOUR),
+    ("KernelReady", "False", _HALF_AN_HOUR),
+    ("ContainerRuntimeReady", "False", _HALF_AN_HOUR),
+)
+REPAIR_POLICIES: Final = tuple(
+    RepairPolicy(condition=condition, status=status, toleration=seconds) for condition, status, seconds in _TOLERATIONS
+)
+
+
+class AwsCatalogues:
+    """What could be bought, pool by pool."""
+
+    def __init__(self, classes: NodeClasses, shelves: Shelves, drift: Drift) -> None:
+        self._classes, self._shelves, self._drift = classes, shelves, drift
+        self._made: dict[str, tuple[object, Catalogue]] = {}
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        reference = pool.template.node_class
+        found = self._classes.get(reference.name) if (reference.group, reference.kind) in names.SUPPORTED else None
+        if not isinstance(found, NodeClass):
+            problem = found.message if isinstance(found, UnreadableClass) else "is missing"
+            return Catalogue(error=f"{reference.kind} {reference.name} {problem}")
+        try:
+            items = await self._shelves.items(found)
+        except NoTypes as error:
+            return Catalogue(error=str(error))
+        before = self._made.get(found.uid)
+        if before is None or before[0] is not items:
+            # One catalogue per class and moment, so that what planners derive from it can be remembered by identity.
+            before = (items, Catalogue(types=tuple(item.type for item in items)))
+            self._made[found.uid] = before
+            show_types(found.name, before[1].types)
+        return before[1]
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        if (reference.group, reference.kind) not in names.SUPPORTED:
+            return NodeClassState(found=False)
+        return self._classes.state(reference)
+
+    async def drift(self, claim: NodeClaim) -> str:
+        return await self._drift.of(claim)
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return names.SUPPORTED
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return REPAIR_POLICIES

@@ -1,0 +1,151 @@
+"""What does an hour of an instance type cost (W-66 to W-69)?
+
+Asked for every offering. Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot
+be reached, a table stands in, and `static_since` says of when it is. A failed refresh never empties anything. The trap
+avoided: a spot pool without a price is not free, it is not for sale.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.catalogue.type_facts import known_facts
+from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.ports.failures import Failure, Unreachable
+
+Json = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+REFRESH_SECONDS: Final = 12 * 3600.0
+_FIRST_RETRY: Final = 5.0
+_LONGEST_RETRY: Final = 600.0
+_DEFAULT_TABLE: Final = "us-east-1"
+_PRODUCTS: Final = (("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)"))
+
+
+class Prices:
+    """On-demand prices by type, spot prices by type and zone. `revision` rises with every change."""
+
+    def __init__(self, region: str, clock: Callable[[], float] = time.time) -> None:
+        facts = known_facts()
+        table = region if region in facts["prices"] else _DEFAULT_TABLE
+        self._clock = clock
+        self._on_demand: dict[str, float] = dict(facts["prices"][table])
+        self._spot: dict[tuple[str, str], float] | None = None
+        self._static: str = facts["dates"][table]
+        self.revision = 0
+
+    @property
+    def static_since(self) -> str:
+        """The date of the table in use; empty once the price list has been read."""
+        return self._static
+
+    def on_demand(self, instance_type: str) -> float | None:
+        """One price for the region."""
+        return self._on_demand.get(instance_type)
+
+    def spot(self, instance_type: str, zone: str) -> float | None:
+        """Before the first history, the on-demand price; afterwards None where there is no history."""
+        if self._spot is None:
+            return self._on_demand.get(instance_type)
+        return self._spot.get((instance_type, zone))
+
+    def learn_on_demand(self, prices: Mapping[str, float]) -> None:
+        """New values overlay, never delete."""
+        changed = {name: price for name, price in prices.items() if price > 0 and self._on_demand.get(name) != price}
+        self._static = ""
+        if changed:
+            self._on_demand.update(changed)
+            self.revision += 1
+
+    def learn_spot(self, prices: dict[tuple[str, str], float]) -> None:
+        """A whole new history."""
+        if self._spot != prices:
+            self._spot = prices
+            self.revision += 1
+
+
+class PriceKeeper:
+    """Refreshes the prices while the adapter is open."""
+
+    def __init__(self, calls: Calls, prices: Prices, settings: AwsSettings) -> None:
+        self._calls, self._prices, self._settings = calls, prices, settings
+
+    async def refresh(self) -> None:
+        """Both kinds; one that fails does not stop the other."""
+        done = await asyncio.gather(self._on_demand(), self._spot(), return_exceptions=True)
+        failed = [each for each in done if isinstance(each, BaseException)]
+        for each in failed:
+            if not isinstance(each, Failure):
+                raise each
+        if failed:
+            raise failed[0]
+
+    async def run(self) -> None:
+        """For ever: refresh, wait half a day; after a failure a growing while."""
+        retry = _FIRST_RETRY
+        while True:
+            try:
+                await self.refresh()
+                wait, retry = REFRESH_SECONDS, _FIRST_RETRY
+            except Failure as failure:
+                _log.warning("prices not refreshed: %s", failure)
+                wait, retry = retry, min(retry * 2, _LONGEST_RETRY)
+            await asyncio.sleep(wait)
+
+    async def _on_demand(self) -> None:
+        region = self._calls.region
+        if self._settings.isolated_vpc or region.startswith("us-gov-"):
+            return  # the price list cannot be reached from there
+        both = await asyncio.gather(*[self._products(region, *each) for each in _PRODUCTS])
+        if all(both):
+            self._prices.learn_on_demand({**both[0], **both[1]})
+
+    async def _products(self, region: str, tenancy: str, family: str) -> dict[str, float]:
+        wanted = {
+            "regionCode": region,
+            "serviceCode": "AmazonEC2",
+            "preInstalledSw": "NA",
+            "operatingSystem": "Linux",
+            "capacitystatus": "Used",
+            "marketoption": "OnDemand",
+            "tenancy": tenancy,
+            "productFamily": family,
+        }
+        filters = [{"Field": field, "Type": "TERM_MATCH", "Value": value} for field, value in wanted.items()]
+        listed = await self._calls.every(
+            "pricing", "GetProducts", "PriceList", ServiceCode="AmazonEC2", Filters=filters, MaxResults=100
+        )
+        currency = "CNY" if region.startswith("cn-") else "USD"
+        return dict(filter(None, (read_product(text, currency) for text in listed)))
+
+    async def _spot(self) -> None:
+        rows = await self._calls.every(
+            "ec2",
+            "DescribeSpotPriceHistory",
+            "SpotPriceHistory",
+            ProductDescriptions=["Linux/UNIX", "Linux/UNIX (Amazon VPC)"],
+            StartTime=datetime.now(UTC),
+            MaxResults=2000,
+        )
+        if not rows:
+            raise Unreachable("ec2:DescribeSpotPriceHistory", "an empty history")
+        self._prices.learn_spot({(r["InstanceType"], r["AvailabilityZone"]): float(r["SpotPrice"]) for r in rows})
+
+
+def read_product(text: Any, currency: str) -> tuple[str, float] | None:
+    """(instance type, price an hour) of one entry of the price list."""
+    product: Json = json.loads(text) if isinstance(text, str) else text
+    name = ((product.get("product") or {}).get("attributes") or {}).get("instanceType")
+    for term in ((product.get("terms") or {}).get("OnDemand") or {}).values():
+        for dimension in (term.get("priceDimensions") or {}).values():
+            price = float((dimension.get("pricePerUnit") or {}).get(currency, 0.0))
+            if name and price > 0:
+                return name, price
+    return None

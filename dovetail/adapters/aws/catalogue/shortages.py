@@ -1,0 +1,149 @@
+"""Which offerings has AWS refused, and until when (W-72 to W-74)?
+
+Asked for every offering and subnet. A refusal is remembered for three minutes and shared: one ConfigMap, an entry per
+shortage with its end, so that a restart forgets nothing and every worker plans around it. The trap avoided: a subnet
+that is full for one capacity type says nothing about the pools of its zone.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from dovetail.ports.failures import Failure
+
+_log = logging.getLogger(__name__)
+
+SHORTAGE_SECONDS: Final = 180.0
+_REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
+_JUST_TOLD_SECONDS: Final = 1.0  # a burst of warnings about one pool is one fact
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Shortage:
+    """What is short. Empty parts stand for "any"; `scope` is a placement group or a subnet."""
+
+    capacity_type: str
+    instance_type: str = ""
+    zone: str = ""
+    scope: str = ""
+
+    @property
+    def key(self) -> str:
+        """As a ConfigMap's key takes it: no part contains two underscores."""
+        return "__".join((self.capacity_type, self.instance_type, self.zone, self.scope)) + "__"
+
+
+def read_key(key: str) -> Shortage | None:
+    """The shortage of a key; None where it is none of ours."""
+    parts = key.split("__")
+    if len(parts) != 5 or not _KEY.match(key):
+        return None
+    return Shortage(capacity_type=parts[0], instance_type=parts[1], zone=parts[2], scope=parts[3])
+
+
+class ShortageStore(Protocol):
+    """Where shortages outlive a process."""
+
+    async def read(self) -> dict[str, float]:
+        """Key → end."""
+
+    async def write(self, changes: dict[str, float | None]) -> None:
+        """Set or (None) take away entries, leaving the others alone."""
+
+
+class NoStore:
+    """Memory only."""
+
+    async def read(self) -> dict[str, float]:
+        return {}
+
+    async def write(self, changes: dict[str, float | None]) -> None:
+        return None
+
+
+class Shortages:
+    """What is short now. `revision` rises with every change that a catalogue would show."""
+
+    def __init__(self, store: ShortageStore | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._store: ShortageStore = store or NoStore()
+        self._clock = clock
+        self._until: dict[Shortage, float] = {}
+        self._read_at = float("-inf")
+        self._revision = 0
+        self._next_end = float("inf")
+
+    @property
+    def revision(self) -> int:
+        """Also rises when one has run out."""
+        if self._clock() >= self._next_end:
+            self._forget()
+        return self._revision
+
+    def pools(self, group: str = "") -> frozenset[tuple[str, str, str]]:
+        """W-73: short pools as (capacity type, instance type, zone), the type and zone empty where all of it is short;
+        those of a placement group count only for launches into it."""
+        return frozenset(
+            (short.capacity_type, short.instance_type, short.zone)
+            for short in self.known()
+            if not short.scope or short.scope == group
+        )
+
+    def subnet_is_short(self, capacity_type: str, subnet: str) -> bool:
+        """Whether a launch of this capacity type found the subnet full."""
+        return self.holds(Shortage(capacity_type=capacity_type, scope=subnet))
+
+    def holds(self, shortage: Shortage) -> bool:
+        """Whether it is known and has not run out."""
+        return self._until.get(shortage, 0.0) > self._clock()
+
+    def known(self) -> dict[Shortage, float]:
+        """All that hold, with their ends."""
+        now = self._clock()
+        return {shortage: until for shortage, until in self._until.items() if until > now}
+
+    async def remember(self, shortages: Iterable[Shortage], seconds: float = SHORTAGE_SECONDS) -> None:
+        """From now on; marking again extends. Told to the others before this returns, unless it was a moment ago."""
+        until = self._clock() + seconds
+        marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_TOLD_SECONDS}
+        if not marked:
+            return
+        ended = [s for s, end in self._until.items() if end <= self._clock() and s not in marked]
+        self._take(marked)
+        changes: dict[str, float | None] = {shortage.key: end for shortage, end in marked.items()}
+        try:
+            await self._store.write({**{shortage.key: None for shortage in ended}, **changes})
+        except Failure as failure:
+            _log.warning("shortages are known to this worker only: %s", failure)
+
+    async def reread(self) -> None:
+        """Learn what the other workers have found, unless that was just done."""
+        if self._clock() - self._read_at < _REREAD_SECONDS:
+            return
+        self._read_at = self._clock()
+        try:
+            stored = await self._store.read()
+        except Failure as failure:
+            _log.warning("shortages of other workers cannot be read: %s", failure)
+            return
+        now = self._clock()
+        found = {shortage: end for key, end in stored.items() if end > now and (shortage := read_key(key)) is not None}
+        self._take({s: end for s, end in found.items() if end > self._until.get(s, 0.0)})
+
+    def _take(self, marked: dict[Shortage, float]) -> None:
+        now = self._clock()
+        if any(self._until.get(shortage, 0.0) <= now for shortage in marked):
+            self._revision += 1
+        self._until.update(marked)
+        self._next_end = min(self._until.values(), default=float("inf"))
+
+    def _forget(self) -> None:
+        now = self._clock()
+        kept = {shortage: end for shortage, end in self._until.items() if end > now}
+        if len(kept) != len(self._until):
+            self._until = kept
+            self._revision += 1
+        self._next_end = min(self._until.values(), default=float("inf"))

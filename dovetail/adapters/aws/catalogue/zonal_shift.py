@@ -1,0 +1,56 @@
+"""Which zones is the cluster's traffic shifted away from (W-155)?
+
+Asked every half minute where the setting is on. Nothing is launched into such a zone, and its instances are left
+alone. The trap avoided: a cluster that was never registered for shifts; then the setting promises what nobody can
+keep, and the start is refused.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.ports.failures import Failure, Misconfigured
+
+Json = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 30.0
+
+
+class ZonalShift:
+    """The shifted zones."""
+
+    def __init__(self, calls: Calls, cluster: str, clock: Callable[[], float]) -> None:
+        self._calls, self._cluster, self._clock = calls, cluster, clock
+        self._arn = ""
+
+    async def zones(self) -> frozenset[str]:
+        """Ids of the zones with an applied shift that has not run out. Misconfigured where the cluster is unknown."""
+        if not self._arn:
+            answer = await self._calls.call("eks", "DescribeCluster", name=self._cluster)
+            self._arn = str(answer["cluster"]["arn"])
+        found = await self._calls.attempt("arc-zonal-shift", "GetManagedResource", resourceIdentifier=self._arn)
+        if isinstance(found, Denied):
+            if found.code in NOT_FOUND:
+                raise Misconfigured("ENABLE_ZONAL_SHIFT", f"cluster {self._cluster} is not registered for zonal shifts")
+            raise refusal("arc-zonal-shift:GetManagedResource", found)
+        return frozenset(shift["awayFrom"] for shift in found.get("zonalShifts") or () if self._holds(shift))
+
+    def _holds(self, shift: Json) -> bool:
+        ends: Any = shift.get("expiryTime")
+        until = ends.timestamp() if isinstance(ends, datetime) else float("inf")
+        return shift.get("appliedStatus") == "APPLIED" and until > self._clock()
+
+    async def run(self, take: Callable[[frozenset[str]], object]) -> None:
+        """For ever: tell whoever asked."""
+        while True:
+            try:
+                take(await self.zones())
+            except Failure as failure:
+                _log.warning("zonal shifts cannot be read: %s", failure)
+            await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,82 @@
+"""What must new nodes know of their cluster, and who tells us (W-157, W-40a)?
+
+What was given is used; what was not is asked of EKS once and kept for the life of the process. The trap avoided: a
+class's hash that covers what is only learned at the first launch; it would change with it, and every node would have
+drifted.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.ports.failures import Failure
+
+Json = dict[str, Any]
+VersionNow = Callable[[], Awaitable[str]]
+
+_log = logging.getLogger(__name__)
+
+VERSION_SECONDS: Final = 300.0
+
+
+class Cluster:
+    """The facts, completed when first needed."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        settings: AwsSettings,
+        given: ClusterFacts,
+        version_now: VersionNow | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._calls, self._settings, self._given, self._facts = calls, settings, given, given
+        self._version_now, self._clock = version_now, clock
+        self._version_at = clock()
+        self._asking = asyncio.Lock()
+        self._asked = False
+
+    @property
+    def known(self) -> ClusterFacts:
+        """What is known without asking: the same before and after EKS was asked, and after a restart."""
+        return self._given
+
+    async def version(self) -> str:
+        """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (W-159)."""
+        if not self._facts.version:
+            await self._ask()
+        if self._version_now is not None and self._clock() - self._version_at >= VERSION_SECONDS:
+            self._version_at = self._clock()
+            try:
+                self._facts = replace(self._facts, version=await self._version_now() or self._facts.version)
+            except Failure as failure:
+                _log.warning("the cluster's version is taken to be %s still: %s", self._facts.version, failure)
+        return self._facts.version
+
+    async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:
+        """Everything that user data needs."""
+        if not self._facts.endpoint or (with_cidr and not self._facts.service_cidr):
+            await self._ask()
+        return self._facts
+
+    async def _ask(self) -> None:
+        async with self._asking:
+            if self._asked:
+                return
+            answer = await self._calls.call("eks", "DescribeCluster", name=self._settings.cluster)
+            cluster: Json = answer["cluster"]
+            network = cluster.get("kubernetesNetworkConfig") or {}
+            facts = self._facts
+            self._facts = replace(
+                facts,
+                version=facts.version or str(cluster.get("version", "")),
+                endpoint=facts.endpoint or str(cluster.get("endpoint", "")),
+                ca_bundle=facts.ca_bundle or str((cluster.get("certificateAuthority") or {}).get("data", "")),
+                service_cidr=network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or "",
+            )
+            self._asked = True

@@ -1,0 +1,146 @@
+"""What does an error of AWS mean? Its code becomes one of dovetail.ports.failures, or an answer to branch on.
+
+Classified by code and status, never by the message's text (W-108, W-188). The trap avoided: an internal error or a
+broken connection does not say that nothing happened; only a code of AWS's own does.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import botocore.exceptions as sdk
+
+from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
+
+NOT_FOUND: Final = frozenset(
+    {
+        "InvalidInstanceID.NotFound",
+        "InvalidLaunchTemplateName.NotFoundException",
+        "InvalidLaunchTemplateId.NotFound",
+        "InvalidCapacityReservationId.NotFound",
+        "InvalidPlacementGroup.Unknown",
+        "InvalidPlacementGroupId.NotFound",
+        "QueueDoesNotExist",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "NoSuchEntity",
+        "ParameterNotFound",
+        "ParameterVersionNotFound",
+        "ResourceNotFoundException",
+    }
+)
+TEMPLATE_EXISTS: Final = "InvalidLaunchTemplateName.AlreadyExistsException"
+TEMPLATE_MISSING: Final = "InvalidLaunchTemplateName.NotFoundException"
+DRY_RUN_ALLOWED: Final = "DryRunOperation"
+UNAUTHORISED: Final = frozenset(
+    {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthorizationError"}
+)
+
+THROTTLED: Final = frozenset(
+    {
+        "RequestLimitExceeded",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "TooManyRequestsException",
+        "EC2ThrottledException",
+        "SlowDown",
+        "BandwidthLimitExceeded",
+        "ResourceCountLimitExceeded",
+    }
+)
+_EXPIRED: Final = frozenset(
+    {
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "RequestExpired",
+        "InvalidClientTokenId",
+        "UnrecognizedClientException",
+        "SignatureDoesNotMatch",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "IncompleteSignature",
+    }
+)
+_NOT_NOW: Final = frozenset(
+    {
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "InternalServiceError",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "Unavailable",
+        "ServerException",
+        "ServiceFailure",
+    }
+)
+_NO_CREDENTIALS: Final = (
+    sdk.NoCredentialsError,
+    sdk.PartialCredentialsError,
+    sdk.CredentialRetrievalError,
+    sdk.TokenRetrievalError,
+    sdk.SSOError,
+    sdk.MetadataRetrievalError,
+)
+_OUR_FAULT: Final = (sdk.ParamValidationError, sdk.NoRegionError, sdk.UnknownServiceError, sdk.DataNotFoundError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """AWS's refusal of one call: nothing was done."""
+
+    code: str
+    message: str
+
+
+def denial_of(error: sdk.ClientError) -> Denied | None:
+    """The refusal that an error stands for; None where it says nothing certain or only asks for time."""
+    code, status = code_of(error), _status(error)
+    if code in THROTTLED or code in _EXPIRED or code in _NOT_NOW or status >= 500:
+        return None
+    return Denied(code=code, message=message_of(error))
+
+
+def failure_of(subject: str, error: Exception) -> Failure:
+    """The failure that an exception of the SDK stands for."""
+    if isinstance(error, sdk.ClientError):
+        return _answered(subject, error)
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, _NO_CREDENTIALS):
+        return Unauthenticated(subject, f"no valid AWS credentials ({text})")
+    if isinstance(error, _OUR_FAULT):
+        return Refused(subject, text)
+    return Unreachable(subject, text)  # connections, time-outs, answers that cannot be parsed
+
+
+def refusal(subject: str, denied: Denied) -> Failure:
+    """A refusal that nobody branched on."""
+    text = f"{denied.code}: {denied.message}"
+    return Forbidden(subject, text) if denied.code in UNAUTHORISED else Refused(subject, text)
+
+
+def code_of(error: sdk.ClientError) -> str:
+    """The code."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def message_of(error: sdk.ClientError) -> str:
+    """The message, for people."""
+    return str(error.response.get("Error", {}).get("Message", ""))
+
+
+def _status(error: sdk.ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _answered(subject: str, error: sdk.ClientError) -> Failure:
+    code, text = code_of(error), f"{code_of(error)}: {message_of(error)}"
+    if code in THROTTLED:
+        return Throttled(subject, text)
+    if code in _EXPIRED:
+        return Unauthenticated(subject, f"AWS does not take our credentials ({text})")
+    if code in _NOT_NOW or _status(error) >= 500:
+        return Unreachable(subject, text)
+    return refusal(subject, Denied(code=code, message=message_of(error)))

@@ -1,0 +1,1 @@
+"""From a NodeClaim to an instance: what is bought, and how."""

@@ -1,0 +1,117 @@
+"""What does EC2 say of a fleet: an instance, no capacity, or a request that it finds wrong (W-89, W-90)?
+
+Pure: from the answer's errors to the shortages to remember and the outcome. Which codes mean a shortage is upstream's
+list. The trap avoided: calling it "no capacity" when one pool was short and another refused for a missing right; then
+the claim would die and be made again for ever.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dovetail.adapters.aws.catalogue.shortages import Shortage
+from dovetail.model import names as core
+from dovetail.ports.cloud import LaunchRefused, NoCapacity
+
+Json = dict[str, Any]
+
+NO_ADDRESSES: Final = "InsufficientFreeAddressesInSubnet"
+SPOT_ROLE: Final = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+RESERVATION_FULL: Final = "ReservationCapacityExceeded"
+UNFULFILLABLE: Final = frozenset(
+    {
+        "InsufficientInstanceCapacity",
+        "MaxSpotInstanceCountExceeded",
+        "VcpuLimitExceeded",
+        "UnfulfillableCapacity",
+        "Unsupported",
+        NO_ADDRESSES,
+        "MaxFleetCountExceeded",
+        RESERVATION_FULL,
+    }
+)
+
+# What the claim's condition says, by code, in the order in which upstream looks (W-90).
+_REASONS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
+    ("SpotSLRCreationFailed", frozenset({SPOT_ROLE})),
+    ("Unauthorized", frozenset({"UnauthorizedOperation", "AccessDenied"})),
+    ("SecurityGroupSubnetVPCMismatch", frozenset({"InvalidParameterCombination"})),
+    ("InstanceProfileNameInvalid", frozenset({"InvalidIamInstanceProfile"})),
+    ("LaunchTemplateNotFound", frozenset({"InvalidLaunchTemplateName.NotFoundException"})),
+    ("InvalidAMIID", frozenset({"InvalidAMIID.Malformed", "InvalidAMIID.NotFound"})),
+    ("AMINotFound", frozenset({"InvalidAMIID.Unavailable"})),
+    ("RequestLimitExceeded", frozenset({"RequestLimitExceeded"})),
+    ("InternalError", frozenset({"InternalError"})),
+    ("FreeTierIneligible", frozenset({"FreeTierRestriction"})),
+    ("FleetQuotaExceeded", frozenset({"MaxFleetCountExceeded"})),
+    ("AccountPendingVerification", frozenset({"PendingVerification"})),
+    ("SpotQuotaExceeded", frozenset({"MaxSpotInstanceCountExceeded"})),
+    ("VCPULimitExceeded", frozenset({"VcpuLimitExceeded"})),
+    ("InsufficientFreeAddressesInSubnet", frozenset({NO_ADDRESSES})),
+)
+_LAUNCH_FAILED: Final = "LaunchFailed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetError:
+    """One error of an answer: which override, and why."""
+
+    code: str
+    message: str
+    instance_type: str
+    zone: str
+    subnet: str
+    template: str
+
+
+def read_errors(answer: Json) -> tuple[FleetError, ...]:
+    """Errors stand beside instances, too."""
+    found = []
+    for raw in answer.get("Errors") or ():
+        said = raw.get("LaunchTemplateAndOverrides") or {}
+        override = said.get("Overrides") or {}
+        found.append(
+            FleetError(
+                code=raw.get("ErrorCode", ""),
+                message=raw.get("ErrorMessage", ""),
+                instance_type=override.get("InstanceType", ""),
+                zone=override.get("AvailabilityZone", ""),
+                subnet=override.get("SubnetId", ""),
+                template=(said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateName", ""),
+            )
+        )
+    return tuple(found)
+
+
+def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shortage]:
+    """What is not offered again for a while. A full subnet is short for this capacity type only."""
+    found: set[Shortage] = set()
+    for error in errors:
+        if error.code == SPOT_ROLE:
+            found.add(Shortage(capacity_type=core.CAPACITY_SPOT))
+        if error.code == NO_ADDRESSES and error.subnet:
+            found.add(Shortage(capacity_type=capacity_type, scope=error.subnet))
+        elif capacity_type != core.CAPACITY_RESERVED and error.code in UNFULFILLABLE:
+            found.add(Shortage(capacity_type=capacity_type, instance_type=error.instance_type, zone=error.zone))
+    return found
+
+
+def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
+    """W-90, for a fleet that brought nothing."""
+    text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
+    if all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
+        return NoCapacity(message=f"creating instance, insufficient capacity, with fleet error(s), {text}")
+    return LaunchRefused(reason=reason_for(error.code for error in errors), message=message_for(errors))
+
+
+def message_for(errors: Iterable[FleetError]) -> str:
+    """For people: what is behind a bare code."""
+    return "creating instance, with fleet error(s), " + "; ".join(
+        dict.fromkeys(f"{error.code}: {error.message}" for error in errors)
+    )
+
+
+def reason_for(codes: Iterable[str]) -> str:
+    """The first reason that one of the codes gives."""
+    given = set(codes)
+    return next((reason for reason, known in _REASONS if known & given), _LAUNCH_FAILED)

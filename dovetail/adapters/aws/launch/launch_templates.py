@@ -1,0 +1,78 @@
+"""Is this launch template in EC2? If not, make it (W-85).
+
+Asked before each fleet and by validation. A template is named by its content, so whoever makes it, it is the same; two
+workers that make it at once are no trouble. Idle ones are deleted after a while by the keeper, not here.
+The trap avoided: the memory that a template exists, when someone has deleted it: the fleet's refusal takes it back.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, TEMPLATE_EXISTS, Denied, refusal
+from dovetail.adapters.aws.launch.template_data import Template
+from dovetail.adapters.aws.tags import tag_specification
+
+Json = dict[str, Any]
+
+_KNOWN_SECONDS: Final = 600.0
+
+
+class Templates:
+    """Launch templates by name."""
+
+    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._clock = calls, clock
+        self._known: dict[str, float] = {}
+        self._making: dict[str, asyncio.Lock] = {}
+
+    async def exists(self, name: str) -> bool:
+        """Whether EC2 has it, as known or as asked now."""
+        if self._known.get(name, 0.0) > self._clock():
+            self._keep(name)
+            return True
+        answer = await self._calls.attempt("ec2", "DescribeLaunchTemplates", LaunchTemplateNames=[name])
+        if isinstance(answer, Denied):
+            if answer.code in NOT_FOUND:
+                return False
+            raise refusal("ec2:DescribeLaunchTemplates", answer)
+        if answer.get("LaunchTemplates"):
+            self._keep(name)
+            return True
+        return False
+
+    async def make(self, template: Template) -> Denied | None:
+        """Make one that was not found; the refusal where EC2 will not have it. Made by another meanwhile: as good."""
+        lock = self._making.setdefault(template.name, asyncio.Lock())
+        async with lock:
+            if self._known.get(template.name, 0.0) > self._clock():
+                return None
+            answer = await self._create(template)
+        self._making.pop(template.name, None)
+        if isinstance(answer, Denied) and answer.code != TEMPLATE_EXISTS:
+            return answer
+        self._keep(template.name)
+        return None
+
+    def forget(self, name: str) -> None:
+        """EC2 does not know it after all."""
+        self._known.pop(name, None)
+
+    def used_since(self, moment: float) -> frozenset[str]:
+        """The names that launches of this process have used since."""
+        return frozenset(name for name, until in self._known.items() if until - _KNOWN_SECONDS >= moment)
+
+    def _keep(self, name: str) -> None:
+        self._known[name] = self._clock() + _KNOWN_SECONDS
+
+    async def _create(self, template: Template) -> Json | Denied:
+        # No token of ours: the name is unique already, and a token would bring back what was deleted meanwhile.
+        return await self._calls.attempt(
+            "ec2",
+            "CreateLaunchTemplate",
+            LaunchTemplateName=template.name,
+            LaunchTemplateData=template.data,
+            TagSpecifications=[tag_specification("launch-template", template.tags)],
+        )

@@ -1,0 +1,1 @@
+"""EC2NodeClasses resolved and validated, and whether instances still match them."""

@@ -1,0 +1,89 @@
+"""What do the conditions of a class say (W-27)?
+
+Pure: verdicts in, the list of conditions out; Ready follows from the others. The time of a change is kept where nothing
+changed, so that an unchanged class is not written.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+Json = dict[str, Any]
+
+IMAGES: Final = "AMIsReady"
+SUBNETS: Final = "SubnetsReady"
+GROUPS: Final = "SecurityGroupsReady"
+PROFILE: Final = "InstanceProfileReady"
+VALIDATION: Final = "ValidationSucceeded"
+PLACEMENT: Final = "PlacementGroupReady"
+RESERVATIONS: Final = "CapacityReservationsReady"
+READY: Final = "Ready"
+
+DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation needs first (W-40c)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One condition's state."""
+
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str = ""
+
+
+UNKNOWN: Final = Verdict(status="Unknown", reason="AwaitingReconciliation", message="object is awaiting reconciliation")
+
+
+def true(kind: str) -> Verdict:
+    """It holds."""
+    return Verdict(status="True", reason=kind)
+
+
+def false(reason: str, message: str) -> Verdict:
+    """It does not, and why."""
+    return Verdict(status="False", reason=reason, message=message)
+
+
+def ready(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """All must hold."""
+    bad = [kind for kind, verdict in verdicts.items() if verdict.status == "False"]
+    open_ = [kind for kind, verdict in verdicts.items() if verdict.status == "Unknown"]
+    text = ", ".join(f"{kind}={verdicts[kind].status}" for kind in (*bad, *open_))
+    if bad:
+        return false("UnhealthyDependents", text)
+    if open_:
+        return Verdict(status="Unknown", reason="ReconcilingDependents", message=text)
+    return true(READY)
+
+
+def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], at: tuple[int, float]) -> list[Json]:
+    """status.conditions, sorted by type. `at`: the generation that was looked at, and the time."""
+    generation, now = at
+    old = {condition["type"]: condition for condition in before}
+    wished = {**verdicts, READY: ready(verdicts)}
+    return [_condition(old.get(kind), kind, (wished[kind], generation, now)) for kind in sorted(wished)]
+
+
+def _condition(old: Json | None, kind: str, wish: tuple[Verdict, int, float]) -> Json:
+    verdict, generation, now = wish
+    unchanged = old is not None and old.get("status") == verdict.status
+    stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "type": kind,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "lastTransitionTime": old["lastTransitionTime"] if old is not None and unchanged else stamp,
+        "observedGeneration": generation,
+    }
+
+
+def verdict_of(before: Iterable[Json], kind: str) -> Verdict:
+    """What the object says now."""
+    for condition in before:
+        if condition.get("type") == kind:
+            return Verdict(
+                status=condition["status"], reason=condition.get("reason", ""), message=condition.get("message", "")
+            )
+    return UNKNOWN

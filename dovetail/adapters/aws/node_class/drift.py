@@ -1,0 +1,93 @@
+"""Is an instance still what its class asks for (W-113 to W-121)?
+
+The first of upstream's reasons that holds is told. The trap avoided: a class whose last image has vanished would drift,
+or fail, on everything; what cannot be judged is left as it is.
+"""
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
+from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.launch.instances import Facts, instance_id
+from dovetail.adapters.aws.launch.inventory import Inventory
+from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
+from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
+    EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
+)
+from dovetail.model import names as core
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.requirements import conflicts
+
+_FACTS_SECONDS = 120.0  # how late a change made in EC2 itself may be noticed
+
+NODE_CLASS = "NodeClassDrift"
+IMAGE = "AMIDrift"
+SECURITY_GROUP = "SecurityGroupDrift"
+SUBNET = "SubnetDrift"
+RESERVATION = "CapacityReservationDrift"
+PLACEMENT_GROUP = "PlacementGroupDrift"
+
+
+class Drift:
+    """The judgement."""
+
+    def __init__(self, classes: NodeClasses, shelves: Shelves, inventory: Inventory, cluster: Cluster) -> None:
+        self._classes, self._shelves, self._inventory, self._cluster = classes, shelves, inventory, cluster
+
+    async def of(self, claim: NodeClaim) -> str:
+        """The reason; empty where there is none."""
+        node_class = self._classes.get(claim.node_class.name)
+        if not isinstance(node_class, NodeClass) or node_class.deleting or not claim.provider_id:
+            return ""
+        if self._hash_differs(claim, node_class):
+            return NODE_CLASS
+        if await self._image_differs(claim, node_class):
+            return IMAGE
+        facts = await self._inventory.recent(instance_id(claim.provider_id), _FACTS_SECONDS)
+        if facts is not None:
+            reason = await self._facts_differ(claim, node_class, facts)
+            if reason:
+                return reason
+        group = await self._shelves.sources.groups.of_class(node_class)
+        wanted = group.id if group else ""
+        return PLACEMENT_GROUP if claim.labels.get(names.PLACEMENT_GROUP, "") != wanted else ""
+
+    def _hash_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
+        """W-115: both sides must carry hash and version, of the same version."""
+        ours, theirs = node_class.annotations, claim.annotations
+        if ours.get(names.HASH_VERSION) != HASH_VERSION or theirs.get(names.HASH_VERSION) != HASH_VERSION:
+            return False
+        before, now = theirs.get(names.HASH), ours.get(names.HASH)
+        return bool(before) and bool(now) and before != now
+
+    async def _image_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
+        """W-117: the image that a node of this type would get today."""
+        if not claim.image_id or not node_class.images:
+            return False
+        try:
+            form = (await self._shelves.forms(node_class)).get(claim.labels.get(core.INSTANCE_TYPE, ""))
+        except NoTypes:
+            return False
+        if form is None:
+            return False
+        suited = (i.id for i in node_class.images if not conflicts(form.requirements, i.requirements))
+        image = next(suited, "")
+        return bool(image) and image != claim.image_id
+
+    async def _facts_differ(self, claim: NodeClaim, node_class: NodeClass, facts: Facts) -> str:
+        groups = frozenset(node_class.security_groups)
+        if groups and facts.security_groups and groups != facts.security_groups:
+            return SECURITY_GROUP
+        subnets = {subnet.id for subnet in node_class.status.subnets or ()}
+        if subnets and facts.subnet and facts.subnet not in subnets:
+            return SUBNET
+        if await self._reservation_differs(claim, node_class, facts):
+            return RESERVATION
+        return ""
+
+    async def _reservation_differs(self, claim: NodeClaim, node_class: NodeClass, facts: Facts) -> bool:
+        """W-119: confirmed by a live look, for the instance may have fallen back to on-demand."""
+        known = {each.id for each in node_class.status.capacity_reservations or ()}
+        if not facts.reservation_id or facts.reservation_id in known:
+            return False
+        live = await self._inventory.live(facts.id)
+        return live is not None and bool(live.reservation_id) and live.reservation_id not in known

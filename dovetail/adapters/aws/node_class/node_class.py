@@ -1,0 +1,174 @@
+"""An EC2NodeClass as the adapter works with it: read once per version of the object.
+
+The spec is the checked model of api/; the status is what the keeper has written, so that every worker launches into the
+same subnets with the same images. A class that cannot be read is one that is not ready, with the reason. The trap
+avoided: parsing a class of thirty terms for every launch.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
+from dovetail.api.aws.ec2_node_class import EC2NodeClass, EC2NodeClassSpec
+from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
+from dovetail.api.validation import InvalidObject, parse
+from dovetail.model.nodes import NodeClassRef
+from dovetail.model.pods import Expression
+from dovetail.model.requirements import RequirementSet, from_expressions
+from dovetail.ports.cloud import NodeClassState
+
+Json = dict[str, Any]
+RawClasses = Callable[[], Mapping[str, Any]]  # the raw objects by name, from a watch-fed cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """One entry of status.amis."""
+
+    id: str
+    name: str
+    requirements: RequirementSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClass:
+    """One class at one version."""
+
+    name: str
+    uid: str
+    generation: int
+    resource_version: str
+    deleting: bool
+    annotations: Mapping[str, str]
+    finalizers: tuple[str, ...]
+    raw: Json
+    spec: EC2NodeClassSpec
+    status: EC2NodeClassStatus
+    family: str  # in effect: the field, else the alias's, else Custom (W-14)
+    images: tuple[Image, ...] = ()
+    zone_ids: Mapping[str, str] = field(default_factory=dict)
+    _hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def raw_spec(self) -> Json:
+        """spec as it stands."""
+        found: Json = self.raw.get("spec") or {}
+        return found
+
+    @property
+    def kubelet(self) -> Json:
+        """spec.kubelet."""
+        return dict(self.spec.kubelet or {})
+
+    @property
+    def alias_version(self) -> str:
+        """What stands after the @ of the alias; empty without one."""
+        alias = next((term.alias for term in self.spec.ami_selector_terms if term.alias), "")
+        return alias.partition("@")[2]
+
+    @property
+    def security_groups(self) -> tuple[str, ...]:
+        """The ids of status.securityGroups."""
+        return tuple(group.id for group in self.status.security_groups or ())
+
+    @property
+    def state(self) -> NodeClassState:
+        """What pools and launches ask (N-15, W-75)."""
+        ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
+        message = ready.message if ready else "its resolution is awaited"
+        return NodeClassState(
+            found=True,
+            deleting=self.deleting,
+            ready="Unknown" if ready is None or self.stale else ready.status,
+            reason="" if ready is None else ready.reason,
+            message="its latest change has not been looked at yet" if self.stale else message,
+            generation=self.generation,
+            version=str(self.raw["metadata"].get("resourceVersion", "")),
+        )
+
+    @property
+    def stale(self) -> bool:
+        """Whether what status says is of an older spec."""
+        ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
+        return ready is not None and (ready.observed_generation or 0) != self.generation
+
+    def hash(self, ca_bundle: str) -> str:
+        """The structural hash (W-116), worked out once: every launch asks for it."""
+        if ca_bundle not in self._hashes:
+            self._hashes[ca_bundle] = ec2_node_class_hash(self.raw_spec, ca_bundle)
+        return self._hashes[ca_bundle]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableClass:
+    """A class that breaks the rules of its kind: the API server would have refused it."""
+
+    name: str
+    message: str
+
+
+def read_class(raw: Json) -> NodeClass | UnreadableClass:
+    """The class that an object stands for."""
+    meta = raw.get("metadata") or {}
+    name = str(meta.get("name", ""))
+    try:
+        model = parse(EC2NodeClass, {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", **raw})
+    except InvalidObject as error:
+        return UnreadableClass(name=name, message=str(error))
+    status = model.status or EC2NodeClassStatus()
+    return NodeClass(
+        name=name,
+        uid=str(meta.get("uid", "")),
+        generation=int(meta.get("generation", 0)),
+        resource_version=str(meta.get("resourceVersion", "")),
+        deleting="deletionTimestamp" in meta,
+        annotations=meta.get("annotations") or {},
+        finalizers=tuple(meta.get("finalizers") or ()),
+        raw=raw,
+        spec=model.spec,
+        status=status,
+        family=ami_family(raw.get("spec") or {}),
+        images=tuple(_image(ami) for ami in status.amis or ()),
+        zone_ids={s.zone: s.zone_id for s in status.subnets or () if s.zone_id},
+    )
+
+
+def _image(ami: Any) -> Image:
+    expressions = [Expression(key=r.key, operator=r.operator, values=tuple(r.values or ())) for r in ami.requirements]
+    return Image(id=ami.id, name=ami.name or "", requirements=from_expressions(expressions))
+
+
+class NodeClasses:
+    """The classes of the cluster by name, each read once per version."""
+
+    def __init__(self, raw: RawClasses) -> None:
+        self._raw = raw
+        self._read: dict[str, tuple[str, NodeClass | UnreadableClass]] = {}
+
+    def get(self, name: str) -> NodeClass | UnreadableClass | None:
+        """The class of that name."""
+        raw = self._raw().get(name)
+        return None if raw is None else self._once(name, raw)
+
+    def every(self) -> list[NodeClass | UnreadableClass]:
+        """All classes, by name."""
+        return [self._once(name, raw) for name, raw in sorted(self._raw().items())]
+
+    def state(self, reference: NodeClassRef) -> NodeClassState:
+        """The state of a class, as ports ask for it."""
+        found = self.get(reference.name)
+        if found is None:
+            return NodeClassState(found=False)
+        if isinstance(found, UnreadableClass):
+            return NodeClassState(found=True, ready="False", reason="Unreadable", message=found.message)
+        return found.state
+
+    def _once(self, name: str, raw: Json) -> NodeClass | UnreadableClass:
+        version = str((raw.get("metadata") or {}).get("resourceVersion", ""))
+        before = self._read.get(name)
+        if before is not None and version and before[0] == version:
+            return before[1]
+        found = read_class(raw)
+        self._read[name] = (version, found)
+        return found

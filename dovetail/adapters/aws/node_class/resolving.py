@@ -1,0 +1,168 @@
+"""What do the selectors of a class select, and which conditions follow (W-26 to W-39, W-45, W-142)?
+
+One round looks at everything, even if a part fails; a part that cannot be looked at now keeps its last verdict. Where
+upstream stays Unknown in silence (a missing role, an SSM error), the condition is False and says why. The trap avoided:
+turning a whole class not ready because one call was throttled.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dovetail.adapters.aws.catalogue.reservations import Reservation, Reservations
+from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.node_class import conditions as c
+from dovetail.adapters.aws.node_class.conditions import Verdict, false, true, verdict_of
+from dovetail.adapters.aws.node_class.image_aliases import UnsupportedAlias
+from dovetail.adapters.aws.node_class.images import FoundImage, ImageError, Images
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.node_class.placement_groups import PlacementGroups
+from dovetail.adapters.aws.node_class.profiles import Profiles, RoleMissing
+from dovetail.adapters.aws.node_class.security_groups import SecurityGroups
+from dovetail.adapters.aws.node_class.subnets import Subnets
+from dovetail.ports.failures import Failure, Permanent
+
+Json = dict[str, Any]
+Outcome = tuple[Verdict, Json]
+
+RESOLUTION_FAILED = "ResolutionFailed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolvers:
+    """Who looks."""
+
+    cluster: Cluster
+    images: Images
+    subnets: Subnets
+    groups: SecurityGroups
+    profiles: Profiles
+    reservations: Reservations
+    placement: PlacementGroups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """One round: status fields and verdicts, validation not yet among them. `failed`: look again soon."""
+
+    fields: Json
+    verdicts: dict[str, Verdict]
+    failed: tuple[Failure, ...] = ()
+
+
+class Resolving:
+    """Rounds."""
+
+    def __init__(self, resolvers: Resolvers, *, reserved_capacity: bool) -> None:
+        self._by = resolvers
+        self._reserved = reserved_capacity
+
+    async def resolve(self, node_class: NodeClass) -> Resolution:
+        """Look at every part at once."""
+        parts: list[tuple[str, tuple[str, ...], Callable[[NodeClass], Awaitable[Outcome]]]] = [
+            (c.IMAGES, ("amis",), self._images),
+            (c.PLACEMENT, (), self._placement),
+            (c.SUBNETS, ("subnets",), self._subnets),
+            (c.GROUPS, ("securityGroups",), self._groups),
+            (c.PROFILE, ("instanceProfile",), self._profile),
+        ]
+        if self._reserved:
+            parts.append((c.RESERVATIONS, ("capacityReservations",), self._reservations))
+        done = await asyncio.gather(*[_one(part[2], node_class) for part in parts])
+        status: Json = node_class.raw.get("status") or {}
+        before = status.get("conditions") or []
+        fields: Json = {}
+        verdicts: dict[str, Verdict] = {}
+        failed: list[Failure] = []
+        for (kind, keys, _), outcome in zip(parts, done, strict=True):
+            if isinstance(outcome, Failure):
+                failed.append(outcome)
+                kept = verdict_of(before, kind)
+                verdicts[kind] = false(RESOLUTION_FAILED, str(outcome)) if isinstance(outcome, Permanent) else kept
+                fields.update({key: status.get(key) for key in keys})
+            else:
+                verdicts[kind], found = outcome
+                fields.update({key: found.get(key) for key in keys})
+        return Resolution(fields=fields, verdicts=verdicts, failed=tuple(failed))
+
+    async def _images(self, node_class: NodeClass) -> Outcome:
+        try:
+            found = await self._by.images.of_class(node_class, await self._by.cluster.version())
+        except UnsupportedAlias as error:
+            return false("UnsupportedAlias", str(error)), {}
+        except ImageError as error:
+            return false(error.reason, str(error)), {}
+        if not found:
+            return false("AMINotFound", "AMISelector did not match any AMIs"), {}
+        return true(c.IMAGES), {"amis": [_image(image) for image in found]}
+
+    async def _subnets(self, node_class: NodeClass) -> Outcome:
+        found = await self._by.subnets.of_class(node_class)
+        if not found:
+            return false("SubnetsNotFound", "SubnetSelector did not match any Subnets"), {}
+        rows = [{"id": s.id, "zone": s.zone, **({"zoneID": s.zone_id} if s.zone_id else {})} for s in found]
+        return true(c.SUBNETS), {"subnets": rows}
+
+    async def _groups(self, node_class: NodeClass) -> Outcome:
+        found = await self._by.groups.of_class(node_class)
+        if not found:
+            return false("SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups"), {}
+        return true(c.GROUPS), {"securityGroups": [{"id": key, "name": name} for key, name in found]}
+
+    async def _profile(self, node_class: NodeClass) -> Outcome:
+        try:
+            return true(c.PROFILE), {"instanceProfile": await self._by.profiles.of_class(node_class)}
+        except RoleMissing as error:
+            return false("RoleNotFound", str(error)), {}
+
+    async def _placement(self, node_class: NodeClass) -> Outcome:
+        if node_class.spec.placement_group_selector is None:
+            return true(c.PLACEMENT), {}
+        try:
+            found = await self._by.placement.of_class(node_class)
+        except Permanent as failure:
+            return false("PlacementGroupResolutionFailed", str(failure)), {}
+        if found is None:
+            return false("PlacementGroupNotFound", "PlacementGroupSelector did not match any available group"), {}
+        return true(c.PLACEMENT), {}
+
+    async def _reservations(self, node_class: NodeClass) -> Outcome:
+        found = await self._by.reservations.of_class(node_class)
+        rows = [_reservation(each) for each in found]
+        return true(c.RESERVATIONS), {"capacityReservations": rows} if rows else {}
+
+
+async def _one(part: Callable[[NodeClass], Awaitable[Outcome]], node_class: NodeClass) -> Outcome | Failure:
+    try:
+        return await part(node_class)
+    except Failure as failure:
+        return failure
+
+
+def _image(image: FoundImage) -> Json:
+    return {
+        "id": image.id,
+        "name": image.name,
+        **({"deprecated": True} if image.deprecated else {}),
+        "requirements": [
+            {"key": r.key, "operator": r.operator, **({"values": list(r.values)} if r.values else {})}
+            for r in image.requirements
+        ],
+    }
+
+
+def _reservation(each: Reservation) -> Json:
+    end = None if each.end is None else datetime.fromtimestamp(each.end, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "id": each.id,
+        "availabilityZone": each.zone,
+        "instanceType": each.instance_type,
+        "instanceMatchCriteria": each.criteria,
+        "ownerID": each.owner,
+        "reservationType": each.kind,
+        "state": "expiring" if each.expiring else "active",
+        "interruptible": each.interruptible,
+        **({"endTime": end} if end else {}),
+    }

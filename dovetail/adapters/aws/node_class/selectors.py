@@ -1,0 +1,17 @@
+"""How do a class's selector terms become filters of EC2 (W-10)?
+
+The value `*` means: has this tag, whatever its value.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def tag_filters(tags: Mapping[str, str] | None) -> list[Json]:
+    """One filter per tag."""
+    return [
+        {"Name": "tag-key", "Values": [key]} if value == "*" else {"Name": f"tag:{key}", "Values": [value]}
+        for key, value in sorted((tags or {}).items())
+    ]

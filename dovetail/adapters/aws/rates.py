@@ -1,0 +1,66 @@
+"""May this call be made now, or how long must it wait? A token bucket per operation, in one place.
+
+AWS throttles an account, not a process, so the buckets are set below AWS's own and an answer "throttled" empties one:
+everybody then waits instead of hammering. The trap avoided: a retry storm in which every worker's retry is refused by
+the retries of the others.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+LONGEST_WAIT = 30.0  # a call that would wait longer is given back to its workflow, whose retries wait for nothing
+
+
+class Bucket:
+    """One operation's allowance."""
+
+    def __init__(self, burst: float, per_second: float, clock: Callable[[], float]) -> None:
+        self._burst, self._per_second, self._clock = burst, per_second, clock
+        self._left, self._since = burst, clock()
+
+    def take(self) -> float:
+        """Take one; how many seconds to wait before the call."""
+        self._fill()
+        self._left -= 1.0
+        return max(0.0, -self._left / self._per_second)
+
+    def give_back(self) -> None:
+        """A call that was not made after all."""
+        self._left = min(self._burst, self._left + 1.0)
+
+    def drain(self) -> None:
+        """AWS has throttled: nothing more for as long as one token takes."""
+        self._fill()
+        self._left = min(self._left, 0.0)
+
+    def _fill(self) -> None:
+        now = self._clock()
+        self._left = min(self._burst, self._left + (now - self._since) * self._per_second)
+        self._since = now
+
+
+class Rates:
+    """The buckets; operations without one are not limited."""
+
+    def __init__(self, limits: Iterable[tuple[str, float, float]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._buckets = {name: Bucket(burst, rate, clock) for name, burst, rate in limits}
+
+    async def pass_through(self, operation: str) -> bool:
+        """Wait for this operation's turn; False where the wait would be too long."""
+        bucket = self._buckets.get(operation)
+        if bucket is None:
+            return True
+        wait = bucket.take()
+        if wait > LONGEST_WAIT:
+            bucket.give_back()
+            return False
+        if wait > 0.0:
+            await asyncio.sleep(wait)
+        return True
+
+    def throttled(self, operation: str) -> None:
+        """AWS said so."""
+        bucket = self._buckets.get(operation)
+        if bucket is not None:
+            bucket.drain()

@@ -1,0 +1,49 @@
+"""Which tags does everything carry that is made for a class (W-7, W-8, W-183)?
+
+Our own override the class's; the cluster's IAM policy demands exactly these at creation (W-165). The claim's name and
+UID are in the launch call itself, so that an instance whose purchase was never written down is found by them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.api.aws.ec2_node_class import RESERVED_TAGS
+from dovetail.model import names as core
+
+Json = dict[str, Any]
+
+
+class ForbiddenTag(ValueError):
+    """A tag of the class that only we may set."""
+
+
+def class_tags(node_class: NodeClass, cluster: str, pool: str) -> dict[str, str]:
+    """For instances, volumes, fleets, interfaces, templates. Raises ForbiddenTag."""
+    own = node_class.spec.tags or {}
+    for key in sorted(own):
+        if key in RESERVED_TAGS or key.startswith("kubernetes.io/cluster/"):
+            raise ForbiddenTag(f"tag {key} is set by the product and must not be in spec.tags")
+    return {
+        **own,
+        names.owned_tag(cluster): "owned",
+        core.NODE_POOL: pool,
+        names.CLUSTER_TAG: cluster,
+        names.NODE_CLASS: node_class.name,
+    }
+
+
+def as_tags(tags: Mapping[str, str]) -> list[Json]:
+    """As EC2 takes them."""
+    return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+
+
+def from_tags(tags: list[Json] | None) -> dict[str, str]:
+    """As EC2 gives them."""
+    return {tag["Key"]: tag.get("Value", "") for tag in tags or ()}
+
+
+def tag_specification(kind: str, tags: Mapping[str, str]) -> Json:
+    """For one kind of resource."""
+    return {"ResourceType": kind, "Tags": as_tags(tags)}

@@ -1,0 +1,115 @@
+"""Gives each instance the name of its node (W-112).
+
+The claim's own name is in the launch call already; existing values are never overwritten. The trap avoided: asking
+again and again for what EC2 refuses: an instance is tried after a second, as upstream does, and then less and less
+often.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection
+from math import inf
+from typing import Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.adapters.aws.launch.instances import instance_id
+from dovetail.adapters.aws.launch.inventory import Inventory
+from dovetail.adapters.aws.tags import as_tags
+from dovetail.model.names import REGISTERED_CONDITION
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Conflict, Failure
+from dovetail.ports.objects import MetadataChange, NodeClaims
+
+_log = logging.getLogger(__name__)
+
+_FIRST_RETRY: Final = 1.0  # a claim that was written meanwhile, a refusal, an instance that EC2 does not show yet
+_LONGEST_RETRY: Final = 60.0
+_AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
+_ROUND_SECONDS: Final = 600.0
+SETTLED_SECONDS: Final = 5.0
+
+
+class Tagging:
+    """Tags."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        inventory: Inventory,
+        cluster: tuple[str, NodeClaims | None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._calls, self._inventory, self._clock = calls, inventory, clock
+        self._cluster, self._claims = cluster
+        self._later: dict[str, float] = {}
+        self._waited: dict[str, float] = {}
+
+    async def keep(self, claims: Collection[NodeClaim]) -> float:
+        """Tag what is not tagged; the moment at which to look again."""
+        now = self._clock()
+        wanting = [claim for claim in claims if wants_tags(claim, now)]
+        known = {claim.uid for claim in wanting}
+        self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
+        self._waited = {uid: wait for uid, wait in self._waited.items() if uid in known}
+        wanting = [claim for claim in wanting if claim.uid not in self._later]
+        slots = asyncio.Semaphore(_AT_ONCE)
+        await asyncio.gather(*[self._one(claim, slots) for claim in wanting])
+        settling = [
+            now + SETTLED_SECONDS for claim in claims if wants_tags(claim, inf) and not _has_settled(claim, now)
+        ]
+        return min([*self._later.values(), *settling], default=now + _ROUND_SECONDS)
+
+    async def _one(self, claim: NodeClaim, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            try:
+                await self._tag(claim)
+            except Conflict:
+                self._later[claim.uid] = self._clock() + _FIRST_RETRY  # written meanwhile: no failure of anybody's
+            except Failure as failure:
+                _log.warning("NodeClaim %s: its instance is not tagged: %s", claim.name, failure)
+                self._postpone(claim)
+
+    def _postpone(self, claim: NodeClaim) -> None:
+        wait = self._waited.get(claim.uid, _FIRST_RETRY)
+        self._later[claim.uid] = self._clock() + wait
+        self._waited[claim.uid] = min(wait * 2, _LONGEST_RETRY)
+
+    async def _tag(self, claim: NodeClaim) -> None:
+        identity = instance_id(claim.provider_id)
+        facts = await self._inventory.live(identity)
+        if facts is None:
+            self._postpone(claim)
+            return
+        wished = {
+            names.NAME_TAG: claim.node_name,
+            names.CLAIM_TAG: claim.name,
+            names.CLUSTER_TAG: self._cluster,
+        }
+        missing = {key: value for key, value in wished.items() if key not in facts.tags}
+        if missing:
+            answer = await self._calls.attempt("ec2", "CreateTags", Resources=[identity], Tags=as_tags(missing))
+            if isinstance(answer, Denied):
+                if answer.code in NOT_FOUND:
+                    return
+                raise refusal("ec2:CreateTags", answer)
+        if self._claims is not None:
+            done = {names.TAGGED: "true", names.CLUSTER_TAGGED: "true"}
+            await self._claims.patch(claim, MetadataChange(annotations=done))
+
+
+def _has_settled(claim: NodeClaim, now: float) -> bool:
+    """A claim that has just joined is written several times within a second, and each write would meet ours."""
+    joined = claim.condition(REGISTERED_CONDITION)
+    return joined is None or now - joined.changed >= SETTLED_SECONDS
+
+
+def wants_tags(claim: NodeClaim, now: float) -> bool:
+    """Whether its instance still lacks its name, and nobody else is writing the claim this very moment."""
+    if not claim.node_name or not claim.provider_id or claim.deleting_since is not None:
+        return False
+    if not _has_settled(claim, now):
+        return False
+    return any(claim.annotations.get(key) != "true" for key in (names.TAGGED, names.CLUSTER_TAGGED))

@@ -1,0 +1,53 @@
+"""User data of several parts, as cloud-init and nodeadm read it (W-97, W-98).
+
+Parts of the class's own come first, ours last, because the last one wins. The trap avoided: user data that says it is
+MIME but cannot be taken apart; it is refused, never passed on half.
+"""
+
+import email
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.adapters.aws.user_data.bootstrap import BadUserData
+
+SHELL: Final = 'text/x-shellscript; charset="us-ascii"'
+NODE_CONFIG: Final = "application/node.eks.aws"
+
+_BOUNDARY: Final = "//"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part."""
+
+    content_type: str
+    body: str
+
+
+def is_mime(text: str) -> bool:
+    """Whether it says of itself that it is."""
+    lowered = text.lstrip().lower()
+    return lowered.startswith(("mime-version:", "content-type: multipart"))
+
+
+def read_parts(text: str) -> list[Part]:
+    """The parts of a multipart text."""
+    message = email.message_from_string(text.strip() + "\n")
+    if not message.is_multipart():
+        raise BadUserData("userData: looks like a MIME message but has no boundary or no parts")
+    parts = []
+    for part in message.walk():
+        if part.is_multipart():
+            continue
+        payload = part.get_payload(decode=True)
+        body = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else str(part.get_payload())
+        parts.append(Part(content_type=part.get("Content-Type", SHELL), body=body))
+    return parts
+
+
+def write_parts(parts: Iterable[Part]) -> str:
+    """One text of them all."""
+    head = f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n'
+    bodies = "".join(f"--{_BOUNDARY}\nContent-Type: {part.content_type}\n\n{part.body.rstrip()}\n\n" for part in parts)
+    return f"{head}{bodies}--{_BOUNDARY}--\n"

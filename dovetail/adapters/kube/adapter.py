@@ -1,0 +1,133 @@
+"""The whole of this adapter, wired: what the composition root opens, uses and closes.
+
+Says in one failure what is missing: no kubeconfig (Misconfigured), no server (Unreachable), no credentials
+(Unauthenticated).
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from dovetail.adapters.kube.buffers import KubeCapacityBuffers
+from dovetail.adapters.kube.claims import KubeNodeClaims
+from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.nodes import KubeNodes
+from dovetail.adapters.kube.notices import KubeNotices
+from dovetail.adapters.kube.overlays import KubeNodeOverlays
+from dovetail.adapters.kube.pods import KubePods
+from dovetail.adapters.kube.pools import KubeNodePools
+from dovetail.adapters.kube.watch import Watch
+from dovetail.adapters.kube.watch_thread import WatchThread
+from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
+from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.ports.failures import NotSeenYet
+
+READY_SECONDS: Final = 60.0  # the first lists of 100,000 pods take about 10 s
+REFUSED_SECONDS: Final = 15.0  # rights and definitions may be applied in the same moment as the worker
+
+
+class _Running(Protocol):
+    async def stop(self) -> None: ...
+
+
+class _WatchTask:
+    """The watch on the caller's own loop."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._task = asyncio.create_task(watch.run(), name="watch")
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeAdapter:
+    """Every port that the Kubernetes API answers. `view` and `lookups` are one object."""
+
+    client: Client
+    cache: Cache
+    watch: Watch
+    running: _Running
+    view: CachedView
+    lookups: CachedView
+    claims: KubeNodeClaims
+    nodes: KubeNodes
+    pods: KubePods
+    pools: KubeNodePools
+    overlays: KubeNodeOverlays
+    buffers: KubeCapacityBuffers
+    notices: KubeNotices
+
+    @classmethod
+    async def connect(
+        cls,
+        address: ClusterAddress,
+        *,
+        node_classes: Iterable[Kind] = (EC2_NODE_CLASS,),
+        gated: Iterable[Kind] = (),
+        own_thread: bool = False,
+        observe: Observer = unobserved,
+    ) -> "KubeAdapter":
+        """Ask the server whether it is there, and start watching. `own_thread` for the planner process; `gated`: kinds
+        that are watched because a feature gate is open."""
+        client = Client(address, observe)
+        try:
+            await client.open()
+            await client.call(Request(method="GET", path="/version", subject=f"cluster {client.host}"))
+        except BaseException:
+            await client.close()
+            raise
+        cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
+        watch = Watch(cache, Client(address, observe))
+        running = _start(watch, own_thread=own_thread)
+        view = CachedView(cache, watch.problem)
+        return cls(
+            client=client,
+            cache=cache,
+            watch=watch,
+            running=running,
+            view=view,
+            lookups=view,
+            claims=KubeNodeClaims(client),
+            nodes=KubeNodes(client, view),
+            pods=KubePods(client),
+            pools=KubeNodePools(client),
+            overlays=KubeNodeOverlays(client),
+            buffers=KubeCapacityBuffers(client),
+            notices=KubeNotices(client),
+        )
+
+    async def ready(self, timeout: float = READY_SECONDS) -> None:
+        """Wait until the view can be used; NotSeenYet with what is missing; refusals get less patience."""
+        began = time.monotonic()
+        while self.watch.problem():
+            patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout
+            if (left := began + patience - time.monotonic()) <= 0:
+                raise NotSeenYet("cluster view", self.watch.summary())
+            with self.cache.bell.listen() as heard:
+                if self.watch.problem():
+                    await asyncio.wait([heard], timeout=min(left, 1.0))
+
+    def raw_objects(self, kind: str) -> Mapping[str, Any]:
+        """The raw objects of a NodeClass kind by name; NotSeenYet while the view cannot be used."""
+        self.view.insist()
+        return self.cache.objects(kind)
+
+    async def close(self) -> None:
+        """Stop watching and close all connections."""
+        await self.running.stop()
+        await self.client.close()
+
+
+def _start(watch: Watch, *, own_thread: bool) -> _Running:
+    if not own_thread:
+        return _WatchTask(watch)
+    thread = WatchThread(watch)
+    thread.start()
+    return thread

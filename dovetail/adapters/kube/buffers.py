@@ -1,0 +1,44 @@
+"""The port CapacityBuffers on the API server.
+
+Nothing else of a buffer is ours.
+"""
+
+from typing import Any
+
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.objects import Collection
+from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kubernetes_json.kinds import CAPACITY_BUFFER
+from dovetail.adapters.kubernetes_json.parsing.buffers import parse_capacity_buffer
+from dovetail.model.buffers import BufferStatus, CapacityBuffer
+
+Json = dict[str, Any]
+
+
+class KubeCapacityBuffers:
+    """CapacityBuffers on the API server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def read(self, buffer: CapacityBuffer) -> CapacityBuffer | None:
+        return await self._in(buffer.namespace).read(buffer.name)
+
+    async def patch_status(self, buffer: CapacityBuffer, status: BufferStatus) -> CapacityBuffer | None:
+        return await self._in(buffer.namespace).patch(buffer, {"status": render_status(status)}, "status")
+
+    def _in(self, namespace: str) -> Collection[CapacityBuffer]:
+        group, _, plural = CAPACITY_BUFFER.path.rpartition("/")
+        path = f"{group}/namespaces/{namespace}/{plural}"
+        return Collection(self._client, CAPACITY_BUFFER.name, path, parse_capacity_buffer)
+
+
+def render_status(status: BufferStatus) -> Json:
+    """The whole status; null takes a field away."""
+    return {
+        "podTemplateRef": None if status.template is None else {"name": status.template},
+        "podTemplateGeneration": status.template_generation,
+        "replicas": status.replicas,
+        "provisioningStrategy": status.strategy,
+        "conditions": rendering.conditions(status.conditions),
+    }

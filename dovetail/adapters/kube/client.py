@@ -1,0 +1,219 @@
+"""The one place that talks to the API server.
+
+Paths and raw JSON in, raw JSON out; the official client carries the connection (TLS, tokens, proxies), its models are
+not used (1 ms a pod). Every status is looked at here: what the caller did not say it expects becomes a failure. The
+trap avoided: a request without an end; each has a bound.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+from urllib.request import getproxies
+
+import aiohttp
+import orjson
+from kubernetes.aio import client as official
+
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.failures import Answer, failure_of
+from dovetail.ports.failures import Unreachable
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+_CONNECT_SECONDS: Final = 5.0
+_CALL_SECONDS: Final = (
+    30.0  # longer than the API server takes before it gives up on itself is pointless; lists included
+)
+_RELOAD_SECONDS: Final = 10.0  # credentials refused again so soon after having been renewed will not get better
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. `subject` is how a failure names it: Kind/name."""
+
+    method: str
+    path: str
+    subject: str
+    query: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    expected: frozenset[int] = frozenset()  # statuses, besides success, that the caller looks at itself
+
+    @property
+    def content_type(self) -> str:
+        """PATCH is always a merge patch (P-8)."""
+        return MERGE_PATCH if self.method == "PATCH" else "application/json"
+
+
+Observer = Callable[[Request, int, float], None]  # request, status (0: no answer), seconds
+
+
+def unobserved(request: Request, status: int, seconds: float) -> None:
+    """The observer of a client whose calls nobody counts."""
+
+
+def object_path(collection: str, name: str, subresource: str = "", namespace: str = "") -> str:
+    """The path of one object, from the path of its kind in all namespaces."""
+    if namespace:
+        head, _, plural = collection.rpartition("/")
+        collection = f"{head}/namespaces/{quote(namespace, safe='')}/{plural}"
+    path = f"{collection}/{quote(name, safe='')}"
+    return f"{path}/{subresource}" if subresource else path
+
+
+class Client:
+    """A connection to one cluster, for one event loop."""
+
+    def __init__(self, address: ClusterAddress, observe: Observer = unobserved) -> None:
+        self._address = address
+        self._observe = observe
+        self._official: Any = None
+        self._loading = asyncio.Lock()
+        self._loaded_at = float("-inf")
+
+    async def open(self) -> None:
+        """Load the configuration; no request is made."""
+        await self._load()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._official is not None:
+            await self._official.close()
+
+    @property
+    def host(self) -> str:
+        """The server's address, for people."""
+        return str(self._official.configuration.host) if self._official is not None else "(not loaded)"
+
+    @property
+    def authority(self) -> str:
+        """The certificates by which the server is known, in base64; empty where the system's own are used."""
+        file = self._official.configuration.ssl_ca_cert if self._official is not None else None
+        return base64.b64encode(Path(file).read_bytes()).decode() if file else ""
+
+    async def call(self, request: Request) -> Answer:
+        """One request and its answer; a failure where the status is neither success nor expected."""
+        started = asyncio.get_running_loop().time()
+        answer = await self._once(request)
+        if answer.status == 401 and await self._renew(started):
+            answer = await self._once(request)
+        if 200 <= answer.status < 300 or answer.status in request.expected:
+            return answer
+        raise failure_of(answer, request.subject)
+
+    @asynccontextmanager
+    async def stream(self, request: Request, idle: float) -> AsyncIterator[AsyncIterator[bytes]]:
+        """A watch: its lines as they come. Silence for longer than `idle` seconds ends it as Unreachable."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=idle)
+        started = asyncio.get_running_loop().time()
+        with _translated(request.subject):
+            async with asyncio.timeout(_CALL_SECONDS):
+                response = await self._send(request, timeout)
+        try:
+            if response.status != 200:
+                with _translated(request.subject):
+                    answer = await _read(response)
+                if answer.status == 401:
+                    await self._renew(started)
+                raise failure_of(answer, request.subject)
+            yield _lines(response, request.subject)
+        finally:
+            response.close()
+
+    async def _once(self, request: Request) -> Answer:
+        loop = asyncio.get_running_loop()
+        started, status = loop.time(), 0
+        timeout = aiohttp.ClientTimeout(total=_CALL_SECONDS, sock_connect=_CONNECT_SECONDS)
+        try:
+            with _translated(request.subject):
+                answer = await _read(await self._send(request, timeout))
+            status = answer.status
+            return answer
+        finally:
+            self._observe(request, status, loop.time() - started)
+
+    async def _send(self, request: Request, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        settings = self._official.configuration
+        headers = {
+            "User-Agent": self._address.agent,
+            "Accept": "application/json",
+            "Content-Type": request.content_type,
+        }
+        token = await settings.get_api_key_with_prefix("BearerToken", None)
+        if token:
+            headers["Authorization"] = token
+        url = settings.host + request.path + (f"?{urlencode(request.query)}" if request.query else "")
+        answered = await self._official.rest_client.request(
+            request.method, url, headers=headers, body=request.body, _request_timeout=timeout
+        )
+        response: aiohttp.ClientResponse = answered.response
+        return response
+
+    async def _load(self) -> None:
+        settings = await self._address.load()
+        self._loaded_at = asyncio.get_running_loop().time()
+        former = self._official
+        if former is not None and former.configuration.cert_file == settings.cert_file:
+            former.configuration.api_key = settings.api_key  # a new token; what is under way goes on
+            return
+        # Whether there is a proxy is asked of the environment once, not at every request.
+        settings.client_session_kwargs = {"trust_env": bool(getproxies())}
+        self._official = official.ApiClient(configuration=settings)
+        if former is not None:
+            await former.close()
+
+    async def _renew(self, since: float) -> bool:
+        """Load the credentials again, unless that was just done; whether it was done after `since`."""
+        async with self._loading:
+            if asyncio.get_running_loop().time() - self._loaded_at > _RELOAD_SECONDS:
+                await self._load()
+            return self._loaded_at > since
+
+
+async def _read(response: aiohttp.ClientResponse) -> Answer:
+    """The whole body. A body that is no JSON object (a proxy's page) is kept as the message."""
+    raw = await response.read()
+    try:
+        body = orjson.loads(raw) if raw else {}
+    except orjson.JSONDecodeError:
+        body = {"message": raw[:200].decode(errors="replace")}
+    retry_after = response.headers.get("Retry-After", "")
+    return Answer(
+        status=response.status,
+        body=body if isinstance(body, dict) else {},
+        retry_after=float(retry_after) if retry_after.isdecimal() else None,
+        moment=_moment(response.headers.get("Date", "")),
+    )
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except ValueError:
+        return None
+
+
+async def _lines(response: aiohttp.ClientResponse, subject: str) -> AsyncIterator[bytes]:
+    """The lines of a stream; an object of any size may stand on one."""
+    rest: list[bytes] = []
+    with _translated(subject):
+        async for chunk in response.content.iter_any():
+            *whole, tail = chunk.split(b"\n")
+            for line in whole:
+                yield b"".join((*rest, line))
+                rest = []
+            rest.append(tail)
+
+
+@contextmanager
+def _translated(subject: str) -> Iterator[None]:
+    """Silence and broken connections in the words of dovetail.ports.failures."""
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Unreachable(subject, f"{type(error).__name__}: {error}".rstrip(": ")) from error

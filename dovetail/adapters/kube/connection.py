@@ -1,0 +1,61 @@
+"""Where the API server is, and who we are to it: a kubeconfig, or the service account of the pod we run in.
+
+The trap avoided: a stack trace where a person needs to read which file is missing.
+"""
+
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from kubernetes.aio import client, config
+from kubernetes.aio.config import ConfigException
+
+from dovetail.ports.failures import Misconfigured
+
+_SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+# Drains, waits and watches share one process: more requests at once than the library's default of 100 would only wait
+# in the server's own queue, fewer make a plan of 100 claims wait for its own watches.
+_CONNECTIONS: Final = 100
+
+
+def user_agent() -> str:
+    """How our calls are known in the API server's audit log."""
+    return f"dovetail/{metadata.version('dovetail')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterAddress:
+    """Which cluster is meant, and how we call ourselves. No kubeconfig: the cluster that this pod runs in."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    agent: str = field(default_factory=user_agent)
+
+    async def load(self) -> Any:
+        """The library's configuration for it; Misconfigured in words where that cannot be had."""
+        settings = client.Configuration()
+        settings.connection_pool_maxsize = _CONNECTIONS
+        settings.retries = None  # our callers decide what is tried again, and when; 0 would try for ever
+        try:
+            if self.kubeconfig is not None:
+                await self._load_file(settings)
+            elif _SERVICE_ACCOUNT.exists():
+                config.load_incluster_config(client_configuration=settings)
+            else:
+                raise Misconfigured(
+                    "cluster", "neither a kubeconfig was named nor is this a pod with a service account"
+                )
+        except (ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
+            subject = f"kubeconfig {self.kubeconfig or _SERVICE_ACCOUNT.parent}"
+            raise Misconfigured(subject, " ".join(str(error).split())) from error
+        return settings
+
+    async def _load_file(self, settings: Any) -> None:
+        if self.kubeconfig is None or not self.kubeconfig.is_file():
+            raise FileNotFoundError("there is no such file")
+        await config.load_kube_config(
+            config_file=str(self.kubeconfig), context=self.context, client_configuration=settings, persist_config=False
+        )

@@ -1,0 +1,85 @@
+"""What an answer of the API server means: its status becomes one of dovetail.ports.failures.
+
+Classified by status code and by the machine-read `reason` of the Status object, never by the message. The trap avoided:
+the client library raises for nothing when it is asked for raw answers, so a status that nobody looks at is a success
+that never was.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dovetail.ports.failures import (
+    Conflict,
+    Failure,
+    Forbidden,
+    Refused,
+    Taken,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+
+_NOT_NOW: Final = frozenset({408, 425, 500, 502, 503, 504})
+_EXPIRED: Final = 410
+_LONGEST_MESSAGE: Final = 500  # a refusal may quote a whole object
+
+
+class Expired(Conflict):
+    """The version to go on from is no longer kept: list again (410)."""
+
+
+class NotServed(Refused):
+    """The server has nothing at that path: the kind is not installed, or the namespace is missing (404)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer: its status and its decoded body; the body of a failure is a Status object where the server is well."""
+
+    status: int
+    body: dict[str, Any] = field(default_factory=dict)
+    retry_after: float | None = None
+    moment: float | None = None  # the server's clock as it answered, in whole seconds
+
+    @property
+    def reason(self) -> str:
+        """The machine-read reason of a Status object."""
+        return str(self.body.get("reason") or "")
+
+    @property
+    def message(self) -> str:
+        """The message for people."""
+        return str(self.body.get("message") or f"HTTP {self.status}")[:_LONGEST_MESSAGE]
+
+    @property
+    def causes(self) -> tuple[Mapping[str, Any], ...]:
+        """The details' causes: which field is wrong, or what kept an eviction back."""
+        return tuple((self.body.get("details") or {}).get("causes") or ())
+
+
+def failure_of(answer: Answer, subject: str) -> Failure:
+    """The failure that an answer stands for."""
+    status, message = answer.status, answer.message
+    if status == 401:
+        return Unauthenticated(subject, message)
+    if status == 403:
+        return Forbidden(subject, message)
+    if status == 409:
+        return Taken(subject, message) if answer.reason == "AlreadyExists" else Conflict(subject, message)
+    if status == 429:
+        return Throttled(subject, message, answer.retry_after)
+    if status == _EXPIRED:
+        return Expired(subject, message)
+    if status == 404:
+        return NotServed(subject, message)
+    if status in _NOT_NOW:
+        return Unreachable(subject, message, answer.retry_after)
+    return Refused(subject, _with_fields(answer))
+
+
+def _with_fields(answer: Answer) -> str:
+    """The message, and which fields are wrong where the server names them and the message does not."""
+    fields = [str(cause["field"]) for cause in answer.causes if cause.get("field")]
+    missing = [name for name in fields if name not in answer.message]
+    return f"{answer.message} ({', '.join(missing)})" if missing else answer.message

@@ -1,0 +1,68 @@
+"""Nodes, read live and written.
+
+Asked through the port Nodes. A Node belongs to the kubelet and to others, so a change touches nothing that it does not
+name: taints keep the times that the node lifecycle controller counts evictions from, and owners keep all their fields.
+The trap avoided: listing 5,000 nodes to find the one of an instance.
+"""
+
+from typing import Any
+
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.objects import Collection
+from dovetail.adapters.kube.paging import list_all
+from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kubernetes_json.kinds import NODE
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
+from dovetail.model.nodes import Node
+from dovetail.model.taints import Taint
+from dovetail.ports.objects import MetadataChange
+from dovetail.ports.view import ClusterLookups
+
+Json = dict[str, Any]
+
+
+class KubeNodes:
+    """Nodes on the API server. `lookups` tells which names to read for an instance; without it all nodes are listed."""
+
+    def __init__(self, client: Client, lookups: ClusterLookups | None = None) -> None:
+        self._client = client
+        self._lookups = lookups
+        self._nodes = Collection[Node](client, NODE.name, NODE.path, parse_node)
+
+    async def read(self, name: str) -> Node | None:
+        return await self._nodes.read(name)
+
+    async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        if not provider_id:
+            return ()  # P-3: an empty id matches nothing
+        if self._lookups is None:
+            return await self._list_live(provider_id)
+        known = [await self.read(node.name) for node in self._lookups.nodes_of(provider_id)]
+        return tuple(node for node in known if node is not None and node.provider_id == provider_id)
+
+    async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
+        timed = taints is not None and any(t.effect == "NoExecute" and t in taints for t in node.taints)
+        raw: Json = {}
+        if timed or (change.add_owner and node.owners):
+            raw = await self._nodes.raw_at_version(node)
+            if not raw:
+                return None
+        owners = (raw.get("metadata") or {}).get("ownerReferences") or []
+        body: Json = {"metadata": rendering.metadata(change, owners)}
+        if taints is not None:
+            body["spec"] = {"taints": _with_times(taints, (raw.get("spec") or {}).get("taints") or [])}
+        return await self._nodes.patch(node, body)
+
+    async def delete(self, name: str, uid: str) -> int:
+        return await self._nodes.delete(name, uid)
+
+    async def _list_live(self, provider_id: str) -> tuple[Node, ...]:
+        nodes = list_all(self._client, NODE.path, "Nodes")
+        mine = [raw async for raw in nodes if (raw.get("spec") or {}).get("providerID") == provider_id]
+        return tuple([self._nodes.parsed(raw) for raw in mine])
+
+
+def _with_times(taints: tuple[Taint, ...], raw: list[Json]) -> list[Json]:
+    """The taints wished for; one that stands already is written as it stands."""
+    standing = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in raw}
+    return [standing.get((t.key, t.effect, t.value)) or rendering.taint(t) for t in taints]

@@ -1,0 +1,123 @@
+"""What reading and changing one object has in common, whatever its kind.
+
+Every change is a merge patch that carries the resourceVersion it was decided on; "gone" means that no object of that
+UID is there any more. The trap avoided: a conflict that is none of the same object's, but a stranger's under the same
+name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from dovetail.adapters.kube.client import Client, Request, object_path
+from dovetail.adapters.kube.failures import Answer
+from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
+from dovetail.ports.failures import Conflict, NotReadable
+
+Json = dict[str, Any]
+
+NOT_FOUND: Final = 404
+CONFLICT: Final = 409
+
+
+class Versioned(Protocol):
+    """What every object of dovetail.model has that can be written."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+Object = TypeVar("Object", bound=Versioned)
+
+
+@dataclass(frozen=True)  # no slots: a generic class with both cannot be made in 3.11
+class Collection(Generic[Object]):
+    """The objects of one cluster-scoped kind."""
+
+    client: Client
+    kind: str
+    path: str
+    parse: Callable[[Json], Object]
+
+    async def read(self, name: str) -> Object | None:
+        """The object as the API server has it now."""
+        raw = await self.read_raw(name)
+        return None if raw is None else self.parsed(raw)
+
+    async def read_raw(self, name: str) -> Json | None:
+        """The same as JSON."""
+        answer = await self.client.call(self._request("GET", name, {NOT_FOUND}))
+        return None if answer.status == NOT_FOUND else answer.body
+
+    async def raw_at_version(self, value: Object) -> Json:
+        """The JSON of which `value` is the reading; Conflict where it has moved on. {} where it is gone."""
+        raw = await self.read_raw(value.name)
+        if raw is None:
+            return {}
+        if raw["metadata"].get("resourceVersion") != value.resource_version:
+            raise Conflict(f"{self.kind}/{value.name}", f"no longer at version {value.resource_version}")
+        return raw
+
+    async def patch(self, value: Object, body: Json, subresource: str = "") -> Object | None:
+        """A merge patch at the version of `value`."""
+        meta = {**body.get("metadata", {}), "resourceVersion": value.resource_version}
+        request = self._request("PATCH", value.name, {NOT_FOUND, CONFLICT}, subresource, {**body, "metadata": meta})
+        answer = await self.client.call(request)
+        if answer.status == NOT_FOUND:
+            return None
+        if answer.status == CONFLICT:
+            return await self._conflicted(value, answer)
+        return self.parsed(answer.body)
+
+    async def delete(self, name: str, uid: str) -> int:
+        """Delete the object of that UID; the version at which it is now deleting, 0 where it is gone."""
+        request = self._request("DELETE", name, {NOT_FOUND, CONFLICT}, body={"preconditions": {"uid": uid}})
+        answer = await self.client.call(request)
+        if answer.status == NOT_FOUND:
+            return 0
+        if answer.status == CONFLICT:
+            if await self._is_there(name, uid):
+                raise Conflict(f"{self.kind}/{name}", answer.message)
+            return 0
+        meta = answer.body.get("metadata") or {}
+        # Without finalizers the object is gone with the answer, which is then a bare Status (or its last state).
+        return int(meta["resourceVersion"]) if meta.get("finalizers") else 0
+
+    def parsed(self, raw: Json) -> Object:
+        """The object, or NotReadable naming it and the field."""
+        return parsed(self.parse, raw)
+
+    async def _conflicted(self, value: Object, answer: Answer) -> Object | None:
+        if await self._is_there(value.name, value.uid):
+            raise Conflict(f"{self.kind}/{value.name}", answer.message)
+        return None
+
+    async def _is_there(self, name: str, uid: str) -> bool:
+        raw = await self.read_raw(name)
+        return raw is not None and raw["metadata"].get("uid") == uid
+
+    def _request(
+        self, method: str, name: str, expected: set[int], subresource: str = "", body: Json | None = None
+    ) -> Request:
+        return Request(
+            method=method,
+            path=object_path(self.path, name, subresource),
+            subject=f"{self.kind}/{name}",
+            body=body,
+            expected=frozenset(expected),
+        )
+
+
+Parsed = TypeVar("Parsed")
+
+
+def parsed(parse: Callable[[Json], Parsed], raw: Json) -> Parsed:
+    """What the parser makes of it; what it cannot read becomes NotReadable."""
+    try:
+        return parse(raw)
+    except UnreadableObject as error:
+        raise NotReadable(f"{error.kind}/{error.name}", f"{error.field}: {error.message}") from error

@@ -1,0 +1,42 @@
+"""Lists, page by page.
+
+Pages of 500 keep one answer of a large cluster under a few megabytes. The trap avoided: a continuation that has expired
+half-way (410) gives an incomplete list; it is raised as Expired, and the caller starts again.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dovetail.adapters.kube.client import Client, Request
+
+PAGE: Final = 500
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some objects of a list, and the version that the whole list is of."""
+
+    items: list[Json]
+    version: int
+
+
+async def pages(client: Client, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Page]:
+    """The pages of a consistent list."""
+    asked = {"limit": str(PAGE), **(query or {})}
+    while True:
+        answer = await client.call(Request(method="GET", path=path, subject=subject, query=asked))
+        meta = answer.body.get("metadata") or {}
+        yield Page(items=answer.body.get("items") or [], version=int(meta.get("resourceVersion") or 0))
+        if not meta.get("continue"):
+            return
+        asked = {**asked, "continue": meta["continue"]}
+
+
+async def list_all(client: Client, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Json]:
+    """Every object of a list."""
+    async for page in pages(client, path, subject, query):
+        for raw in page.items:
+            yield raw

@@ -1,0 +1,90 @@
+"""Pods that must leave: listed live, evicted, deleted.
+
+Asked through the port Pods. The pod's UID goes with every request, so that a pod of the same name which came in the
+meantime is left alone (T-21, T-25). The trap avoided: taking the API server's "slow down" (429) for a budget's "not
+now" (429 with the cause DisruptionBudget).
+"""
+
+from typing import Any, Final
+
+from dovetail.adapters.kube.client import Client, Request, object_path
+from dovetail.adapters.kube.failures import Answer, failure_of
+from dovetail.adapters.kube.objects import CONFLICT, NOT_FOUND, parsed
+from dovetail.adapters.kube.paging import list_all
+from dovetail.adapters.kubernetes_json.kinds import POD
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.model.pods import Pod
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import Eviction
+
+Json = dict[str, Any]
+
+_BLOCKED: Final = 429
+_UNSUPPORTED: Final = 500
+
+
+class KubePods:
+    """Pods on the API server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def list_on(self, node: str) -> tuple[Pod, ...]:
+        query = {"fieldSelector": f"spec.nodeName={node}"}
+        return tuple(
+            [parsed(parse_pod, raw) async for raw in list_all(self._client, POD.path, f"Pods on {node}", query)]
+        )
+
+    async def evict(self, pod: Pod) -> Eviction:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.shape.namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        expected = {NOT_FOUND, CONFLICT, _BLOCKED, _UNSUPPORTED}
+        answer = await self._client.call(_request("POST", pod, body, expected, "eviction"))
+        return _eviction(answer, f"Pod/{pod.key}")
+
+    async def delete(self, pod: Pod, grace_seconds: int) -> None:
+        body = {"gracePeriodSeconds": max(grace_seconds, 1), "preconditions": {"uid": pod.uid}}
+        answer = await self._client.call(_request("DELETE", pod, body, {NOT_FOUND, CONFLICT}))
+        if answer.status == CONFLICT and await self._is_there(pod):
+            raise Conflict(f"Pod/{pod.key}", answer.message)
+
+    async def _is_there(self, pod: Pod) -> bool:
+        answer = await self._client.call(_request("GET", pod, None, {NOT_FOUND}))
+        return answer.status != NOT_FOUND and answer.body["metadata"].get("uid") == pod.uid
+
+
+def _request(method: str, pod: Pod, body: Json | None, expected: set[int], subresource: str = "") -> Request:
+    return Request(
+        method=method,
+        path=object_path(POD.path, pod.name, subresource, pod.shape.namespace),
+        subject=f"Pod/{pod.key}",
+        body=body,
+        expected=frozenset(expected),
+    )
+
+
+def _eviction(answer: Answer, subject: str) -> Eviction:
+    """The table T-26."""
+    code, message = answer.status, answer.message
+    if code < 300:
+        return Eviction(outcome="evicted", code=code)
+    if code == NOT_FOUND:
+        return Eviction(outcome="gone", code=code, message=message)
+    if code == CONFLICT:
+        return Eviction(outcome="replaced", code=code, message=message)
+    if code == _BLOCKED and any(cause.get("reason") == "DisruptionBudget" for cause in answer.causes):
+        return Eviction(outcome="blocked", code=code, message=_why_blocked(answer))
+    # The server's answer to several matching budgets is the one 500 that carries no reason (an internal error has one).
+    if code == _UNSUPPORTED and answer.body.get("kind") == "Status" and not answer.reason:
+        return Eviction(outcome="unsupported", code=code, message=message)
+    raise failure_of(answer, subject)
+
+
+def _why_blocked(answer: Answer) -> str:
+    """The message with the causes, which name the budget."""
+    causes = [str(cause["message"]) for cause in answer.causes if cause.get("message")]
+    return " ".join((answer.message, *causes))

@@ -1,0 +1,196 @@
+"""Feeds the cache: one list and one endless watch per kind.
+
+Started by the composition root, in a thread of its own (planner process) or on the worker's loop (control process). A
+stream goes on from the last version it has seen; a version that is no longer kept (410) means listing again. What does
+not work is said in one line per kind, once, and tried again for ever: a definition may be installed or a right granted
+at any time. The trap avoided: a server restored from a backup, whose versions are older than ours, is listed again too.
+"""
+
+import asyncio
+import logging
+import random
+from typing import Any, Final
+
+import orjson
+
+from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.failures import Answer, Expired, NotServed, failure_of
+from dovetail.adapters.kube.health import SILENCE_SECONDS, StreamHealth
+from dovetail.adapters.kube.paging import pages
+from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.ports.failures import Failure, Forbidden
+
+_log = logging.getLogger(__name__)
+
+# How long the server is asked to keep a stream open. Spread, so that all streams do not reopen at the same moment.
+_SHORTEST_STREAM: Final = 300
+_LONGEST_STREAM: Final = 600
+
+_SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner is cut by something in between: do not reopen it in a hot loop
+
+_FIRST_DELAY: Final = 0.2
+_LONGEST_DELAY: Final = 10.0
+_REFUSED_SECONDS: Final = (
+    5.0  # a definition that is not installed, a right that is not granted: a person is at work on it
+)
+
+
+class Stream:
+    """The list and the watch of one kind."""
+
+    def __init__(self, kind: Kind, cache: Cache, client: Client) -> None:
+        self.health = StreamHealth(kind.name)
+        self._kind = kind
+        self._cache = cache
+        self._client = client
+        self._version = 0  # to go on from; 0: list first
+        self._delay = _FIRST_DELAY
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            try:
+                await self._turn()
+            except Expired as expired:
+                _log.info("%s: listing again", expired)
+                self._version = 0
+            except (NotServed, Forbidden) as failure:
+                self._refused(failure)
+                await asyncio.sleep(_REFUSED_SECONDS)
+            except Failure as failure:
+                self._broke(str(failure))
+                await self._back_off()
+            except Exception as error:  # a bug of ours must not leave a cache that nobody feeds and everybody trusts
+                _log.exception("the watch of %s failed", self._kind.name)
+                self._version = 0
+                self._broke(f"{type(error).__name__}: {error}")
+                await self._back_off()
+
+    async def _turn(self) -> None:
+        if not self._version:
+            self._version = await self._list()
+            self.health.listed, self.health.absent = True, False
+        opened_at = asyncio.get_running_loop().time()
+        await self._watch()
+        self.health.ended()
+        if asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
+            await self._back_off()
+        else:
+            self._delay = _FIRST_DELAY
+
+    async def _list(self) -> int:
+        listing = self._cache.listing(self._kind.name)
+        version = 0
+        async for page in pages(self._client, self._kind.path, self._kind.name):
+            version = version or page.version
+            for raw in page.items:
+                listing.add(raw)
+        listing.finish(version)
+        return version
+
+    async def _watch(self) -> None:
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": str(self._version),
+            "timeoutSeconds": str(random.randint(_SHORTEST_STREAM, _LONGEST_STREAM)),
+        }
+        request = Request(method="GET", path=self._kind.path, subject=self._kind.name, query=query)
+        async with self._client.stream(request, SILENCE_SECONDS) as lines:
+            self._opened()
+            async for line in lines:
+                if line.strip():
+                    self._take(orjson.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind, raw = event["type"], event["object"]
+        if kind == "ERROR":
+            raise failure_of(Answer(status=int(raw.get("code") or 500), body=raw), self._kind.name)
+        version = int(raw["metadata"]["resourceVersion"])
+        if version < self._version:
+            raise Expired(self._kind.name, f"the server went back from version {self._version} to {version}")
+        self._version = version
+        self.health.heard()
+        if kind == "BOOKMARK":
+            self._cache.bookmark(self._kind.name, version)
+        else:
+            self._cache.apply(self._kind.name, raw, deleted=kind == "DELETED")
+
+    def _opened(self) -> None:
+        recovered, was_bad = self.health.trouble, bool(self.health.problem())
+        self.health.opened()
+        if recovered:
+            _log.info("%s: works again", self._kind.name)
+        if was_bad:
+            self._cache.poke()
+
+    def _refused(self, failure: Failure) -> None:
+        """The kind is not served, or we may not read it. What was known of it is no longer known."""
+        self._version = 0
+        self.health.refused = True
+        if isinstance(failure, Forbidden):
+            self._broke(str(failure))
+            return
+        self._broke(f"{self._kind.name} is not installed: the server has nothing at {self._kind.path}")
+        if self._kind.optional and not self.health.absent:
+            self._cache.replace(self._kind.name, [], 0)
+            self.health.absent = True
+            self._cache.poke()
+
+    def _broke(self, trouble: str) -> None:
+        """Say what is wrong, once."""
+        news = trouble != self.health.trouble
+        self.health.broke(trouble)
+        if news:
+            _log.warning("%s", trouble)
+            self._cache.poke()
+
+    async def _back_off(self) -> None:
+        await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))
+        self._delay = min(self._delay * 2, _LONGEST_DELAY)
+
+
+class Watch:
+    """All streams of a cache."""
+
+    def __init__(self, cache: Cache, client: Client) -> None:
+        self._client = client
+        self._streams = [Stream(kind, cache, client) for kind in cache.kinds()]
+        self._stopped = ""
+
+    async def run(self) -> None:
+        """For ever; cancelled, it closes its connection."""
+        try:
+            await self._client.open()
+            await asyncio.gather(*[stream.run() for stream in self._streams])
+        finally:
+            self._stopped = "the watch has been stopped"
+            await self._client.close()
+
+    def problem(self) -> str:
+        """Why the cache cannot be trusted now; empty where it can."""
+        if self._stopped:
+            return self._stopped
+        for stream in self._streams:
+            problem = stream.health.problem()
+            if problem:
+                return problem
+        return ""
+
+    def troubles(self) -> tuple[str, ...]:
+        """What does not work now, a line for each kind, optional ones included."""
+        lines = (stream.health.trouble or stream.health.problem() for stream in self._streams)
+        return tuple(line for line in lines if line)
+
+    def only_refused(self) -> bool:
+        """Whether nothing is missing but what the server refuses or does not serve."""
+        return all(s.health.refused for s in self._streams if s.health.problem())
+
+    def summary(self) -> str:
+        """The first problem in full and the names of the other kinds that have one: twenty refusals are one cause."""
+        problems = [(s.health.kind, s.health.problem()) for s in self._streams if s.health.problem()]
+        if not problems:
+            return self._stopped
+        others = ", ".join(sorted(kind for kind, _ in problems[1:]))
+        return problems[0][1] + (f" (and likewise: {others})" if others else "")

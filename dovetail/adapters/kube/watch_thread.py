@@ -1,0 +1,53 @@
+"""Runs the watch in a thread with an event loop of its own.
+
+The trap avoided: a connection made on one loop and used on another; the watch's client lives and dies on the thread's
+loop.
+"""
+
+import asyncio
+import logging
+import threading
+from typing import Final
+
+from dovetail.adapters.kube.watch import Watch
+
+_log = logging.getLogger(__name__)
+
+_STOP_SECONDS: Final = 5.0
+
+
+class WatchThread:
+    """One thread for one watch."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._loop = asyncio.new_event_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """End the watch and wait for its thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._cancel)
+        await asyncio.to_thread(self._thread.join, _STOP_SECONDS)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._task = self._loop.create_task(self._watch.run())
+        try:
+            self._loop.run_until_complete(self._task)
+        except asyncio.CancelledError:
+            _log.debug("the watch has been stopped")
+        except Exception:
+            _log.exception("the watch has ended")  # its problem() says so too, so nobody trusts the cache any more
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,46 @@
+"""Wakes coroutines of any event loop from any thread: "there is news".
+
+The trap avoided: looking, finding nothing, and falling asleep just after the news came; a listener registers before it
+looks.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class Bell:
+    """Rung by whoever has news; heard by everyone who was listening at that moment."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listening: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}
+
+    @contextmanager
+    def listen(self) -> Iterator[asyncio.Future[None]]:
+        """A future that the next ring completes. Enter, look whether there is anything to wait for, then await it."""
+        loop = asyncio.get_running_loop()
+        heard = loop.create_future()
+        with self._lock:
+            self._listening[heard] = loop
+        try:
+            yield heard
+        finally:
+            with self._lock:
+                self._listening.pop(heard, None)
+
+    def ring(self) -> None:
+        """Wake everyone who listens."""
+        if not self._listening:  # the usual case during a burst of events; a listener that comes now looks first
+            return
+        with self._lock:
+            listening, self._listening = self._listening, {}
+        for heard, loop in listening.items():
+            with suppress(RuntimeError):  # that loop has been closed: nobody is listening there any more
+                loop.call_soon_threadsafe(_complete, heard)
+
+
+def _complete(heard: asyncio.Future[None]) -> None:
+    if not heard.done():
+        heard.set_result(None)

@@ -1,0 +1,116 @@
+"""CapacityBuffers and what they refer to: JSON of the API in, dovetail.model out.
+
+A spec that the API server let through and nobody can use makes a buffer that says so, and a template that cannot be
+read makes a source that says so: the buffer's status is where a person looks. The trap avoided: a workload whose odd
+template would hide the selector that default spreading reads.
+"""
+
+from dataclasses import replace
+
+from pydantic import ValidationError
+
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
+from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
+from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
+from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
+from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
+from dovetail.adapters.kubernetes_json.parsing.workloads import parse_selector_source
+from dovetail.api.karpenter.capacity_buffer import CapacityBufferSpec
+from dovetail.model.buffers import BufferStatus, CapacityBuffer, WorkloadRef
+from dovetail.model.pods import Pod
+from dovetail.model.resources import QuantityError, parse_resources
+from dovetail.model.workloads import PodSource, SelectorSource
+
+
+def parse_capacity_buffer(raw: Json) -> CapacityBuffer:
+    """One CapacityBuffer."""
+    with reading("CapacityBuffer", raw) as place:
+        meta = raw["metadata"]
+        buffer = CapacityBuffer(
+            name=name_of(meta),
+            namespace=meta.get("namespace") or "default",
+            uid=meta.get("uid") or "",
+            resource_version=meta.get("resourceVersion") or "",
+            generation=meta.get("generation") or 0,
+            deleting=bool(meta.get("deletionTimestamp")),
+        )
+        place.field = "status"
+        buffer = replace(buffer, status=_status(raw.get("status") or {}))
+        place.field = "spec"
+        return _with_spec(buffer, raw.get("spec") or {})
+
+
+def _with_spec(buffer: CapacityBuffer, raw: Json) -> CapacityBuffer:
+    """S-211: or why the spec cannot be used."""
+    buffer = replace(buffer, strategy=str(raw.get("provisioningStrategy") or ""))
+    try:
+        spec = CapacityBufferSpec.model_validate(raw)
+        limits = parse_resources(spec.limits)
+    except ValidationError as error:
+        faults = (f"{'.'.join(('spec', *map(str, e['loc'])))}: {e['msg']}" for e in error.errors())
+        return replace(buffer, fault="; ".join(faults))
+    except QuantityError as error:
+        return replace(buffer, fault=f"spec.limits: {error}")
+    followed = spec.scalable_ref
+    return replace(
+        buffer,
+        strategy=spec.provisioning_strategy,
+        template=spec.pod_template_ref.name if spec.pod_template_ref else "",
+        workload=WorkloadRef(group=followed.api_group or "", kind=followed.kind, name=followed.name)
+        if followed
+        else None,
+        replicas=spec.replicas,
+        percentage=spec.percentage,
+        limits=limits,
+    )
+
+
+def _status(raw: Json) -> BufferStatus:
+    return BufferStatus(
+        template=(raw.get("podTemplateRef") or {}).get("name"),
+        template_generation=raw.get("podTemplateGeneration"),
+        replicas=raw.get("replicas"),
+        strategy=raw.get("provisioningStrategy"),
+        conditions=conditions(raw.get("conditions")),
+    )
+
+
+def parse_pod_template(raw: Json) -> PodSource:
+    """A PodTemplate."""
+    with reading("PodTemplate", raw):
+        return _source(raw, raw.get("template"))
+
+
+def parse_deployment(raw: Json) -> PodSource:
+    """A Deployment, of which nothing else is read."""
+    with reading("Deployment", raw):
+        return _of_workload(raw)
+
+
+def parse_workload(kind: str, raw: Json) -> SelectorSource:
+    """A ReplicaSet or StatefulSet, as default spreading reads it and as buffers do."""
+    return replace(parse_selector_source(kind, raw), pods=_of_workload(raw))
+
+
+def _of_workload(raw: Json) -> PodSource:
+    spec = raw.get("spec") or {}
+    wanted = spec.get("replicas")
+    return replace(_source(raw, spec.get("template")), replicas=1 if wanted is None else int(wanted))
+
+
+def _source(raw: Json, template: Json | None) -> PodSource:
+    """S-212: what the pods would be like, or why nobody can say."""
+    generation = raw["metadata"].get("generation") or 0
+    try:
+        return PodSource(pod=_pod(raw["metadata"], template or {}), generation=generation)
+    except RAW_FAULTS as fault:
+        text = f"missing {fault}" if isinstance(fault, KeyError) else str(fault)
+        return PodSource(fault=f"template: {text}", generation=generation)
+
+
+def _pod(owner: Json, template: Json) -> Pod:
+    """A pod of the template as the API server would admit it, but without its volumes."""
+    spec = {**template["spec"], "containers": template["spec"]["containers"], "volumes": None}
+    metadata = {**(template.get("metadata") or {}), "namespace": owner.get("namespace")}
+    requests = pod_requests({"spec": spec}, limits_as_requests=True)
+    return Pod(name="", uid="", shape=parse_shape(metadata, spec), requests=requests)

@@ -1,0 +1,53 @@
+"""NodeOverlays: JSON of the API in, dovetail.model out.
+
+What the API server let through and the rules forbid (A-25) makes an overlay that says why it cannot be used, not an
+unreadable object: its status is where a person looks. The trap avoided: `price` and `priceAdjustment` are two fields of
+one meaning, told apart by the sign.
+"""
+
+from pydantic import ValidationError
+
+from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
+from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
+from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
+from dovetail.adapters.kubernetes_json.parsing.times import optional_time
+from dovetail.api.karpenter.node_overlay import NodeOverlaySpec
+from dovetail.api.runtime_checks import node_overlay_faults
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.resources import QuantityError, parse_resources
+
+
+def parse_node_overlay(raw: Json) -> NodeOverlay:
+    """One NodeOverlay."""
+    with reading("NodeOverlay", raw) as place:
+        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+        name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))
+        place.field = "spec.requirements"
+        requirements = parse_expressions(spec.get("requirements"))
+        place.field = "spec or status"
+        fault = _fault(spec)
+        return NodeOverlay(
+            name=name,
+            uid=meta.get("uid") or "",
+            resource_version=meta.get("resourceVersion") or "",
+            generation=meta.get("generation") or 0,
+            created=created or 0.0,
+            requirements=requirements,
+            price=str(spec.get("price") or spec.get("priceAdjustment") or ""),
+            capacity={} if fault else parse_resources(spec.get("capacity")),
+            weight=spec.get("weight") or 0,
+            fault=fault,
+            conditions=conditions(status.get("conditions")),
+        )
+
+
+def _fault(spec: Json) -> str:
+    """A-17, A-25: why the overlay cannot be used, or nothing."""
+    try:
+        faults = node_overlay_faults(NodeOverlaySpec.model_validate(spec))
+        parse_resources(spec.get("capacity"))
+    except ValidationError as error:
+        return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+    except QuantityError as error:
+        return str(error)
+    return "; ".join(faults)

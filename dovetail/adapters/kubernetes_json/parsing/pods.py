@@ -1,0 +1,153 @@
+"""A Pod of the API becomes a dovetail.model Pod.
+
+Most of a pod is what its replicas say too; reading that costs far more than recognising that the same text was read
+before, so it is kept by its text. A fault is attributed to its field only after it happened.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, blame
+from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
+from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
+from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
+from dovetail.adapters.kubernetes_json.parsing.times import optional_time, parse_time
+from dovetail.model import names
+from dovetail.model.drafts import draft_of
+from dovetail.model.pods import Owner, Pod, PodShape
+from dovetail.model.resources import Resources
+
+Raw = Mapping[str, Any]
+Common = tuple[PodShape, Resources, tuple[Owner, ...]]
+
+_PodDraft: Final = draft_of(Pod)
+_COMMON: Final[dict[bytes, Common]] = {}  # by the text of all that it is read from
+_REQUESTS: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
+_MOST_KEPT: Final = 50_000  # then the tables are emptied: equal parts are read again, which changes no answer
+# Annotations that a rule reads beside do-not-disrupt and the deletion cost (S-213).
+_READ_ANNOTATIONS: Final = (names.FAKE_POD,)
+
+
+def _read_of(containers: Iterable[Raw]) -> list[object]:
+    """The parts of containers that are read; the larger rest (images, variables, probes, mounts) is not."""
+    return [(c.get("name"), c.get("resources"), c.get("ports"), c.get("restartPolicy")) for c in containers]
+
+
+def _resized(status: Raw, infeasible: bool) -> list[object]:
+    """What the status says about requests (S-73)."""
+    return [
+        infeasible,
+        *(
+            (c.get("name"), c.get("resources"), c.get("allocatedResources"))
+            for field in ("containerStatuses", "initContainerStatuses")
+            for c in status.get(field) or ()
+        ),
+    ]
+
+
+def _common(raw: Raw, infeasible: bool) -> Common:
+    """The shape, the requests and the owners, which the replicas of a workload share."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+    read = (
+        metadata.get("namespace"),
+        metadata.get("labels"),
+        metadata.get("ownerReferences"),
+        spec.get("affinity"),
+        spec.get("topologySpreadConstraints"),
+        spec.get("nodeSelector"),
+        spec.get("tolerations"),
+        spec.get("resourceClaims"),
+        claims_among(spec["volumes"]) if "volumes" in spec else None,
+        spec.get("overhead"),
+        spec.get("resources"),
+        _read_of(spec["containers"]),
+        _read_of(spec["initContainers"] or ()) if "initContainers" in spec else None,
+        _resized(status, infeasible) if "containerStatuses" in status or "initContainerStatuses" in status else None,
+    )
+    text = orjson.dumps(read)
+    common = _COMMON.get(text)
+    if common is None:
+        if len(_COMMON) >= _MOST_KEPT:
+            _COMMON.clear()
+            _REQUESTS.clear()
+        requests: Resources = pod_requests(raw)
+        # Pods that ask for the same share one object, whatever else differs: placement knows them by its identity.
+        requests = _REQUESTS.setdefault(tuple(sorted(requests.items())), requests)
+        common = _COMMON[text] = (parse_shape(metadata, spec), requests, parse_owners(metadata))
+    return common
+
+
+def _conditions(status: Raw) -> tuple[bool, bool | None, bool]:
+    """Whether the scheduler gave up on it (S-20: whatever the status says), whether it is ready, and whether a resize
+    that was asked for is not possible (S-73)."""
+    unschedulable, ready, infeasible = False, None, False
+    for condition in status.get("conditions") or ():
+        kind = condition["type"]
+        if kind == "PodScheduled":
+            unschedulable = condition.get("reason") == "Unschedulable"
+        elif kind == "Ready":
+            ready = {"True": True, "False": False}.get(condition.get("status"))
+        elif kind == "PodResizePending" and condition.get("reason") == "Infeasible":
+            infeasible = True
+    return unschedulable, ready, infeasible
+
+
+def _build(raw: Raw) -> Pod:
+    metadata, spec = raw["metadata"], raw["spec"]
+    status = raw.get("status") or {}
+    annotations = metadata.get("annotations")
+    created, deleted = metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")
+    started = status.get("startTime")
+    draft = _PodDraft()
+    draft.name = metadata["name"]
+    draft.uid = metadata.get("uid") or ""
+    draft.created = parse_time(created) if created else 0.0
+    draft.resource_version = metadata.get("resourceVersion") or ""
+    draft.deleting_since = parse_time(deleted) if deleted else None
+    draft.node_name = spec.get("nodeName") or ""
+    draft.grace_seconds = spec.get("terminationGracePeriodSeconds")
+    draft.priority = spec.get("priority")
+    draft.phase = status.get("phase") or "Pending"
+    draft.started = parse_time(started) if started else None
+    draft.nominated_node = status.get("nominatedNodeName") or ""
+    draft.unschedulable, draft.ready, infeasible = _conditions(status)
+    draft.shape, draft.requests, draft.owners = _common(raw, infeasible)
+    draft.do_not_disrupt = draft.deletion_cost = draft.annotations = None
+    if annotations:
+        draft.do_not_disrupt = annotations.get(names.DO_NOT_DISRUPT)
+        draft.deletion_cost = annotations.get(names.POD_DELETION_COST)
+        draft.annotations = {key: annotations[key] for key in _READ_ANNOTATIONS if key in annotations} or None
+    draft.__class__ = Pod
+    pod: Pod = draft
+    return pod
+
+
+def parse_pod(raw: Raw) -> Pod:
+    """The pod, or UnreadableObject that names it and the field."""
+    try:
+        return _build(raw)
+    except RAW_FAULTS:
+        raise blame(
+            "Pod",
+            raw,
+            {
+                "metadata": lambda pod: (pod["metadata"]["name"], parse_owners(pod["metadata"])),
+                "metadata timestamps": lambda pod: [
+                    optional_time(pod["metadata"].get(field)) for field in ("creationTimestamp", "deletionTimestamp")
+                ],
+                "spec": lambda pod: pod["spec"]["containers"],
+                "spec resources": lambda pod: pod_requests(pod),
+                "spec (affinity, tolerations, spread, ports, volumes)": lambda pod: parse_shape(
+                    pod["metadata"], pod["spec"]
+                ),
+                "status": lambda pod: (
+                    _conditions(pod.get("status") or {}),
+                    optional_time((pod.get("status") or {}).get("startTime")),
+                ),
+            },
+        ) from None
+
+
+__all__ = ["UnreadableObject", "parse_pod"]

@@ -1,0 +1,42 @@
+"""How a parser turns whatever goes wrong inside it into one kind of error.
+
+The step that was being read when something went wrong is named in the error, so that a person learns which field to
+look at. The trap avoided: a bare KeyError from somewhere in a list of five thousand nodes.
+"""
+
+from types import TracebackType
+from typing import Any
+
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject
+from dovetail.adapters.kubernetes_json.parsing.fields import Json
+
+
+class reading:  # noqa: N801 - reads as a verb where it is used
+    """Raise UnreadableObject in place of every error that unexpected JSON can cause.
+
+    A class rather than a generator: half of what a NodePool-sized object costs to read would be the generator.
+    """
+
+    __slots__ = ("_kind", "_raw", "field")
+
+    def __init__(self, kind: str, raw: Any) -> None:
+        self._kind, self._raw = kind, raw
+        self.field = "metadata"  # which is being read now
+
+    def __enter__(self) -> "reading":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None or not isinstance(error, RAW_FAULTS):
+            return
+        raw = self._raw
+        name = str((raw.get("metadata") or {}).get("name", "")) if isinstance(raw, dict) else ""
+        raise UnreadableObject(self._kind, name, self.field, str(error) or type(error).__name__) from error
+
+
+def name_of(meta: Json) -> str:
+    """metadata.name, which no object lacks."""
+    name = meta["name"]
+    if not isinstance(name, str) or not name:
+        raise ValueError("the name is empty")
+    return name

@@ -1,0 +1,110 @@
+"""How much does a pod ask for, by the containers that it lists?
+
+Sidecars run beside everything that starts after them, other init containers run alone, and a resize in place shows
+first in the status (S-72, S-73). The trap avoided: summing init containers.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.model.resources import parse_resources
+
+Raw = Mapping[str, Any]
+Amounts = dict[str, int]
+
+_POD_LEVEL = ("cpu", "memory")
+_BINARY_FRACTION = re.compile(r"[0-9]*\.[0-9]+[KMGTPE]i\Z")
+
+
+def _add(left: Amounts, right: Mapping[str, int]) -> Amounts:
+    result = dict(left)
+    for name, amount in right.items():
+        result[name] = result.get(name, 0) + amount
+    return result
+
+
+def _maximum(left: Amounts, right: Mapping[str, int]) -> Amounts:
+    result = dict(left)
+    for name, amount in right.items():
+        if name not in result or amount > result[name]:
+            result[name] = amount
+    return result
+
+
+def _resized(amounts: Amounts, status: Raw | None, infeasible: bool) -> Amounts:
+    """S-73: while a resize is under way the larger of wish and fact counts; an infeasible wish does not."""
+    if not status or not isinstance(status.get("resources"), dict):
+        return amounts
+    actual = _maximum(
+        parse_resources(status["resources"].get("requests")), parse_resources(status.get("allocatedResources"))
+    )
+    return actual if infeasible else _maximum(amounts, actual)
+
+
+def _wanted(container: Raw, field: str, defaulted: bool) -> Amounts:
+    resources = container.get("resources") or {}
+    amounts = parse_resources(resources.get(field))
+    if defaulted:  # S-75: what has a limit and no request asks for its limit
+        for name, amount in parse_resources(resources.get("limits")).items():
+            amounts.setdefault(name, amount)
+    return amounts
+
+
+def _statuses(status: Raw, field: str) -> dict[str, Raw]:
+    return {entry["name"]: entry for entry in status.get(field) or ()}
+
+
+def _aggregate(pod: Raw, field: str, defaulted: bool) -> Amounts:
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    infeasible = any(
+        c.get("type") == "PodResizePending" and c.get("reason") == "Infeasible" for c in status.get("conditions") or ()
+    )
+    live = field == "requests"
+    running, starting = _statuses(status, "containerStatuses"), _statuses(status, "initContainerStatuses")
+    together: Amounts = {}
+    for container in spec.get("containers") or ():
+        amounts = _wanted(container, field, defaulted)
+        together = _add(together, _resized(amounts, running.get(container["name"]), infeasible) if live else amounts)
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        amounts = _wanted(container, field, defaulted)
+        if container.get("restartPolicy") == "Always":
+            sidecars = _add(
+                sidecars, _resized(amounts, starting.get(container["name"]), infeasible) if live else amounts
+            )
+            peak = _maximum(peak, sidecars)
+        else:
+            peak = _maximum(peak, _add(sidecars, amounts))
+    return _maximum(_add(together, sidecars), peak)
+
+
+def _pod_level(total: Amounts, spec: Raw, field: str) -> Amounts:
+    for name, amount in parse_resources((spec.get("resources") or {}).get(field)).items():
+        if name in _POD_LEVEL or name.startswith("hugepages-"):
+            total[name] = amount
+    return total
+
+
+def pod_requests(pod: Raw, limits_as_requests: bool = False) -> Amounts:
+    """S-72 to S-75: everything that must be free on a node for this pod, one `pods` included."""
+    spec = pod.get("spec") or {}
+    total = _pod_level(_aggregate(pod, "requests", limits_as_requests), spec, "requests")
+    return {**_add(total, parse_resources(spec.get("overhead"))), "pods": 1}
+
+
+def pod_limits(pod: Raw) -> Amounts:
+    """The same for limits, where overhead counts only for resources that are limited, and not to nothing.
+
+    Upstream counts the overhead twice beside a pod-level limit written as a binary fraction ("1.5Gi"): such a quantity
+    is a shared object to which it adds in place. Limits decide nothing, so the recorded figure is kept.
+    """
+    spec = pod.get("spec") or {}
+    total = _pod_level(_aggregate(pod, "limits", False), spec, "limits")
+    written = (spec.get("resources") or {}).get("limits") or {}
+    for name, amount in parse_resources(spec.get("overhead")).items():
+        if total.get(name):
+            shared = name in written and _BINARY_FRACTION.match(str(written[name]))
+            total[name] += 2 * amount if shared else amount
+    return {**total, "pods": 1}

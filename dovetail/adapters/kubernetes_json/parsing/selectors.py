@@ -1,0 +1,95 @@
+"""Selectors, terms, taints and owners: the small parts that many kinds of object share.
+
+matchLabels become In expressions, so that core knows one form only.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from dovetail.model.pods import Expression, LabelSelector, NodeTerm, Owner, Toleration
+from dovetail.model.taints import Taint
+
+Raw = Mapping[str, Any]
+
+
+@lru_cache(maxsize=65536)
+def _expression(key: str, operator: str, values: tuple[Any, ...], min_values: int | None) -> Expression:
+    return Expression(key=key, operator=operator, values=tuple(map(str, values)), min_values=min_values)
+
+
+def parse_expression(raw: Raw) -> Expression:
+    """One requirement of a node selector, a label selector or a NodePool; equal ones are one object."""
+    return _expression(raw["key"], raw["operator"], tuple(raw.get("values") or ()), raw.get("minValues"))
+
+
+def parse_expressions(raw: Iterable[Raw] | None) -> tuple[Expression, ...]:
+    """A list of them."""
+    return tuple([parse_expression(entry) for entry in raw]) if raw else ()
+
+
+def parse_label_selector(raw: Raw | None) -> LabelSelector | None:
+    """A label selector; an absent one stays None, because it means nothing rather than everything."""
+    if raw is None:
+        return None
+    labels = raw.get("matchLabels") or {}
+    equal = [_expression(key, "In", (labels[key],), None) for key in sorted(labels)]
+    return LabelSelector(expressions=(*equal, *parse_expressions(raw.get("matchExpressions"))))
+
+
+def equality_selector(labels: Mapping[str, str] | None) -> LabelSelector | None:
+    """The old form of a selector: a map of labels. A Service without one selects nothing."""
+    return None if not labels else parse_label_selector({"matchLabels": labels})
+
+
+def parse_node_term(raw: Raw, weight: int = 0) -> NodeTerm:
+    """One node selector term."""
+    return NodeTerm(
+        expressions=parse_expressions(raw.get("matchExpressions")),
+        weight=weight,
+        has_match_fields=bool(raw.get("matchFields")),
+    )
+
+
+def parse_node_terms(raw: Raw | None) -> tuple[NodeTerm, ...]:
+    """A node selector: its terms are or-ed."""
+    return tuple([parse_node_term(term) for term in (raw or {}).get("nodeSelectorTerms") or ()])
+
+
+def parse_toleration(raw: Raw) -> Toleration:
+    """One toleration."""
+    return Toleration(
+        key=raw.get("key") or "",
+        operator=raw.get("operator") or "Equal",
+        value=raw.get("value") or "",
+        effect=raw.get("effect") or "",
+        seconds=raw.get("tolerationSeconds"),
+    )
+
+
+def parse_taint(raw: Raw) -> Taint:
+    """One taint."""
+    return Taint(key=raw["key"], effect=raw.get("effect") or "", value=raw.get("value") or "")
+
+
+def parse_taints(raw: Iterable[Raw] | None) -> tuple[Taint, ...]:
+    """A list of taints."""
+    return tuple([parse_taint(entry) for entry in raw]) if raw else ()
+
+
+@lru_cache(maxsize=16384)
+def _owner(api_version: str, kind: str, name: str, uid: str, controller: bool) -> tuple[Owner]:
+    return (Owner(api_version=api_version, kind=kind, name=name, uid=uid, controller=controller),)
+
+
+def parse_owners(metadata: Raw) -> tuple[Owner, ...]:
+    """metadata.ownerReferences; replicas of one workload share the object."""
+    references = metadata.get("ownerReferences")
+    if not references:
+        return ()
+    owners: tuple[Owner, ...] = ()
+    for o in references:  # nearly always one
+        owners += _owner(
+            o.get("apiVersion") or "", o["kind"], o.get("name") or "", o.get("uid") or "", bool(o.get("controller"))
+        )
+    return owners

@@ -1,0 +1,174 @@
+"""What decides where a pod may go: the parts of its spec that make a PodShape, shared among pods that are alike.
+
+Placement asks each of its questions once per shape, so equal ones are one object, kept by the text of their parts. The
+table is emptied when it grows past a bound: two equal shapes then stand side by side, which costs time and changes no
+answer.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from dovetail.adapters.kubernetes_json.parsing.selectors import (
+    parse_label_selector,
+    parse_node_term,
+    parse_node_terms,
+    parse_toleration,
+)
+from dovetail.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
+
+Raw = Mapping[str, Any]
+
+_KNOWN: Final[dict[tuple[str, bytes], PodShape]] = {}
+_MOST_KNOWN: Final = 100_000
+
+
+def _required(raw: Raw | None, kind: str) -> Any:
+    return (raw or {}).get(f"required{kind}")
+
+
+def _preferred_node_terms(affinity: Raw) -> tuple[NodeTerm, ...]:
+    entries = (affinity.get("nodeAffinity") or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return tuple([parse_node_term(entry.get("preference") or {}, int(entry.get("weight") or 0)) for entry in entries])
+
+
+def _pod_term(raw: Raw, weight: int = 0) -> PodTerm:
+    return PodTerm(
+        topology_key=raw["topologyKey"],
+        selector=parse_label_selector(raw.get("labelSelector")),
+        namespaces=tuple(sorted(raw.get("namespaces") or ())),
+        namespace_selector=parse_label_selector(raw.get("namespaceSelector")),
+        weight=weight,
+    )
+
+
+def _required_pod_terms(affinity: Raw, kind: str) -> tuple[PodTerm, ...]:
+    entries = (affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    return tuple([_pod_term(entry) for entry in entries])
+
+
+def _preferred_pod_terms(affinity: Raw, kind: str) -> tuple[PodTerm, ...]:
+    entries = (affinity.get(kind) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return tuple([_pod_term(entry["podAffinityTerm"], int(entry.get("weight") or 0)) for entry in entries])
+
+
+def parse_spread(raw: Raw) -> SpreadConstraint:
+    """One topology spread constraint, with the API's defaults."""
+    policy = raw["whenUnsatisfiable"]
+    if policy not in ("DoNotSchedule", "ScheduleAnyway"):
+        raise ValueError(f"whenUnsatisfiable {policy!r} is neither DoNotSchedule nor ScheduleAnyway")
+    return SpreadConstraint(
+        topology_key=raw["topologyKey"],
+        max_skew=int(raw["maxSkew"]),
+        when_unsatisfiable=policy,
+        selector=parse_label_selector(raw.get("labelSelector")),
+        min_domains=raw.get("minDomains"),
+        node_affinity_policy="Ignore" if raw.get("nodeAffinityPolicy") == "Ignore" else "Honor",
+        node_taints_policy="Honor" if raw.get("nodeTaintsPolicy") == "Honor" else "Ignore",
+        match_label_keys=tuple(raw.get("matchLabelKeys") or ()),
+    )
+
+
+def _host_ports(containers: list[Raw]) -> tuple[HostPort, ...]:
+    return tuple(
+        [
+            HostPort(
+                address=port.get("hostIP") or "0.0.0.0", port=port["hostPort"], protocol=port.get("protocol") or "TCP"
+            )
+            for container in containers
+            for port in container.get("ports") or ()
+            if port.get("hostPort")
+        ]
+    )
+
+
+def _volume_uses(volumes: list[Raw]) -> tuple[VolumeUse, ...]:
+    uses = []
+    for volume in volumes:
+        if claim := volume.get("persistentVolumeClaim"):
+            uses.append(VolumeUse(claim_name=claim["claimName"]))
+        elif "ephemeral" in volume:
+            template = ((volume["ephemeral"] or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
+            uses.append(
+                VolumeUse(claim_name=volume["name"], ephemeral=True, storage_class=template.get("storageClassName"))
+            )
+    return tuple(uses)
+
+
+def _uses_resource_claims(spec: Raw) -> bool:
+    if spec.get("resourceClaims"):
+        return True
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return any((container.get("resources") or {}).get("claims") for container in containers)
+
+
+def _build(namespace: str, labels: Raw, spec: Raw, volumes: list[Raw]) -> PodShape:
+    affinity = spec.get("affinity") or {}
+    selector = spec.get("nodeSelector") or {}
+    return PodShape(
+        namespace=namespace,
+        labels={str(key): str(labels[key]) for key in labels},
+        node_selector=tuple(sorted(selector.items())),
+        required_terms=parse_node_terms(
+            (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+        ),
+        preferred_terms=_preferred_node_terms(affinity),
+        tolerations=tuple([parse_toleration(entry) for entry in spec.get("tolerations") or ()]),
+        affinity=_required_pod_terms(affinity, "podAffinity"),
+        preferred_affinity=_preferred_pod_terms(affinity, "podAffinity"),
+        anti_affinity=_required_pod_terms(affinity, "podAntiAffinity"),
+        preferred_anti_affinity=_preferred_pod_terms(affinity, "podAntiAffinity"),
+        spread=tuple([parse_spread(entry) for entry in spec.get("topologySpreadConstraints") or ()]),
+        host_ports=_host_ports(spec.get("containers") or []),
+        volumes=_volume_uses(volumes),
+        uses_resource_claims=_uses_resource_claims(spec),
+    )
+
+
+def _ports_or_claims(spec: Raw) -> list[object] | None:
+    """The parts of containers that belong to the shape; None for nearly every pod."""
+    if "initContainers" not in spec:
+        for container in spec.get("containers") or ():
+            if "ports" in container or "claims" in (container.get("resources") or ()):
+                break
+        else:
+            return None
+    found: list[object] = []
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            if "ports" in container:
+                found.append(container["ports"])
+            resources = container.get("resources")
+            if resources and "claims" in resources:
+                found.append(True)
+    return found or None
+
+
+def claims_among(volumes: list[Raw] | None) -> list[Raw]:
+    """The volumes that lead to claims. The token volume, which every pod has, is named anew for each."""
+    return [volume for volume in volumes or () if "persistentVolumeClaim" in volume or "ephemeral" in volume]
+
+
+def parse_shape(metadata: Raw, spec: Raw) -> PodShape:
+    """The shape of a pod (or of a template) with this metadata and spec."""
+    labels = metadata.get("labels") or {}
+    volumes = claims_among(spec.get("volumes"))
+    parts = [
+        labels,
+        spec.get("affinity"),
+        spec.get("topologySpreadConstraints"),
+        spec.get("nodeSelector"),
+        spec.get("tolerations"),
+        _ports_or_claims(spec),
+        spec.get("resourceClaims"),
+        volumes,
+    ]
+    namespace = metadata.get("namespace") or "default"
+    text = (namespace, orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    shape = _KNOWN.get(text)
+    if shape is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        shape = _KNOWN[text] = _build(namespace, labels, spec, volumes)
+    return shape

@@ -1,0 +1,214 @@
+"""DaemonSets, PDBs, volumes, namespaces and the owners of pods become dovetail.model objects.
+
+Each raises UnreadableObject naming the object and the field.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, blame
+from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
+from dovetail.adapters.kubernetes_json.parsing.selectors import (
+    equality_selector,
+    parse_expressions,
+    parse_label_selector,
+    parse_node_terms,
+    parse_owners,
+)
+from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
+from dovetail.model.pods import Expression, Pod
+from dovetail.model.workloads import (
+    CsiNode,
+    DaemonSet,
+    Namespace,
+    PodDisruptionBudget,
+    SelectorSource,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+    VolumeClaim,
+)
+
+Raw = Mapping[str, Any]
+Built = TypeVar("Built")
+
+# S-27: in-tree volume plugins that live on as CSI drivers.
+IN_TREE_DRIVERS: Final = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+
+
+def _read(kind: str, raw: Raw, build: Callable[[Raw], Built]) -> Built:
+    try:
+        return build(raw)
+    except RAW_FAULTS:
+        raise blame(kind, raw, {"metadata": lambda o: o["metadata"]["name"], "spec": build}) from None
+
+
+def _namespace(raw: Raw) -> str:
+    return raw["metadata"].get("namespace") or "default"
+
+
+def _daemon_set(raw: Raw) -> DaemonSet:
+    metadata, template = raw["metadata"], raw["spec"]["template"]
+    namespace = _namespace(raw)
+    spec = template.get("spec") or {}
+    template_metadata = {**(template.get("metadata") or {}), "namespace": namespace}
+    pod = Pod(
+        name=f"{metadata['name']}-template",
+        uid="",
+        shape=parse_shape(template_metadata, spec),
+        requests=pod_requests({"spec": spec}, limits_as_requests=True),
+    )
+    return DaemonSet(name=metadata["name"], namespace=namespace, uid=metadata.get("uid") or "", pod=pod)
+
+
+def parse_daemon_set(raw: Raw) -> DaemonSet:
+    """A DaemonSet with the pod that its template makes."""
+    return _read("DaemonSet", raw, _daemon_set)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _pdb(raw: Raw) -> PodDisruptionBudget:
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    return PodDisruptionBudget(
+        name=raw["metadata"]["name"],
+        namespace=_namespace(raw),
+        selector=parse_label_selector(spec.get("selector")),
+        disruptions_allowed=int(status.get("disruptionsAllowed") or 0),
+        max_unavailable=_text(spec.get("maxUnavailable")),
+        min_available=_text(spec.get("minAvailable")),
+        always_allow_unhealthy=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+        disrupted_pods=tuple(sorted(status.get("disruptedPods") or ())),
+    )
+
+
+def parse_pdb(raw: Raw) -> PodDisruptionBudget:
+    """A PodDisruptionBudget."""
+    return _read("PodDisruptionBudget", raw, _pdb)
+
+
+def _volume_claim(raw: Raw) -> VolumeClaim:
+    metadata, spec = raw["metadata"], raw.get("spec") or {}
+    return VolumeClaim(
+        name=metadata["name"],
+        namespace=_namespace(raw),
+        uid=metadata.get("uid") or "",
+        volume_name=spec.get("volumeName") or "",
+        storage_class=spec.get("storageClassName"),
+        phase=(raw.get("status") or {}).get("phase") or "",
+        deleting=bool(metadata.get("deletionTimestamp")),
+        bind_completed="pv.kubernetes.io/bind-completed" in (metadata.get("annotations") or {}),
+    )
+
+
+def parse_volume_claim(raw: Raw) -> VolumeClaim:
+    """A PersistentVolumeClaim."""
+    return _read("PersistentVolumeClaim", raw, _volume_claim)
+
+
+def _driver(spec: Raw) -> str:
+    """S-27: the CSI driver, or the one that took over an in-tree EBS volume; anything else is not counted."""
+    if spec.get("csi"):
+        return str(spec["csi"].get("driver") or "")
+    return IN_TREE_DRIVERS["kubernetes.io/aws-ebs"] if spec.get("awsElasticBlockStore") else ""
+
+
+def _volume(raw: Raw) -> Volume:
+    metadata, spec = raw["metadata"], raw.get("spec") or {}
+    return Volume(
+        name=metadata["name"],
+        deleting=bool(metadata.get("deletionTimestamp")),
+        driver=_driver(spec),
+        local=bool(spec.get("local") or spec.get("hostPath")),
+        node_terms=parse_node_terms((spec.get("nodeAffinity") or {}).get("required")),
+    )
+
+
+def parse_volume(raw: Raw) -> Volume:
+    """A PersistentVolume."""
+    return _read("PersistentVolume", raw, _volume)
+
+
+def _topology(term: Raw) -> tuple[Expression, ...]:
+    entries = term.get("matchLabelExpressions") or ()
+    return parse_expressions({"key": e["key"], "operator": "In", "values": e.get("values")} for e in entries)
+
+
+def _storage_class(raw: Raw) -> StorageClass:
+    provisioner = raw.get("provisioner") or ""
+    return StorageClass(
+        name=raw["metadata"]["name"],
+        provisioner=IN_TREE_DRIVERS.get(provisioner, provisioner),
+        immediate=raw.get("volumeBindingMode") != "WaitForFirstConsumer",
+        topologies=tuple([_topology(term) for term in raw.get("allowedTopologies") or ()]),
+    )
+
+
+def parse_storage_class(raw: Raw) -> StorageClass:
+    """A StorageClass."""
+    return _read("StorageClass", raw, _storage_class)
+
+
+def _csi_node(raw: Raw) -> CsiNode:
+    drivers = (raw.get("spec") or {}).get("drivers") or ()
+    counts = {d["name"]: (d.get("allocatable") or {}).get("count") for d in drivers}
+    return CsiNode(
+        name=raw["metadata"]["name"], limits={name: int(count) for name, count in counts.items() if count is not None}
+    )
+
+
+def parse_csi_node(raw: Raw) -> CsiNode:
+    """A CSINode."""
+    return _read("CSINode", raw, _csi_node)
+
+
+def _attachment(raw: Raw) -> VolumeAttachment:
+    spec = raw.get("spec") or {}
+    return VolumeAttachment(
+        name=raw["metadata"]["name"],
+        node_name=spec.get("nodeName") or "",
+        volume_name=(spec.get("source") or {}).get("persistentVolumeName") or "",
+        deleting=bool(raw["metadata"].get("deletionTimestamp")),
+    )
+
+
+def parse_volume_attachment(raw: Raw) -> VolumeAttachment:
+    """A VolumeAttachment."""
+    return _read("VolumeAttachment", raw, _attachment)
+
+
+def parse_namespace(raw: Raw) -> Namespace:
+    """A Namespace."""
+    return _read(
+        "Namespace",
+        raw,
+        lambda o: Namespace(name=o["metadata"]["name"], labels=dict(o["metadata"].get("labels") or {})),
+    )
+
+
+def parse_selector_source(kind: str, raw: Raw) -> SelectorSource:
+    """A Service or ReplicationController (selector by equality), a ReplicaSet or StatefulSet (label selector)."""
+    by_equality = kind in ("Service", "ReplicationController")
+
+    def build(o: Raw) -> SelectorSource:
+        selector = (o.get("spec") or {}).get("selector")
+        return SelectorSource(
+            kind=kind,
+            name=o["metadata"]["name"],
+            namespace=_namespace(o),
+            uid=o["metadata"].get("uid") or "",
+            selector=equality_selector(selector) if by_equality else parse_label_selector(selector),
+            owners=parse_owners(o["metadata"]),
+        )
+
+    return _read(kind, raw, build)

@@ -1,0 +1,98 @@
+"""From dovetail.model to the JSON that is written: the counterpart of parsing/.
+
+Only what a change says is rendered, so nobody else's fields are rewritten (P-8: re-serialising another's quantities
+would change them). The trap avoided: in a merge patch a map that leaves a key out keeps it; a key that must go is set
+to null.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.pod_rules import format_moment
+from dovetail.model.pods import Expression, Owner
+from dovetail.model.resources import Resources, format_resources
+from dovetail.model.taints import Taint
+from dovetail.ports.objects import MetadataChange
+
+Json = dict[str, Any]
+
+
+def duration(seconds: float | None) -> str:
+    """As the API's pattern takes it: whole hours, minutes and seconds; Never for none (A-6)."""
+    if seconds is None:
+        return "Never"
+    rest, parts = math.ceil(seconds), []
+    for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def taint(value: Taint) -> Json:
+    """One taint; an empty value is left out."""
+    return {"key": value.key, "effect": value.effect, **({"value": value.value} if value.value else {})}
+
+
+def expression(value: Expression) -> Json:
+    """One requirement."""
+    rendered: Json = {"key": value.key, "operator": value.operator}
+    if value.values:
+        rendered["values"] = list(value.values)
+    if value.min_values is not None:
+        rendered["minValues"] = value.min_values
+    return rendered
+
+
+def owner(value: Owner) -> Json:
+    """One owner reference; all of ours block their owner's deletion in the foreground (L-1, L-23)."""
+    rendered: Json = {
+        "apiVersion": value.api_version,
+        "kind": value.kind,
+        "name": value.name,
+        "uid": value.uid,
+        "blockOwnerDeletion": True,
+    }
+    return {**rendered, "controller": True} if value.controller else rendered
+
+
+def node_class(value: NodeClassRef) -> Json:
+    """spec.nodeClassRef."""
+    return {"group": value.group, "kind": value.kind, "name": value.name}
+
+
+def condition(value: Condition) -> Json:
+    """One status condition."""
+    rendered: Json = {
+        "type": value.type,
+        "status": value.status,
+        "reason": value.reason,
+        "message": value.message,
+        "lastTransitionTime": format_moment(value.changed),
+    }
+    return {**rendered, "observedGeneration": value.generation} if value.generation else rendered
+
+
+def conditions(values: Iterable[Condition]) -> list[Json]:
+    """status.conditions, in the order given (P-7)."""
+    return [condition(value) for value in values]
+
+
+def amounts(new: Resources, old: Resources | None) -> dict[str, str | None]:
+    """A resource list in place of an old one."""
+    return {**dict.fromkeys(set(old or {}) - set(new)), **format_resources(new)}
+
+
+def metadata(change: MetadataChange, owners: list[Json]) -> Json:
+    """metadata of a merge patch; `owners` are those that the object has, as it has them."""
+    rendered: Json = {}
+    for name, entries in (("labels", change.labels), ("annotations", change.annotations)):
+        if entries:
+            rendered[name] = dict(entries)
+    if change.finalizers is not None:
+        rendered["finalizers"] = list(change.finalizers)
+    if change.add_owner is not None and all(o.get("uid") != change.add_owner.uid for o in owners):
+        rendered["ownerReferences"] = [*owners, owner(change.add_owner)]
+    return rendered

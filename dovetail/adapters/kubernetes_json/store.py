@@ -1,0 +1,174 @@
+"""The objects of one kind, as the watch tells them.
+
+Nothing in this file waits or reports. Every event is judged by the resourceVersion of its own object: an older or
+repeated one changes nothing, whatever order events come in. The trap avoided: a late repetition of an old event that
+brings a deleted object back.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dovetail.ports.view import Unreadable
+
+# How many deletions are remembered. The server sends events in order, so one would do; this many covers any overlap of
+# two streams, at 150 bytes each.
+_REMEMBERED_DELETIONS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object that is watched: where it is served, how it is read, and where snapshots keep it.
+
+    `parse` turns the JSON into what the cache holds. Kinds with the same `snapshot_field` share that mapping, each
+    entry under the kind's own prefix. An object is found by namespace/name, or by UID where `by_uid` is set.
+    """
+
+    name: str
+    path: str  # below the server's address: /api/v1/pods
+    parse: Callable[[dict[str, Any]], Any]
+    snapshot_field: str = ""  # none: kept for raw look-ups only
+    by_uid: bool = False
+    shares_field: bool = False
+    index: Callable[[Any], str] | None = None
+    optional: bool = False  # the view is usable without it: its definition may not be installed
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One object read: its value, or why it could not be read."""
+
+    key: str
+    uid: str
+    version: int
+    value: Any = None
+    unreadable: Unreadable | None = None
+
+
+class Index:
+    """Values by one property. Tuples are replaced, never changed, so a reader's stays as it was."""
+
+    def __init__(self, property_of: Callable[[Any], str]) -> None:
+        self._property_of = property_of
+        self._values: dict[str, tuple[Any, ...]] = {}
+
+    def get(self, value: str) -> tuple[Any, ...]:
+        """The values with that property; the empty one matches nothing."""
+        return self._values.get(value, ())
+
+    def change(self, old: Any, new: Any) -> None:
+        """Take the old value out and put the new one in; either may be None."""
+        for value, mine in ((old, False), (new, True)):
+            name = "" if value is None else self._property_of(value)
+            if name:
+                rest = tuple(v for v in self._values.get(name, ()) if v is not old)
+                self._set(name, (*rest, value) if mine else rest)
+
+    def rebuild(self, values: Iterable[Any]) -> None:
+        """Start again from these values."""
+        lists: dict[str, list[Any]] = {}
+        for value in values:
+            lists.setdefault(self._property_of(value), []).append(value)
+        lists.pop("", None)
+        self._values = {name: tuple(members) for name, members in lists.items()}
+
+    def _set(self, name: str, members: tuple[Any, ...]) -> None:
+        if members:
+            self._values[name] = members
+        else:
+            self._values.pop(name, None)
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a store holds: values by key, what is set aside, and the version and UID of both."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    aside: dict[str, Unreadable] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    uids: dict[str, str] = field(default_factory=dict)  # only where the key is no UID
+
+    def put(self, entry: Entry) -> None:
+        """Hold this entry in place of what stood under its key."""
+        self.versions[entry.key] = entry.version
+        if entry.uid != entry.key:
+            self.uids[entry.key] = entry.uid
+        if entry.unreadable is None:
+            self.values[entry.key] = entry.value
+            self.aside.pop(entry.key, None)
+        else:
+            self.aside[entry.key] = entry.unreadable
+            self.values.pop(entry.key, None)
+
+    def drop(self, key: str) -> None:
+        """Hold nothing under that key."""
+        for mapping in (self.values, self.aside, self.versions, self.uids):
+            mapping.pop(key, None)
+
+
+class Store:
+    """All objects of one kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.contents = Contents()
+        self.index = Index(kind.index) if kind.index else None
+        self.seen = 0  # the newest version heard of, bookmarks included
+        self._floor = 0  # nothing older is news: the last list was complete up to here
+        self._gone: dict[str, int] = {}  # deletions since then, oldest first
+
+    def is_news(self, key: str, version: int) -> bool:
+        """Whether an event of that object at that version tells anything new."""
+        return version > max(self._floor, self.contents.versions.get(key, 0), self._gone.get(key, 0))
+
+    def put(self, entry: Entry) -> bool:
+        """An object was created or has changed; whether that was news."""
+        self.seen = max(self.seen, entry.version)
+        if not self.is_news(entry.key, entry.version):
+            return False
+        old = self.contents.values.get(entry.key)
+        self._gone.pop(entry.key, None)
+        self.contents.put(entry)
+        self._reindex(old, entry.value)
+        return True
+
+    def drop(self, key: str, version: int) -> bool:
+        """An object was deleted at that version; whether that was news."""
+        self.seen = max(self.seen, version)
+        known = self.contents.versions.get(key, 0)
+        if version < known or version <= max(self._floor, self._gone.get(key, 0)):
+            return False
+        old = self.contents.values.get(key)
+        self.contents.drop(key)
+        self._reindex(old, None)
+        self._gone.pop(key, None)
+        self._gone[key] = version
+        self._forget_deletions()
+        return known > 0
+
+    def replace(self, contents: Contents, version: int) -> bool:
+        """Everything there is, as listed at that version; whether anything differs.
+
+        The list is the truth even where it is older than what was seen: a server restored from a backup.
+        """
+        differs = contents.versions != self.contents.versions
+        self.contents = contents
+        self.seen = self._floor = version
+        self._gone.clear()
+        if self.index is not None:
+            self.index.rebuild(contents.values.values())
+        return differs
+
+    def uid_of(self, key: str) -> str:
+        """The UID of the object under that key, readable or not; empty where there is none."""
+        return self.contents.uids.get(key) or (key if key in self.contents.versions else "")
+
+    def _reindex(self, old: Any, new: Any) -> None:
+        if self.index is not None:
+            self.index.change(old, new)
+
+    def _forget_deletions(self) -> None:
+        if len(self._gone) <= _REMEMBERED_DELETIONS:
+            return
+        for key in list(self._gone)[: _REMEMBERED_DELETIONS // 2]:
+            self._floor = max(self._floor, self._gone.pop(key))

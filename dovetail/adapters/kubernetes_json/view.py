@@ -1,0 +1,115 @@
+"""The ports ClusterView and ClusterLookups, answered from the cache.
+
+Used on the real cluster and in the embedded world alike. What makes a view usable is plugged in: a function that says
+in words why it is not. The trap avoided: deciding on what was true before the connection broke.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.messages.writes import Write
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pods import Pod
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import VolumeAttachment, VolumeClaim
+from dovetail.ports.failures import NotReadable, NotSeenYet
+from dovetail.ports.view import Unreadable
+
+CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; the plan is asked for again
+
+
+def always_usable() -> str:
+    """For a cache that cannot lose its source."""
+    return ""
+
+
+class CachedView:
+    """One cache as both ports."""
+
+    def __init__(
+        self, cache: Cache, problem: Callable[[], str] = always_usable, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.cache = cache
+        self._problem = problem  # empty while the view is usable, else why it is not
+        self._clock = clock
+
+    def snapshot(self) -> Snapshot:
+        self.insist()
+        return self.cache.snapshot(self._clock())
+
+    def revision(self) -> int:
+        return self.cache.revision
+
+    async def changed(self, after: int) -> int:
+        while True:
+            with self.cache.bell.listen() as heard:
+                if self.cache.revision > after:
+                    return self.cache.revision
+                await heard
+
+    async def catch_up(self, writes: Sequence[Write]) -> None:
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                await self._caught_up(writes)
+        except TimeoutError:
+            self.insist()
+            missing = [write for write in writes if not self.cache.has_seen(write)]
+            if not missing:
+                return
+            first = missing[0]
+            message = (
+                f"not seen at version {first.version} within {CATCH_UP_SECONDS:.0f} s, nor {len(missing) - 1} others"
+            )
+            raise NotSeenYet(f"{first.kind}/{first.name}", message) from None
+
+    async def _caught_up(self, writes: Sequence[Write]) -> None:
+        waiting = list(writes)
+        while True:
+            with self.cache.bell.listen() as heard:
+                waiting = [write for write in waiting if not self.cache.has_seen(write)]
+                if not waiting and not self._problem():
+                    return
+                await heard
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return self.cache.unreadable()
+
+    def claim(self, name: str) -> NodeClaim | None:
+        self.insist()
+        return cast(NodeClaim | None, self.cache.get("NodeClaim", name))
+
+    def node(self, name: str) -> Node | None:
+        self.insist()
+        return cast(Node | None, self.cache.get("Node", name))
+
+    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
+        self.insist()
+        return self.cache.indexed("Node", provider_id)
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        self._insist_on("Pod", node)
+        return self.cache.indexed("Pod", node)
+
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        self.insist()
+        return cast(VolumeClaim | None, self.cache.get("PersistentVolumeClaim", key))
+
+    def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
+        self._insist_on("VolumeAttachment", node)
+        return self.cache.indexed("VolumeAttachment", node)
+
+    def insist(self) -> None:
+        """NotSeenYet while the view cannot be used."""
+        problem = self._problem()
+        if problem:
+            raise NotSeenYet("cluster view", problem)
+
+    def _insist_on(self, kind: str, node: str) -> None:
+        """A node must not look empty because what stands on it cannot be read."""
+        self.insist()
+        aside = self.cache.unreadable_on(kind, node)
+        if aside is not None:
+            raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")

@@ -1,0 +1,1 @@
+"""The ports, answered by the simulated cluster and cloud."""

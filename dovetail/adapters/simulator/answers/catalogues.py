@@ -1,0 +1,82 @@
+"""The port Catalogues over the embedded cloud: what a pool could buy, and whether what was bought is still right.
+
+A catalogue is built once per NodeClass and set of shortages, then remembered: 144 types with eight offerings each are
+not made anew for every plan.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.cloud import shortages
+from dovetail.adapters.simulator.cloud.catalogue import CAPACITY_TYPES, MachineType
+from dovetail.adapters.simulator.cloud.node_classes import NodeClass, read_class
+from dovetail.adapters.simulator.cloud.offers import Shelf, read_shelf
+from dovetail.adapters.simulator.cloud.purchases import Pool
+from dovetail.adapters.simulator.settings import read_settings
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.pods import Expression
+from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
+from dovetail.ports.cloud import NodeClassState
+
+
+class EmbeddedCatalogues:
+    """What could be bought, pool by pool."""
+
+    def __init__(self, calls: Calls, node_classes: Iterable[tuple[str, str]]) -> None:
+        self._calls = calls
+        self._supported = frozenset(node_classes)
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        reference = pool.template.node_class
+        node_class, shelf, short = await self._calls.read(
+            lambda c: (read_class(c, reference), read_shelf(c), shortages.known(c, self._calls.clock()))
+        )
+        if not node_class.state.found:
+            return Catalogue(error=f"{reference.kind} {reference.name} is missing")
+        return _catalogue(shelf, node_class, short)
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        return (await self._calls.read(lambda connection: read_class(connection, reference))).state
+
+    async def drift(self, claim: NodeClaim) -> str:
+        node_class = await self._calls.read(lambda connection: read_class(connection, claim.node_class))
+        return node_class.drift(claim)
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return self._supported
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        """K-9, with the world's own toleration."""
+        seconds = (await self._calls.read(read_settings)).delay("repair")
+        return tuple(RepairPolicy(condition="Ready", status=s, toleration=seconds) for s in ("False", "Unknown"))
+
+
+@lru_cache(maxsize=32)
+def _catalogue(shelf: Shelf, node_class: NodeClass, short: frozenset[Pool]) -> Catalogue:
+    machines = [machine for machine in shelf.machines.values() if node_class.allows_type(machine)]
+    zones = tuple(zone for zone in shelf.zones if zone in node_class.zones)
+    return Catalogue(types=tuple(_instance_type(shelf, machine, (zones, short)) for machine in machines))
+
+
+def _instance_type(shelf: Shelf, machine: MachineType, places: tuple[tuple[str, ...], frozenset[Pool]]) -> InstanceType:
+    zones, short = places
+    return InstanceType(
+        name=machine.name,
+        requirements=shelf.requirements_of(machine, zones),
+        capacity=machine.capacity,
+        overhead=machine.overhead,
+        offerings=tuple(
+            Offering(
+                requirements=(
+                    Expression(key=names.CAPACITY_TYPE, operator="In", values=(capacity_type,)),
+                    Expression(key=names.ZONE, operator="In", values=(zone,)),
+                ),
+                price=machine.price_of(capacity_type),
+                available=(machine.name, zone, capacity_type) not in short,
+            )
+            for zone in zones
+            for capacity_type in CAPACITY_TYPES
+        ),
+    )

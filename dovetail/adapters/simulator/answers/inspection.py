@@ -1,0 +1,24 @@
+"""The port Inspection over the embedded world: nothing is forbidden, nothing is missing, and there is one clock."""
+
+from collections.abc import Iterable
+
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
+from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
+from dovetail.ports.inspection import ClusterFacts, RawObjects
+
+
+class EmbeddedInspection:
+    """The file, looked at as a whole."""
+
+    def __init__(self, calls: Calls, gated: Iterable[Kind] = ()) -> None:
+        self._calls = calls
+        self._kinds = sorted({kind.name for kind in (*CLUSTER_KINDS, *WATCHED_CLASSES.values(), *gated)})
+
+    async def facts(self) -> ClusterFacts:
+        return ClusterFacts(address=str(self._calls.store.path), version="embedded", clock_ahead=0.0)
+
+    async def objects(self) -> RawObjects:
+        return await self._calls.read(lambda c: {kind: list(objects.every(c, kind)) for kind in self._kinds})

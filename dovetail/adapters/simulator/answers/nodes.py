@@ -1,0 +1,81 @@
+"""The ports Nodes and Pods over the embedded cluster.
+
+The trap avoided: a grace of 0, which would break the promise that two pods of one name never run at once (I5).
+"""
+
+from dovetail.adapters.kube.objects import parsed
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.api_server.eviction import evict
+from dovetail.adapters.simulator.api_server.patching import deleted_version, patched
+from dovetail.adapters.simulator.api_server.rejected import Rejected
+from dovetail.adapters.simulator.calls import Calls, failure_of
+from dovetail.model.nodes import Node
+from dovetail.model.pods import Pod
+from dovetail.model.taints import Taint
+from dovetail.ports.objects import Eviction, MetadataChange
+
+
+class EmbeddedNodes:
+    """Node objects."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def read(self, name: str) -> Node | None:
+        body = await self._calls.read(lambda connection: objects.read(connection, "Node", name))
+        return None if body is None else parsed(parse_node, body)
+
+    async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        bodies = await self._calls.read(lambda connection: objects.nodes_of(connection, provider_id))
+        return tuple(parsed(parse_node, body) for body in bodies)
+
+    async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
+        body = await patched(self._calls, "Node", node, change, taints)
+        return None if body is None else parsed(parse_node, body)
+
+    async def delete(self, name: str, uid: str) -> int:
+        return await deleted_version(self._calls, ("Node", name), uid)
+
+
+class EmbeddedPods:
+    """Pods that must leave a node."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def list_on(self, node: str) -> tuple[Pod, ...]:
+        bodies = await self._calls.read(lambda connection: objects.pods_on(connection, node))
+        return tuple(parsed(parse_pod, body) for body in bodies)
+
+    async def evict(self, pod: Pod) -> Eviction:
+        try:
+            await self._calls.cluster("evict", f"Pod/{pod.key}", lambda cluster: evict(cluster, pod.key, pod.uid))
+        except Rejected as rejected:
+            return _refused_eviction(rejected, pod)
+        return Eviction(outcome="evicted", code=201)
+
+    async def delete(self, pod: Pod, grace_seconds: int) -> None:
+        grace = max(1, grace_seconds)
+        try:
+            await self._calls.cluster(
+                "delete", f"Pod/{pod.key}", lambda cluster: cluster.delete("Pod", pod.key, pod.uid, grace)
+            )
+        except Rejected as rejected:
+            if rejected.code not in (404, 409):
+                raise failure_of(rejected, f"Pod/{pod.key}") from None
+
+
+def _refused_eviction(rejected: Rejected, pod: Pod) -> Eviction:
+    match rejected.code:
+        case 404:
+            return Eviction(outcome="gone", code=404, message=rejected.message)
+        case 409:
+            return Eviction(outcome="replaced", code=409, message=rejected.message)
+        case 429:
+            return Eviction(outcome="blocked", code=429, message=rejected.message)
+        case 500:
+            return Eviction(outcome="unsupported", code=500, message=rejected.message)
+        case _:
+            raise failure_of(rejected, f"Pod/{pod.key}") from None

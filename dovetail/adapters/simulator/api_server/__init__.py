@@ -1,0 +1,1 @@
+"""The simulated API server: what it stores, fills in and refuses."""

@@ -1,0 +1,112 @@
+"""What the API server fills in and what it refuses, as far as the product can notice.
+
+The custom resources are judged by the models of `api/`, from which the CRDs of the real API server are made too; of the
+built-in kinds only those defaults are here that somebody reads. The trap avoided: an object that only the embedded
+world would accept.
+"""
+
+from typing import Final
+
+from dovetail.adapters.simulator.api_server.objects import Body
+from dovetail.adapters.simulator.api_server.rejected import Rejected
+from dovetail.api.kinds import KINDS
+from dovetail.api.schema.structural import ApiModel
+from dovetail.api.validation import InvalidObject, parse, refuse_change
+from dovetail.model.pod_rules import format_moment
+
+NAMESPACED: Final = frozenset(
+    {
+        "CapacityBuffer",
+        "ConfigMap",
+        "DaemonSet",
+        "Deployment",
+        "Event",
+        "Job",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodDisruptionBudget",
+        "PodTemplate",
+        "ReplicaSet",
+        "ReplicationController",
+        "Service",
+        "StatefulSet",
+    }
+)
+
+# Kinds whose status is written only through their status subresource, creation included. A kubelet creates its Node
+# with a status, and the API server keeps it.
+STATUS_ONLY_THROUGH_SUBRESOURCE: Final = frozenset(
+    {"CapacityBuffer", "DaemonSet", "Deployment", "NodeClaim", "NodePool", "Pod", "PodDisruptionBudget", "ReplicaSet"}
+)
+
+# The API server keeps no generation for these.
+WITHOUT_GENERATION: Final = frozenset({"ConfigMap", "Event", "Namespace", "Node", "Service"})
+
+NODE_CLASS_GROUP: Final = "dovetail.sh"
+NODE_CLASS_KIND: Final = "EmbeddedNodeClass"
+
+_MODELS: Final[dict[str, type[ApiModel]]] = {kind.kind: kind.model for kind in KINDS}
+
+_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def admitted(body: Body, now: float) -> Body:
+    """A new object with what the API server adds to it, or 422."""
+    if body["kind"] in _MODELS:
+        return {**body, "spec": _parsed(body).as_object()["spec"]}
+    match body["kind"]:
+        case "Pod":
+            return _pod(body)
+        case "EmbeddedNodeClass":
+            return _node_class(body, now)
+        case _:
+            return body
+
+
+def check_change(old: Body, new: Body) -> None:
+    """Refuse what the API server refuses of a change."""
+    before, after = old["metadata"].get("finalizers") or [], new["metadata"].get("finalizers") or []
+    added = sorted(set(after) - set(before))
+    if added and old["metadata"].get("deletionTimestamp"):
+        message = f"metadata.finalizers: no new finalizers can be added if the object is being deleted: {added}"
+        raise Rejected(422, "Invalid", message)
+    if old["kind"] in _MODELS:
+        _check_models(old, new)
+
+
+def _check_models(old: Body, new: Body) -> None:
+    """The rules of the kind. An object that broke them before may still be changed, as the API server lets it be."""
+    try:
+        before = parse(_MODELS[old["kind"]], old)
+    except InvalidObject:
+        return
+    try:
+        refuse_change(before, _parsed(new))
+    except InvalidObject as error:
+        raise Rejected(422, "Invalid", str(error)) from None
+
+
+def _parsed(body: Body) -> ApiModel:
+    try:
+        return parse(_MODELS[body["kind"]], body)
+    except InvalidObject as error:
+        raise Rejected(422, "Invalid", str(error)) from None
+
+
+def _pod(body: Body) -> Body:
+    spec = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler", **body.get("spec", {})}
+    priority = _PRIORITIES.get(spec.get("priorityClassName", ""))
+    spec.setdefault("priority", 0 if priority is None else priority)
+    return {**body, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def _node_class(body: Body, now: float) -> Body:
+    """Ready from the start unless its author says otherwise, as the class of upstream's simulator is (K-1)."""
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Ready",
+        "message": "",
+        "lastTransitionTime": format_moment(now),
+    }
+    return {**body, "status": body.get("status") or {"conditions": [ready]}}

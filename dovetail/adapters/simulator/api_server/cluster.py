@@ -1,0 +1,197 @@
+"""The API server's verbs over one open transaction: create, patch, delete, with what it promises about each.
+
+Each call leaves an entry in the ledger. Kept as on the real server: preconditions on resourceVersion and UID answered
+by 409, finalizers holding a deleted object, graceful deletion of bound pods, generation rising with the spec, and a
+patch that changes nothing leaving the version alone.
+"""
+
+import secrets
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import orjson
+
+from dovetail.adapters.kubernetes_json.parsing.times import parse_time
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.api_server.admission import (
+    NAMESPACED,
+    STATUS_ONLY_THROUGH_SUBRESOURCE,
+    WITHOUT_GENERATION,
+    admitted,
+    check_change,
+)
+from dovetail.adapters.simulator.api_server.merging import merged
+from dovetail.adapters.simulator.api_server.objects import Body
+from dovetail.adapters.simulator.api_server.rejected import Rejected
+from dovetail.adapters.simulator.ledger import Entry, append
+from dovetail.model.pod_rules import format_moment
+
+# What no patch changes.
+_KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+class Cluster:
+    """The cluster as one actor writes to it at one moment."""
+
+    def __init__(self, connection: sqlite3.Connection, actor: str, now: float) -> None:
+        self.connection = connection
+        self.actor = actor
+        self.now = now
+
+    def read(self, kind: str, key: str) -> Body | None:
+        """One object, or None."""
+        return objects.read(self.connection, kind, key)
+
+    def create(self, body: Body) -> Body:
+        """Create an object. 409 AlreadyExists where the name is taken."""
+        body = self._with_identity(body)
+        with self.recorded("create", body):
+            self._check_namespace(body)
+            if self.read(body["kind"], objects.key_of(body)) is not None:
+                raise Rejected(409, "AlreadyExists", f"{body['kind']} {objects.key_of(body)} already exists")
+            return objects.put(self.connection, admitted(body, self.now))
+
+    def patch(self, kind: str, key: str, patch: Body, subresource: str = "") -> Body:
+        """Merge a patch into an object or into its status. A last finalizer taken off ends a deleted object."""
+        with self.recorded(f"patch-{subresource}" if subresource else "patch", _named(kind, key), patch):
+            old = self._existing(kind, key, patch.get("metadata") or {})
+            new = self._changed(old, patch, subresource)
+            check_change(old, new)
+            if new == old:
+                return old
+            if _generates(old) and _without_state(new) != _without_state(old):
+                new["metadata"]["generation"] = old["metadata"].get("generation", 1) + 1
+            if _is_finished(new):
+                return objects.remove(self.connection, new)
+            return objects.put(self.connection, new)
+
+    def delete(self, kind: str, key: str, uid: str = "", grace: int | None = None) -> Body | None:
+        """Delete an object. The object where something still holds it, None where it is gone."""
+        with self.recorded("delete", _named(kind, key, uid), {"gracePeriodSeconds": grace}):
+            old = self._existing(kind, key, {"uid": uid} if uid else {})
+            return self.end(old, grace)
+
+    @contextmanager
+    def recorded(self, verb: str, body: Body, detail: Body | None = None) -> Iterator[None]:
+        """Put what happens inside into the ledger, a rejection included."""
+        outcome = "ok"
+        try:
+            yield
+        except Rejected as rejected:
+            outcome = f"{rejected.code} {rejected.reason}"
+            raise
+        finally:
+            entry = Entry(
+                at=self.now,
+                actor=self.actor,
+                operation=f"cluster:{verb}",
+                kind=body["kind"],
+                key=objects.key_of(body),
+                uid=body["metadata"].get("uid", ""),
+                outcome=outcome,
+                detail=orjson.dumps(detail).decode() if detail else "",
+            )
+            append(self.connection, entry)
+
+    def _with_identity(self, body: Body) -> Body:
+        metadata = dict(body["metadata"])
+        if "name" not in metadata:
+            metadata["name"] = metadata.pop("generateName") + secrets.token_hex(5)
+        if body["kind"] in NAMESPACED:
+            metadata.setdefault("namespace", "default")
+        metadata.pop("deletionTimestamp", None)
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = format_moment(self.now)
+        if body["kind"] not in WITHOUT_GENERATION:
+            metadata["generation"] = 1
+        created = {**body, "metadata": metadata}
+        if body["kind"] in STATUS_ONLY_THROUGH_SUBRESOURCE:
+            created.pop("status", None)
+        return created
+
+    def _check_namespace(self, body: Body) -> None:
+        namespace = body["metadata"].get("namespace")
+        if namespace and self.read("Namespace", namespace) is None:
+            raise Rejected(404, "NotFound", f'namespaces "{namespace}" not found')
+
+    def _existing(self, kind: str, key: str, wanted: Body) -> Body:
+        """The object, if it is there and is the one that the preconditions mean."""
+        found = self.read(kind, key)
+        if found is None:
+            raise Rejected(404, "NotFound", f"{kind} {key} not found")
+        for name in ("uid", "resourceVersion"):
+            if wanted.get(name) and wanted[name] != found["metadata"][name]:
+                message = f"{kind} {key}: {name} is {found['metadata'][name]}, not {wanted[name]}"
+                raise Rejected(409, "Conflict", message)
+        return found
+
+    def _changed(self, old: Body, patch: Body, subresource: str) -> Body:
+        new: Body = merged(old, patch)
+        if subresource == "status":
+            return {**old, "metadata": dict(old["metadata"]), "status": new.get("status", {})}
+        if old["kind"] in STATUS_ONLY_THROUGH_SUBRESOURCE or old["kind"] == "Node":
+            new.pop("status", None)
+            if "status" in old:
+                new["status"] = old["status"]
+        metadata = {name: value for name, value in new["metadata"].items() if name not in _KEPT}
+        kept = {
+            name: old["metadata"][name] for name in (*_KEPT, "generation", "resourceVersion") if name in old["metadata"]
+        }
+        new["metadata"] = {**metadata, **kept}
+        return new
+
+    def end(self, old: Body, grace: int | None = None) -> Body | None:
+        """What a delete or an accepted eviction does to an object; no entry in the ledger of its own."""
+        seconds = _grace_of(old, grace)
+        metadata = dict(old["metadata"])
+        if "deletionTimestamp" in metadata:
+            left = metadata.get("deletionGracePeriodSeconds", 0)
+            if seconds >= left:
+                return old  # it is going already, and a longer grace is not granted
+            started = parse_time(metadata["deletionTimestamp"]) - left
+        else:
+            started = self.now
+            if _generates(old):
+                metadata["generation"] = metadata.get("generation", 1) + 1
+        metadata["deletionTimestamp"] = format_moment(started + seconds)
+        metadata["deletionGracePeriodSeconds"] = seconds
+        new = {**old, "metadata": metadata}
+        if _is_finished(new):
+            objects.remove(self.connection, new)
+            return None
+        return objects.put(self.connection, new)
+
+
+def _named(kind: str, key: str, uid: str = "") -> Body:
+    namespace, _, name = key.rpartition("/")
+    return {"kind": kind, "metadata": {"name": name, "namespace": namespace, "uid": uid}}
+
+
+def _generates(body: Body) -> bool:
+    return body["kind"] not in WITHOUT_GENERATION
+
+
+def _without_state(body: Body) -> Body:
+    return {name: value for name, value in body.items() if name not in ("metadata", "status")}
+
+
+def _is_finished(body: Body) -> bool:
+    """Deleting, held by no finalizer and by no grace."""
+    metadata = body["metadata"]
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds", 0)
+    )
+
+
+def _grace_of(body: Body, grace: int | None) -> int:
+    """Only a bound pod that has not ended is given time."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    if body["kind"] != "Pod" or not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        return 0
+    wanted = spec.get("terminationGracePeriodSeconds", 30) if grace is None else grace
+    return int(wanted)

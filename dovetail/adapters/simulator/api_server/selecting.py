@@ -1,0 +1,66 @@
+"""Does a set of labels satisfy a selector, an expression, a toleration?
+
+Written apart from the product's own engine on purpose: a world that judged placements with the code under test would
+agree with its mistakes.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+def satisfies(labels: Mapping[str, str], key: str, operator: str, values: Iterable[str]) -> bool:
+    """Whether labels satisfy one expression."""
+    value, wanted = labels.get(key), list(values)
+    match operator:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" | "Gte" | "Lte":
+            return _compares(value, operator, wanted)
+        case _:
+            return False
+
+
+def _compares(value: str | None, operator: str, wanted: list[str]) -> bool:
+    if value is None or len(wanted) != 1:
+        return False
+    try:
+        have, bound = int(value), int(wanted[0])
+    except ValueError:
+        return False
+    return {"Gt": have > bound, "Lt": have < bound, "Gte": have >= bound, "Lte": have <= bound}[operator]
+
+
+def all_satisfied(labels: Mapping[str, str], expressions: Iterable[Json]) -> bool:
+    """Whether labels satisfy every expression of a list."""
+    return all(satisfies(labels, e.get("key", ""), e.get("operator", ""), e.get("values") or ()) for e in expressions)
+
+
+def selected(selector: Json | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector selects labels: none at all selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    wanted: Json = selector.get("matchLabels") or {}
+    return all(labels.get(key) == value for key, value in wanted.items()) and all_satisfied(
+        labels, selector.get("matchExpressions") or ()
+    )
+
+
+def tolerated(taint: Json, tolerations: Iterable[Json]) -> bool:
+    """Whether some toleration tolerates a taint."""
+    return any(_tolerates(t, taint) for t in tolerations)
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("operator") == "Exists":
+        return not toleration.get("key") or toleration["key"] == taint.get("key")
+    return toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")

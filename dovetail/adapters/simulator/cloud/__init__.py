@@ -1,0 +1,1 @@
+"""The simulated cloud: what it sells, and the instances that it runs."""

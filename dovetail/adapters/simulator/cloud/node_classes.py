@@ -1,0 +1,138 @@
+"""The NodeClasses of the embedded cloud: which image its instances run, and which zones and families they may be of.
+
+A world understands dovetail.sh/EmbeddedNodeClass, every field of whose spec may be left out, or the kinds that its
+shelf names. Its status says Ready as any NodeClass's does.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from dovetail.adapters.kubernetes_json.kinds import EC2_NODE_CLASS, raw_kind
+from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
+    EC2_NODE_CLASS_HASH_VERSION,
+    ec2_node_class_hash,
+)
+from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.cloud.catalogue import FAMILY, MachineType, Offer
+from dovetail.adapters.simulator.cloud.offers import EC2_CLASS, EMBEDDED_CLASS, Shelf, read_shelf
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.ports.cloud import NodeClassState
+
+# The class as it was when an instance was bought from it: part of the claim's annotations, compared for drift (C-6).
+CLASS_HASH: Final = "embedded.dovetail.sh/class-hash"
+EC2_HASH: Final = "karpenter.k8s.aws/ec2nodeclass-hash"
+EC2_HASH_VERSION: Final = "karpenter.k8s.aws/ec2nodeclass-hash-version"
+
+DEFAULT_IMAGE: Final = "image-1"
+
+# Watched like any other kind, so that a change of a class wakes whoever waits for one.
+WATCHED_CLASSES: Final[dict[tuple[str, str], Kind]] = {
+    EMBEDDED_CLASS: raw_kind(EMBEDDED_CLASS[1], ""),
+    EC2_CLASS: EC2_NODE_CLASS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClass:
+    """One class as read from its object. `stamps` is what a claim says of the class that it was bought from."""
+
+    name: str
+    state: NodeClassState
+    images: tuple[str, ...] = ()  # the first is bought; all are right
+    zones: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    stamps: tuple[tuple[str, str], ...] = ()  # the hash, and the version of its algorithm where there are several
+
+    def allows(self, offer: Offer, machine: MachineType) -> bool:
+        """Whether instances of this class may be bought that way."""
+        return offer.zone in self.zones and self.allows_type(machine)
+
+    def allows_type(self, machine: MachineType) -> bool:
+        """Whether instances of this class may be of that type."""
+        return not self.families or dict(machine.labels).get(FAMILY) in self.families
+
+    def drift(self, claim: NodeClaim) -> str:
+        """Why a claim is not what would be bought today; a hash of another version tells nothing (W-115)."""
+        if not self.state.found or any(key not in claim.annotations for key, _ in self.stamps):
+            return ""
+        (hash_key, wanted), *versions = self.stamps
+        comparable = all(claim.annotations[key] == version for key, version in versions)
+        if comparable and claim.annotations[hash_key] != wanted:
+            return "NodeClassDrift"
+        return "ImageDrift" if claim.image_id and claim.image_id not in self.images else ""
+
+
+def read_class(connection: sqlite3.Connection, reference: NodeClassRef) -> NodeClass:
+    """The class of that name; `state.found` tells whether there is one that this cloud understands."""
+    shelf = read_shelf(connection)
+    kind = (reference.group, reference.kind)
+    body = objects.read(connection, reference.kind, reference.name) if kind in shelf.node_classes else None
+    if body is None:
+        return NodeClass(name=reference.name, state=NodeClassState(found=False))
+    return _READERS[kind](body, shelf)
+
+
+def _embedded_class(body: objects.Body, shelf: Shelf) -> NodeClass:
+    spec: dict[str, Any] = body.get("spec") or {}
+    return NodeClass(
+        name=body["metadata"]["name"],
+        state=_state(body),
+        images=(spec.get("image") or DEFAULT_IMAGE,),
+        zones=tuple(spec.get("zones") or shelf.zones),
+        families=tuple(spec.get("families") or ()),
+        stamps=((CLASS_HASH, class_hash(spec)),),
+    )
+
+
+def _ec2_class(body: objects.Body, shelf: Shelf) -> NodeClass:
+    """As far as this cloud goes: zones of the subnets found, images found; neither is looked for anew.
+
+    A hash that stands on the class is believed: it covers the cluster's CA bundle (W-116), which this world has not.
+    """
+    status: dict[str, Any] = body.get("status") or {}
+    zones = {subnet["zone"] for subnet in status.get("subnets") or []}
+    stamped = body["metadata"].get("annotations") or {}
+    stamps = (
+        (EC2_HASH, stamped.get(EC2_HASH) or ec2_node_class_hash(body["spec"])),
+        (EC2_HASH_VERSION, stamped.get(EC2_HASH_VERSION) or EC2_NODE_CLASS_HASH_VERSION),
+    )
+    return NodeClass(
+        name=body["metadata"]["name"],
+        state=_state(body),
+        images=tuple(image["id"] for image in status.get("amis") or []),
+        zones=tuple(zone for zone in shelf.zones if zone in zones),
+        stamps=stamps,
+    )
+
+
+_READERS: Final[dict[tuple[str, str], Callable[[objects.Body, Shelf], NodeClass]]] = {
+    EMBEDDED_CLASS: _embedded_class,
+    EC2_CLASS: _ec2_class,
+}
+
+
+def class_hash(spec: dict[str, Any]) -> str:
+    """A hash of the spec without its image, whose change is told apart as drift of the image."""
+    rest = {name: value for name, value in spec.items() if name != "image"}
+    return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+def _state(body: objects.Body) -> NodeClassState:
+    conditions = (body.get("status") or {}).get("conditions") or []
+    ready: dict[str, Any] = next((c for c in conditions if c.get("type") == "Ready"), {})
+    status = ready.get("status")
+    return NodeClassState(
+        found=True,
+        deleting="deletionTimestamp" in body["metadata"],
+        ready=status if status in ("True", "False") else "Unknown",
+        reason=ready.get("reason") or "",
+        message=ready.get("message") or "",
+        generation=body["metadata"].get("generation", 0),
+        version=str(body["metadata"].get("resourceVersion", "")),
+    )

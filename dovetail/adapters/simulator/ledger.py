@@ -1,0 +1,49 @@
+"""The ledger: what was asked of the cluster and of the cloud, by whom, and what came of it.
+
+Written in the transaction of the call itself, so that a call and its entry stand or fall together. The file refuses to
+change an entry.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One call. Operation is `cluster:<verb>` or `cloud:<verb>`; outcome is `ok` or the code or word of the answer."""
+
+    id: int = 0
+    at: float
+    actor: str
+    operation: str
+    kind: str = ""
+    key: str = ""
+    uid: str = ""
+    token: str = ""
+    outcome: str = "ok"
+    detail: str = ""
+
+
+def append(connection: sqlite3.Connection, entry: Entry) -> None:
+    """Add an entry; its id is given by the file."""
+    connection.execute(
+        "INSERT INTO ledger (at, actor, operation, kind, key, uid, token, outcome, detail)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            entry.at,
+            entry.actor,
+            entry.operation,
+            entry.kind,
+            entry.key,
+            entry.uid,
+            entry.token,
+            entry.outcome,
+            entry.detail,
+        ),
+    )
+
+
+def entries(connection: sqlite3.Connection, since: int = 0) -> list[Entry]:
+    """The entries with an id above `since`, oldest first."""
+    rows = connection.execute("SELECT * FROM ledger WHERE id > ? ORDER BY id", (since,))
+    return [Entry(**dict(row)) for row in rows]

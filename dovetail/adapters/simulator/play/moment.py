@@ -1,0 +1,107 @@
+"""What every controller of the player is given: the moment, the objects, and a way to write as somebody.
+
+The mirror spares them reading the file: it is brought up to date from the log of changes, so a world in which nothing
+happens costs nothing. The trap avoided: a controller that decides on what it remembers; the mirror is refreshed inside
+the transaction, when nobody else can write.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.api_server.cluster import Cluster
+from dovetail.adapters.simulator.api_server.feed import news_since
+from dovetail.adapters.simulator.api_server.objects import Body
+from dovetail.adapters.simulator.cloud.offers import Shelf, read_shelf
+from dovetail.adapters.simulator.settings import WorldSettings, read_settings
+
+
+class Mirror:
+    """All objects, as of a revision."""
+
+    def __init__(self) -> None:
+        self.revision = -1
+        self._kinds: dict[str, dict[str, Body]] = {}
+        self._sorted: dict[str, list[Body]] = {}
+
+    def refresh(self, connection: sqlite3.Connection) -> None:
+        """Follow the log up to its end."""
+        found, self.revision = news_since(connection, self.revision)
+        for news in found:
+            held = self._kinds.setdefault(news.kind, {})
+            self._sorted.pop(news.kind, None)
+            if news.deleted:
+                held.pop(objects.key_of(news.body), None)
+            else:
+                held[objects.key_of(news.body)] = news.body
+
+    def every(self, kind: str) -> list[Body]:
+        """The objects of a kind, by key."""
+        if kind not in self._sorted:
+            self._sorted[kind] = [body for _, body in sorted(self._kinds.get(kind, {}).items())]
+        return self._sorted[kind]
+
+    def get(self, kind: str, key: str) -> Body | None:
+        """One object."""
+        return self._kinds.get(kind, {}).get(key)
+
+    def all(self) -> Iterator[Body]:
+        """Everything."""
+        for held in self._kinds.values():
+            yield from held.values()
+
+
+class Turn:
+    """One moment in the world."""
+
+    def __init__(self, connection: sqlite3.Connection, now: float, mirror: Mirror) -> None:
+        self.connection = connection
+        self.now = now
+        self.mirror = mirror
+        self.settings: WorldSettings = read_settings(connection)
+        self.shelf: Shelf = read_shelf(connection)
+        self.due: float | None = None
+
+    def cluster(self, actor: str) -> Cluster:
+        """The cluster, written to as one of its own components."""
+        return Cluster(self.connection, actor, self.now)
+
+    def reached(self, moment: float) -> bool:
+        """Whether a moment has come; if not, the player looks again when it has."""
+        if moment <= self.now:
+            return True
+        self.due = moment if self.due is None else min(self.due, moment)
+        return False
+
+
+def conditions_of(body: Body) -> list[dict[str, Any]]:
+    """status.conditions."""
+    return (body.get("status") or {}).get("conditions") or []
+
+
+def condition_of(body: Body, kind: str) -> dict[str, Any] | None:
+    """The condition of that type."""
+    return next((c for c in conditions_of(body) if c.get("type") == kind), None)
+
+
+def is_true(body: Body, kind: str) -> bool:
+    """Whether that condition is True."""
+    condition = condition_of(body, kind)
+    return condition is not None and condition.get("status") == "True"
+
+
+def is_deleting(body: Body) -> bool:
+    """Whether it has been deleted and is still held."""
+    return "deletionTimestamp" in body["metadata"]
+
+
+def is_over(pod: Body) -> bool:
+    """Whether a pod has ended by itself."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def controller_of(body: Body) -> str:
+    """The UID of the owner that controls it."""
+    references = body["metadata"].get("ownerReferences") or []
+    return next((str(r["uid"]) for r in references if r.get("controller")), "")

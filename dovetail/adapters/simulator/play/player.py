@@ -1,0 +1,78 @@
+"""The player: one `tick` moves the whole world as far as it goes at one moment.
+
+Run as a process of its own, as a thread of a test, or by hand with moments of the test's choosing. A tick is one
+transaction, so two players on one file do no harm. The trap avoided: a tick that costs something while nothing happens;
+the loop sleeps until somebody has written or the next moment has come.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from dovetail.adapters.simulator.api_server.feed import POLL_SECONDS, data_version
+from dovetail.adapters.simulator.play.budgets import count_budgets
+from dovetail.adapters.simulator.play.collection import collect_orphans, collect_pods, detach_volumes
+from dovetail.adapters.simulator.play.daemons import keep_daemon_sets
+from dovetail.adapters.simulator.play.kubelet import move_pods
+from dovetail.adapters.simulator.play.machines import move_machines
+from dovetail.adapters.simulator.play.moment import Mirror, Turn
+from dovetail.adapters.simulator.play.scheduler import bind_pods
+from dovetail.adapters.simulator.play.workloads import keep_deployments, keep_replica_sets
+from dovetail.adapters.simulator.store import Store
+
+# In the order in which causes lead to effects, so that most of what a moment brings about is done in one tick.
+CONTROLLERS: Final[tuple[Callable[[Turn], None], ...]] = (
+    move_machines,
+    collect_orphans,
+    collect_pods,
+    keep_deployments,
+    keep_replica_sets,
+    keep_daemon_sets,
+    bind_pods,
+    move_pods,
+    detach_volumes,
+    count_budgets,
+)
+
+# A world that does not come to rest within so many ticks at one moment is going round in circles.
+MAX_TICKS: Final = 100
+
+
+class Player:
+    """Moves one world."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self._mirror = Mirror()
+
+    def tick(self, now: float) -> float | None:
+        """One step of every controller. When to look again: now if anything changed, or a moment, or on news only."""
+        with self._store.writing() as connection:
+            turn = Turn(connection, now, self._mirror)
+            self._mirror.refresh(connection)
+            before = self._mirror.revision
+            for controller in CONTROLLERS:
+                controller(turn)
+                self._mirror.refresh(connection)
+        return now if self._mirror.revision != before else turn.due
+
+    def settle(self, now: float) -> float | None:
+        """Tick until nothing more happens at this moment; the next moment at which something will."""
+        for _ in range(MAX_TICKS):
+            due = self.tick(now)
+            if due is None or due > now:
+                return due
+        raise RuntimeError("the embedded world does not come to rest")
+
+    def run(self, stop: threading.Event) -> None:
+        """Follow the clock and the news until told to stop."""
+        connection = self._store.connection()
+        version, due = -1, None
+        while not stop.is_set():
+            newest = data_version(connection)
+            if newest != version or (due is not None and self._clock() >= due):
+                version, due = newest, self.tick(self._clock())
+            else:
+                stop.wait(POLL_SECONDS)

@@ -1,0 +1,157 @@
+"""A small honest scheduler: binds pending pods to nodes that can take them, and says so where none can.
+
+The part of kube-scheduler in this world. Filters by room, selectors, required affinity, taints and neighbours; prefers
+the node with most room left. What it cannot judge it refuses to bind, with a reason. The trap avoided: binding a pod
+where a real scheduler would not, which would make a wrong plan look right.
+"""
+
+from collections import Counter
+from typing import Any, Final
+
+import orjson
+
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.api_server.objects import Body
+from dovetail.adapters.simulator.play.fitting import obstacle, requests_of, shortage
+from dovetail.adapters.simulator.play.moment import Turn, condition_of, is_deleting, is_over
+from dovetail.adapters.simulator.play.neighbours import Neighbours
+from dovetail.model.pod_rules import format_moment
+from dovetail.model.resources import parse_resources, subtract, total
+
+SCHEDULER = "kube-scheduler"
+
+
+# A tick is one transaction, and nobody else writes while it lasts: it binds or marks so many pods and leaves the rest
+# to the next one.
+MOST_WRITES: Final = 200
+
+
+def bind_pods(turn: Turn) -> None:
+    """Bind what can be bound, most important first, and mark the rest."""
+    pods = turn.mirror.every("Pod")
+    waiting = [p for p in pods if _waits(p)]
+    if not waiting:
+        return
+    room, writes = Room(turn, pods), 0
+    for pod in sorted(waiting, key=_urgency):
+        node, why = room.best_node(pod)
+        if node:
+            _bind(turn, pod, node)
+            room.take(pod, node)
+        elif not _mark(turn, pod, why):
+            continue
+        writes += 1
+        if writes == MOST_WRITES:
+            return
+
+
+class Room:
+    """What is free on each node, as pods are bound one after the other.
+
+    Replicas are judged once: what selectors and taints say is remembered by the words of the pod's spec, and a pod like
+    one that found no place finds none either, because room only shrinks here.
+    """
+
+    def __init__(self, turn: Turn, pods: list[Body]) -> None:
+        self._nodes = {node["metadata"]["name"]: node for node in turn.mirror.every("Node")}
+        bound: dict[str, list[Body]] = {name: [] for name in self._nodes}
+        for pod in pods:
+            if pod["spec"].get("nodeName") in bound and not is_over(pod):
+                bound[pod["spec"]["nodeName"]].append(pod)
+        self._whole = {name: _allocatable(node) for name, node in self._nodes.items()}
+        self._free: dict[str, dict[str, int]] = {}
+        self._share: dict[str, float] = {}
+        for name in self._nodes:
+            self._set_free(name, subtract(self._whole[name], total(requests_of(p) for p in bound[name])))
+        self._neighbours = Neighbours(self._nodes, bound)
+        self._obstacles: dict[bytes, dict[str, str]] = {}
+        self._hopeless: dict[bytes, str] = {}
+
+    def best_node(self, pod: Body) -> tuple[str, str]:
+        """The node with most room among those that take the pod; or none, and why."""
+        lonely = not self._neighbours.concern(pod)
+        likeness = orjson.dumps(pod["spec"], option=orjson.OPT_SORT_KEYS)
+        if lonely and likeness in self._hopeless:
+            return "", self._hopeless[likeness]
+        reasons: Counter[str] = Counter()
+        takers = []
+        requests, obstacles = requests_of(pod), self._obstacles_of(pod, likeness)
+        for name in self._nodes:
+            why = obstacles[name] or shortage(requests, self._free[name])
+            why = why or ("" if lonely else self._neighbours.obstacle(pod, name))
+            if why:
+                reasons[why] += 1
+            else:
+                takers.append(name)
+        if takers:
+            return max(takers, key=lambda name: (self._share[name], name)), ""
+        words = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+        sentence = f"0/{len(self._nodes)} nodes are available" + (f": {words}." if words else ".")
+        if lonely:
+            self._hopeless[likeness] = sentence
+        return "", sentence
+
+    def take(self, pod: Body, node: str) -> None:
+        """The pod is on the node now."""
+        self._set_free(node, subtract(self._free[node], requests_of(pod)))
+        self._neighbours.add(pod, node)
+
+    def _obstacles_of(self, pod: Body, likeness: bytes) -> dict[str, str]:
+        if likeness not in self._obstacles:
+            self._obstacles[likeness] = {name: obstacle(pod, node) for name, node in self._nodes.items()}
+        return self._obstacles[likeness]
+
+    def _set_free(self, name: str, free: dict[str, int]) -> None:
+        whole = self._whole[name]
+        shares = [free.get(r, 0) / whole[r] for r in ("cpu", "memory") if whole.get(r)]
+        self._free[name] = free
+        self._share[name] = sum(shares) / len(shares) if shares else 0.0
+
+
+def _waits(pod: Body) -> bool:
+    spec = pod.get("spec") or {}
+    return not spec.get("nodeName") and not is_deleting(pod) and not is_over(pod) and not spec.get("schedulingGates")
+
+
+def _urgency(pod: Body) -> tuple[int, str, str]:
+    return -(pod["spec"].get("priority") or 0), pod["metadata"]["creationTimestamp"], objects.key_of(pod)
+
+
+def _allocatable(node: Body) -> dict[str, int]:
+    return parse_resources((node.get("status") or {}).get("allocatable"))
+
+
+def _bind(turn: Turn, pod: Body, node: str) -> None:
+    """One write, as the binding subresource does it: the node, and the condition that says so."""
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_moment(turn.now)}
+    bound = {
+        **pod,
+        "spec": {**pod["spec"], "nodeName": node},
+        "status": {**(pod.get("status") or {}), "conditions": [condition, *_others(pod)]},
+    }
+    cluster = turn.cluster(SCHEDULER)
+    with cluster.recorded("bind", pod, {"node": node}):
+        objects.put(turn.connection, bound)
+
+
+def _mark(turn: Turn, pod: Body, why: str) -> bool:
+    """Say that the pod finds no place; whether that was news."""
+    before = condition_of(pod, "PodScheduled") or {}
+    if before.get("message") == why:
+        return False
+    changed = before.get("lastTransitionTime") if before.get("status") == "False" else None
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": why,
+        "lastTransitionTime": changed or format_moment(turn.now),
+    }
+    status = {"status": {"conditions": [condition, *_others(pod)]}}
+    turn.cluster(SCHEDULER).patch("Pod", objects.key_of(pod), status, "status")
+    return True
+
+
+def _others(pod: Body) -> list[dict[str, Any]]:
+    conditions: list[dict[str, Any]] = (pod.get("status") or {}).get("conditions") or []
+    return [c for c in conditions if c.get("type") != "PodScheduled"]

@@ -1,0 +1,1 @@
+"""EC2NodeClass of karpenter.k8s.aws."""

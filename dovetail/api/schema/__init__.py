@@ -1,0 +1,1 @@
+"""What the models of all kinds share, and how a model becomes a CRD's schema."""

@@ -1,0 +1,271 @@
+"""The story: pods get nodes, a disruption is called off, a worker is killed, empty nodes go.
+
+Played on any stage; a person can follow it line by line. Each scene ends with facts that are asserted on the objects
+and on the cloud's own ledger, never on what the workflows say of themselves; the first that does not hold ends the
+story with an error.
+"""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from temporalio.client import Client
+
+from dovetail.cli.demo.stage import Body, Stage
+from dovetail.cli.output import CommandFailed, say
+from dovetail.messages.workflow_ids import claim_owner_id
+from dovetail.model import names
+from dovetail.workflows.converter import DATA_CONVERTER
+
+PODS = 12
+LOOK_SECONDS = 0.1
+
+
+class Story:
+    """One performance."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.started = time.monotonic()
+        self.asserted: list[str] = []
+        self.worker: subprocess.Popen[bytes] | None = None
+        self.client: Client | None = None
+
+    async def play(self) -> None:
+        """All scenes."""
+        await self.curtain()
+        await self.pods_get_nodes()
+        await self.a_disruption_is_called_off()
+        await self.empty_nodes_go_although_the_worker_is_killed()
+        self.tell("what was asserted, on the objects and on the cloud's ledger:")
+        for fact in self.asserted:
+            say(f"           - {fact}")
+        self.tell("done")
+
+    async def curtain(self) -> None:
+        """Servers, a worker, and how to look on."""
+        for line in await self.stage.prepare():
+            self.tell(line)
+        address = self.stage.temporal_address
+        self.client = await Client.connect(address, data_converter=DATA_CONVERTER)
+        self.worker = self.stage.start_worker()
+        self.tell(f"a worker, process {self.worker.pid}, for cluster {self.stage.cluster}")
+        self.tell(f"look on: {self.stage.temporal_binary} workflow list --address {address}")
+        await self.stage.apply(self.stage.manifests.node_class)
+        await self.stage.apply(self.node_pool())
+        await self.until(self.pool_ready, 90, "the NodePool is ready")
+        self.tell("the NodePool is ready")
+
+    async def pods_get_nodes(self) -> None:
+        """Pending to running."""
+        say("")
+        self.tell(f"SCENE 1. A Deployment of {PODS} pods arrives; no node has room for them.")
+        await self.stage.apply(deployment(PODS))
+        began = time.monotonic()
+        await self.until(lambda: self.count("NodeClaim", at_least=1), 60, "NodeClaims are created")
+        await self.follow_claims()
+        await self.until(lambda: self.running(PODS), 90, "all pods run")
+        self.tell(f"all {PODS} pods run, {time.monotonic() - began:.1f} s after they were created")
+        nodes = await self.stage.objects("Node")
+        for node in nodes:
+            labels = node["metadata"]["labels"]
+            self.tell(f"  Node {node['metadata']['name']}: {labels.get(names.INSTANCE_TYPE)}")
+        await self.hold(await self.one_instance_per_claim(), "one instance was bought per NodeClaim")
+
+    async def a_disruption_is_called_off(self) -> None:
+        """Drift, pre-spin, cancel by signal, revert."""
+        say("")
+        self.tell("SCENE 2. The NodePool's template changes: its nodes have drifted, replacements are launched first.")
+        await self.stage.set_boot_delay(8.0)
+        await self.until(lambda: self.all_initialised(), 60, "nodes are initialised")
+        await self.stage.apply(self.node_pool(labels={"colour": "green"}))
+        claim = await self.marked_claim()
+        workflow = claim["metadata"]["annotations"][names.OWNER]
+        node = claim["status"]["nodeName"]
+        self.tell(f"{workflow} has tainted {node} and waits for its replacement")
+        claims = await self.until(lambda: self.replacement(claim), 60, "the replacement is launched")
+        self.tell(f"replacement {claims} is on its way; we think better of it")
+        await self.stage.apply(self.node_pool())
+        command = f"temporal workflow signal --workflow-id {workflow} --name cancel --input '\"changed our mind\"'"
+        self.tell(command)
+        target = ("--workflow-id", workflow, "--name", "cancel")
+        await self.temporal("workflow", "signal", *target, "--input", '"changed our mind"')
+        await self.until(lambda: self.untainted(node), 60, "the node is schedulable again")
+        await self.until(lambda: self.claim_gone(str(claims)), 60, "the replacement is given back")
+        assert self.client is not None
+        record = await self.client.get_workflow_handle(workflow).result()
+        await self.hold(record["outcome"] == "cancelled", f"the record says: cancelled, {record['message']}")
+        self.asserted.append("after the cancel the node is schedulable and the replacement was given back")
+        await self.stage.set_boot_delay(2.0)
+
+    async def empty_nodes_go_although_the_worker_is_killed(self) -> None:
+        """Scale to zero; kill -9 in mid-drain; the same workflow goes on."""
+        say("")
+        self.tell("SCENE 3. The workload goes; its nodes are empty, are looked at twice 15 s apart, and are disrupted.")
+        await self.stage.scale("web", 0)
+        claim = await self.until(self.deleting_claim, 60, "an empty node's NodeClaim is deleted")
+        identity = claim_owner_id(self.stage.cluster, claim["metadata"]["name"])
+        assert self.client is not None and self.worker is not None
+        await self.until(lambda: self.runs_as(identity, "TerminateNode"), 15, "its TerminateNode runs")
+        before = await self.client.get_workflow_handle(identity).describe()
+        self.tell(f"{identity} drains {claim['status'].get('nodeName')}; now the worker is killed (-9)")
+        self.worker.send_signal(signal.SIGKILL)
+        self.worker.wait()
+        self.worker = self.stage.start_worker()
+        self.tell(f"another worker, process {self.worker.pid}; the killed one's steps are taken up within about 10 s")
+        await self.until(self.nothing_left, 120, "no NodeClaim, Node or instance is left")
+        self.tell("all nodes are gone")
+        ending = await self.client.get_workflow_handle(identity, run_id=before.run_id).result()
+        after = await self.client.get_workflow_handle(identity).describe()
+        await self.hold(after.run_id == before.run_id, f"{identity} went on in the same run, across the kill")
+        await self.hold(ending == "terminated", "and ended there: terminated")
+        await self.hold(await self.one_instance_per_claim(), "never more than one instance per NodeClaim")
+        self.asserted.append("no NodeClaim, no Node and no instance is left")
+
+    # What the story looks at
+
+    async def pool_ready(self) -> bool:
+        return all(has_condition(pool, names.READY) for pool in await self.stage.objects("NodePool"))
+
+    async def count(self, kind: str, at_least: int) -> bool:
+        return len(await self.stage.objects(kind)) >= at_least
+
+    async def running(self, count: int) -> bool:
+        pods = await self.stage.objects("Pod")
+        return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running") >= count
+
+    async def all_initialised(self) -> bool:
+        claims = await self.stage.objects("NodeClaim")
+        return bool(claims) and all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
+
+    async def marked_claim(self) -> Body:
+        async def marked() -> Body | None:
+            claims = await self.stage.objects("NodeClaim")
+            return next((c for c in claims if names.OWNER in (c["metadata"].get("annotations") or {})), None)
+
+        found: Body = await self.until(marked, 60, "a drifted node is marked")
+        return found
+
+    async def replacement(self, marked: Body) -> str | None:
+        plan = marked["metadata"]["annotations"][names.OWNER].rsplit("/", 1)[-1]
+        for claim in await self.stage.objects("NodeClaim"):
+            ours = str((claim["metadata"].get("annotations") or {}).get(names.PLAN, "")).startswith(f"{plan}/")
+            if ours and has_condition(claim, names.LAUNCHED):
+                return str(claim["metadata"]["name"])
+        return None
+
+    async def untainted(self, node: str) -> bool:
+        found = [n for n in await self.stage.objects("Node") if n["metadata"]["name"] == node]
+        return bool(found) and not any(t["key"] == names.DISRUPTED_TAINT for t in found[0]["spec"].get("taints") or [])
+
+    async def claim_gone(self, name: str) -> bool:
+        return all(c["metadata"]["name"] != name for c in await self.stage.objects("NodeClaim"))
+
+    async def deleting_claim(self) -> Body | None:
+        claims = await self.stage.objects("NodeClaim")
+        return next((c for c in claims if c["metadata"].get("deletionTimestamp")), None)
+
+    async def runs_as(self, identity: str, kind: str) -> bool:
+        assert self.client is not None
+        return (await self.client.get_workflow_handle(identity).describe()).workflow_type == kind
+
+    async def nothing_left(self) -> bool:
+        nodes = [n for n in await self.stage.objects("Node") if names.NODE_POOL in n["metadata"]["labels"]]
+        return not nodes and not await self.stage.objects("NodeClaim") and await self.stage.live_instances() == 0
+
+    async def one_instance_per_claim(self) -> bool:
+        return all(count == 1 for count in (await self.stage.launches()).values())
+
+    async def follow_claims(self) -> None:
+        for claim in await self.stage.objects("NodeClaim"):
+            name = claim["metadata"]["name"]
+            self.tell(f"  NodeClaim {name}: workflow {claim_owner_id(self.stage.cluster, name)}")
+
+    # How the story is told
+
+    def tell(self, text: str) -> None:
+        say(f"[{time.monotonic() - self.started:6.1f} s] {text}")
+
+    async def hold(self, fact: bool, words: str) -> None:
+        if not fact:
+            raise CommandFailed(f"the demo failed: it does not hold that {words}")
+        self.asserted.append(words)
+
+    async def until(self, look: Callable[[], Awaitable[Any]], seconds: float, words: str) -> Any:
+        deadline = time.monotonic() + seconds
+        while True:
+            found = await look()
+            if found:
+                return found
+            if self.worker is not None and self.worker.poll() is not None:
+                raise CommandFailed(f"the demo failed: the worker ended with {self.worker.returncode}; see worker.log")
+            if time.monotonic() > deadline:
+                raise CommandFailed(f"the demo failed: within {seconds:.0f} s it did not come about that {words}")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def temporal(self, *arguments: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            str(self.stage.temporal_binary),
+            *arguments,
+            "--address",
+            self.stage.temporal_address,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        if process.returncode:
+            raise CommandFailed(f"temporal {' '.join(arguments)}: {output.decode().strip()}")
+
+    def node_pool(self, labels: dict[str, str] | None = None) -> Body:
+        """The story's pool."""
+        template: Body = {
+            "metadata": {"labels": {"colour": "blue", **(labels or {})}},
+            "spec": {
+                "nodeClassRef": self.stage.manifests.node_class_ref,
+                "requirements": self.stage.manifests.requirements,
+                "expireAfter": "720h",
+            },
+        }
+        return {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "demo"},
+            "spec": {
+                "template": template,
+                "limits": {"cpu": "64"},
+                "disruption": {
+                    "consolidationPolicy": "WhenEmpty",
+                    "consolidateAfter": "0s",
+                    "budgets": [{"nodes": "100%"}, {"nodes": "1", "reasons": ["Drifted"]}],
+                },
+            },
+        }
+
+
+def deployment(replicas: int) -> Body:
+    """Pods of one cpu each."""
+    labels = {"app": "web"}
+    container = {
+        "name": "web",
+        "image": "web:1",
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def has_condition(body: Body, kind: str) -> bool:
+    """Whether that condition is True."""
+    conditions = body.get("status", {}).get("conditions") or []
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)

@@ -1,0 +1,1 @@
+"""`dovetail doctor`: is everything there that Dovetail needs?"""

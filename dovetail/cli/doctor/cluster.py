@@ -1,0 +1,138 @@
+"""The checks of `dovetail doctor` on the cluster and its cloud.
+
+Rights, kinds and the clock are asked of the API server itself; what cannot be read and which pools cannot be listed is
+told by the view and the catalogues, as the planners see them.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.cli.wording import duration_text, plural, shown
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Failure
+from dovetail.ports.inspection import ClusterFacts
+from dovetail.worker.wiring import World
+
+# Deadlines come from the API server's clock and are compared with ours; a plan is refused after a minute.
+CLOCK_WARNS: Final = 2.0
+CLOCK_FAILS: Final = 15.0
+CLOUD_SECONDS: Final = 20.0
+
+
+async def cluster_checks(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
+    """All of them."""
+    told = await asyncio.gather(_server(world), _view(world, ready), _cloud(world))
+    server, view, cloud = told
+    return (*server, *view, *cloud)
+
+
+async def _server(world: World) -> tuple[Check, ...]:
+    try:
+        facts = await world.inspection.facts()
+    except Failure as error:
+        return (
+            failed("API server", str(error), "see the kubeconfig and the network"),
+            skipped("clock, rights, custom resources", "the API server does not answer"),
+        )
+    return (
+        fine("API server", f"{facts.address}, {facts.version}"),
+        _clock(facts),
+        _rights(facts),
+        _kinds(facts),
+    )
+
+
+def _clock(facts: ClusterFacts) -> Check:
+    ahead = abs(facts.clock_ahead)
+    way = "ahead of" if facts.clock_ahead >= 0 else "behind"
+    error = f" (give or take {facts.clock_error:.1f}s)" if facts.clock_error else ""
+    found = f"the API server's clock is {duration_text(round(ahead, 1))} {way} this one{error}"
+    if ahead - facts.clock_error <= CLOCK_WARNS:
+        return fine("clock", found)
+    advice = "set the clocks right (NTP): deadlines, grace periods and windows come too early or too late"
+    return (failed if ahead > CLOCK_FAILS else warned)("clock", found, advice)
+
+
+def _rights(facts: ClusterFacts) -> Check:
+    missing = facts.missing_rights
+    if not missing:
+        return fine("rights", "everything that the steps need")
+    return failed(
+        "rights", f"{plural(len(missing), 'right')} missing: {shown(missing, 6)}", "apply deploy/kubernetes/rbac.yaml"
+    )
+
+
+def _kinds(facts: ClusterFacts) -> Check:
+    if not facts.missing_kinds:
+        return fine("custom resources", "all kinds are served")
+    return failed("custom resources", f"not served: {', '.join(facts.missing_kinds)}", "kubectl apply -f deploy/crds")
+
+
+async def _view(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
+    try:
+        await ready
+        snapshot = world.view.snapshot()
+    except (Failure, TimeoutError) as error:
+        why = str(error) or "it is not complete within 20 s"
+        return (
+            failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
+            skipped("unreadable objects, NodePools", "there is no view"),
+        )
+    return (fine("view", _counted(snapshot)), _unreadable(world), *await _pools(world, snapshot))
+
+
+def _counted(snapshot: Snapshot) -> str:
+    kinds = ((snapshot.pools, "NodePool"), (snapshot.claims, "NodeClaim"), (snapshot.nodes, "Node"))
+    counts = [plural(len(found), word) for found, word in kinds]
+    return f"complete: {', '.join(counts)}, {plural(len(snapshot.pods), 'Pod')}"
+
+
+def _unreadable(world: World) -> Check:
+    aside = world.view.unreadable()
+    if not aside:
+        return fine("unreadable objects", "none")
+    first = "; ".join(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in aside[:3])
+    found = f"{plural(len(aside), 'object')} left out of every decision: {first}"
+    return warned("unreadable objects", found, "put them right; their nodes are left alone until then")
+
+
+async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
+    """Whether each pool's NodeClass is ready and its instance types can be listed."""
+    supported = world.catalogues.supported_classes()
+    found: list[Check] = []
+    for pool in sorted(snapshot.pools.values(), key=lambda p: p.name):
+        reference = pool.template.node_class
+        name = f"NodePool {pool.name}"
+        if (reference.group, reference.kind) not in supported:
+            found.append(
+                warned(name, f"{reference.kind} is no NodeClass of this cloud: it is left alone", "see nodeClassRef")
+            )
+            continue
+        try:
+            state = await world.catalogues.node_class(reference)
+            catalogue = await world.catalogues.catalogue(pool)
+        except Failure as error:
+            found.append(failed(name, str(error), "no node is made for this pool, and none is consolidated"))
+            continue
+        if not state.found or state.ready == "False":
+            why = state.message or ("not ready" if state.found else "missing")
+            advice = "no node is made for this pool until its NodeClass is ready"
+            found.append(failed(name, f"{reference.kind} {reference.name}: {why}", advice))
+        elif catalogue.error or not catalogue.types:
+            why = catalogue.error or "no instance type at all"
+            found.append(failed(name, why, "no node is made for this pool, and none is consolidated"))
+        else:
+            found.append(fine(name, f"{plural(len(catalogue.types), 'instance type')}"))
+    return tuple(found) or (warned("NodePools", "there is none", "apply one: without a NodePool nothing is done"),)
+
+
+async def _cloud(world: World) -> tuple[Check, ...]:
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            instances = await world.cloud.list_instances()
+    except (Failure, TimeoutError) as error:
+        why = str(error) or f"no answer within {CLOUD_SECONDS:.0f} s"
+        return (failed("cloud", why, "see credentials, region and network: nothing is launched or terminated"),)
+    return (fine("cloud", f"answers; {plural(len(instances), 'instance')} of this cluster"),)

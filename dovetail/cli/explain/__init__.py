@@ -1,0 +1,1 @@
+"""The commands that explain and change nothing: explain, plan, snapshot."""

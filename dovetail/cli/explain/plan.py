@@ -1,0 +1,134 @@
+"""`dovetail plan`: what provisioning and disruption would do now, without doing it.
+
+Asks the functions that the planners ask, on one snapshot, side by side. Nothing is written, nothing is marked, no
+notice is published. Emptiness and consolidation look twice, 15 s apart, before anything happens: said beside the plan.
+"""
+
+from dataclasses import dataclass
+
+from dovetail.activities.provisioning.plan_provisioning import plan_provisioning
+from dovetail.cli.explain.pool_words import pools_left_out
+from dovetail.cli.explain.sources import Look
+from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.rounds import never
+from dovetail.disruption.simulation.pricing import PriceBook
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Refusal
+from dovetail.model import names
+from dovetail.model.placements import NewNode, Placement
+from dovetail.placement.place_pods import Index
+from dovetail.worker.deciding import disruption_settings, placement_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNodeAnswer:
+    """A node that would be made."""
+
+    pool: str
+    types: int
+    cheapest: str
+    price: float  # of the cheapest, in the zones and capacity types allowed
+    capacity_types: tuple[str, ...]
+    zones: tuple[str, ...]
+    requests: tuple[tuple[str, int], ...]
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandAnswer:
+    """A disruption that would be started."""
+
+    reason: str
+    method: str
+    nodes: tuple[str, ...]
+    replacements: int
+    summary: str
+    savings: float
+    look_again_after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAnswer:
+    """Both plans on one snapshot."""
+
+    source: str
+    now: float
+    new_nodes: tuple[NewNodeAnswer, ...] = ()
+    more_new_nodes: bool = False  # the plan is cut to size; the rest follows in the next round
+    onto_existing: tuple[tuple[str, int], ...] = ()  # node -> pods expected on it
+    refused_pods: tuple[Refusal, ...] = ()
+    ignored_pods: tuple[Refusal, ...] = ()
+    pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
+    disruptions: tuple[CommandAnswer, ...] = ()
+    refused_nodes: tuple[Refusal, ...] = ()
+    next_due: float | None = None
+    errors: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def plan_now(look: Look) -> PlanAnswer:
+    """What would be done on this snapshot."""
+    placing = placement_settings(look.settings)
+    plan, placement = plan_provisioning(look.snapshot, placing, never)
+    choice = choose(look.snapshot, disruption_settings(look.settings), never)
+    nothing = choice if isinstance(choice, NothingToDo) else NothingToDo()
+    return PlanAnswer(
+        source=look.source,
+        now=look.snapshot.now,
+        new_nodes=tuple(_new_node(node, PriceBook(placing.well_known)) for node in placement.new[: len(plan.proposed)]),
+        more_new_nodes=plan.more,
+        onto_existing=tuple((name, len(pods)) for name, pods in sorted(placement.existing.items())),
+        refused_pods=plan.refusals,
+        ignored_pods=_ignored(placement),
+        pools_left_out=pools_left_out(Index(look.snapshot, placing)),
+        disruptions=_commands(choice) if isinstance(choice, DisruptionPlan) else (),
+        refused_nodes=nothing.refusals,
+        next_due=nothing.next_due,
+        errors=nothing.errors,
+        unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
+        notes=look.notes,
+    )
+
+
+def _new_node(node: NewNode, prices: PriceBook) -> NewNodeAnswer:
+    return NewNodeAnswer(
+        pool=node.pool,
+        types=len(node.types),
+        cheapest=node.types[0].name if node.types else "",
+        price=prices.first_price(node.types, node.requirements),
+        capacity_types=_values(node, names.CAPACITY_TYPE),
+        zones=_values(node, names.ZONE),
+        requests=tuple(sorted(node.requests.items())),
+        pods=tuple(sorted(p.key for p in node.pods)),
+    )
+
+
+def _values(node: NewNode, key: str) -> tuple[str, ...]:
+    """The values that a requirement allows; none where it allows any."""
+    found = node.requirements.get(key)
+    return tuple(sorted(found.values)) if found is not None and not found.complement else ()
+
+
+def _ignored(placement: Placement) -> tuple[Refusal, ...]:
+    by_why: dict[str, list[str]] = {}
+    for ignored in placement.ignored:
+        by_why.setdefault(ignored.why, []).append(ignored.pod.key)
+    return tuple(
+        Refusal(reason=why, count=len(pods), examples=tuple(sorted(pods)[:3])) for why, pods in sorted(by_why.items())
+    )
+
+
+def _commands(plan: DisruptionPlan) -> tuple[CommandAnswer, ...]:
+    return tuple(_command(command, plan.validate_after) for command in plan.commands)
+
+
+def _command(command: DisruptionCommand, wait: float) -> CommandAnswer:
+    return CommandAnswer(
+        reason=command.reason,
+        method=command.method,
+        nodes=tuple(t.node or t.claim for t in command.targets),
+        replacements=len(command.replacements),
+        summary=command.summary,
+        savings=command.savings,
+        look_again_after=wait,
+    )

@@ -1,0 +1,100 @@
+"""`dovetail plan` as text: first what pending pods get, then which nodes go, then who is left out and why."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from dovetail.cli.explain.node_words import lifts
+from dovetail.cli.explain.plan import NewNodeAnswer, PlanAnswer
+from dovetail.cli.explain.pod_words import POOL_WORDS
+from dovetail.cli.wording import amounts_text, duration_text, plural, price_text, shown, when, wrapped
+
+MOST: Final = 10
+
+
+def plan_text(answer: PlanAnswer) -> str:
+    """The whole answer."""
+    return "\n".join(_lines(answer))
+
+
+def _lines(answer: PlanAnswer) -> Iterator[str]:
+    yield f"Plan  ({answer.source}); nothing of it is carried out"
+    yield ""
+    yield from _provisioning(answer)
+    for name, why in answer.pools_left_out:
+        yield from wrapped("! ", f"NodePool {name} is not asked: {why}")
+    yield ""
+    yield from _disruption(answer)
+    for line in answer.unreadable:
+        yield from wrapped("left out  ", line)
+    for error in answer.errors:
+        yield from wrapped("error     ", error)
+    if answer.notes:
+        yield ""
+    for note in answer.notes:
+        yield from wrapped("note      ", note)
+
+
+def _provisioning(answer: PlanAnswer) -> Iterator[str]:
+    waiting = sum(len(n.pods) for n in answer.new_nodes) + sum(count for _, count in answer.onto_existing)
+    refused = sum(r.count for r in answer.refused_pods)
+    if not waiting and not refused and not answer.ignored_pods:
+        yield "Provisioning: no pod waits for a node."
+        return
+    placed = f"{plural(waiting, 'waiting pod')} placed, {refused} without a place"
+    yield f"Provisioning: {plural(len(answer.new_nodes), 'new node')}; {placed}"
+    for node in answer.new_nodes[:MOST]:
+        yield from _new_node(node)
+    if len(answer.new_nodes) > MOST or answer.more_new_nodes:
+        rest = "the rest in the next round" if answer.more_new_nodes else "--json has all"
+        yield f"  ... {len(answer.new_nodes)} in all, {rest}"
+    if answer.onto_existing:
+        yield from wrapped("~ ", "onto " + shown(f"{name} ({plural(n, 'pod')})" for name, n in answer.onto_existing))
+    for refusal in answer.refused_pods:
+        yield from wrapped("! ", f"{plural(refusal.count, 'pod')} refused: {_words(refusal.reason)}")
+        yield from wrapped("", f"{shown(refusal.examples)}  (dovetail explain pod {refusal.examples[0]})", indent=4)
+    for refusal in answer.ignored_pods:
+        yield from wrapped(
+            "! ", f"{plural(refusal.count, 'pod')} left out: {refusal.reason}: {shown(refusal.examples)}"
+        )
+
+
+def _new_node(node: NewNodeAnswer) -> Iterator[str]:
+    kinds = ", ".join(node.capacity_types) or "any capacity type"
+    zones = ", ".join(node.zones) or "any zone"
+    asked = amounts_text({name: amount for name, amount in node.requests if name != "pods"})
+    types = f"{node.cheapest} ({price_text(node.price)}) or one of {node.types - 1} dearer types"
+    words = f"NodePool {node.pool}: {types}; {kinds}; {zones}; asked {asked}"
+    yield from wrapped("+ ", words)
+    yield from wrapped("", f"for {plural(len(node.pods), 'pod')}: {shown(node.pods, 3)}", indent=4)
+
+
+def _words(reason: str) -> str:
+    """The reasons of all pools, which a plan joins with commas."""
+    parts = [part.strip() for part in reason.split(",")]
+    return "; ".join(f"{words} [{part}]" for part in parts for words in [_pool_words(part)])
+
+
+def _pool_words(part: str) -> str:
+    return next((words for name, words in POOL_WORDS.items() if name == part), part)
+
+
+def _disruption(answer: PlanAnswer) -> Iterator[str]:
+    if not answer.disruptions:
+        yield "Disruption: no node would go."
+        if answer.next_due is not None:
+            yield f"  looked at again {when(answer.next_due, answer.now)}, when time alone changes an answer"
+    else:
+        yield f"Disruption: {plural(len(answer.disruptions), 'command')}"
+    for command in answer.disruptions[:MOST]:
+        made = f" after {plural(command.replacements, 'replacement')}" if command.replacements else ""
+        saved = f", saves {price_text(command.savings)}" if command.savings else ""
+        yield from wrapped("- ", f"{command.reason} ({command.method}): {', '.join(command.nodes)}{made}{saved}")
+        if command.look_again_after:
+            yield f"    looked at once more after {duration_text(command.look_again_after)}, before anything is done"
+    if len(answer.disruptions) > MOST:
+        yield f"  ... and {len(answer.disruptions) - MOST} more (--json has all)"
+    if answer.refused_nodes:
+        yield "Why nodes stay:"
+    for refusal in answer.refused_nodes:
+        yield from wrapped(f"{refusal.count:4}  ", f"{refusal.reason}: {lifts(refusal.reason)}")
+        yield from wrapped("", shown(refusal.examples, 1), indent=8)

@@ -1,0 +1,50 @@
+"""Which NodePools take no part in planning, and why.
+
+Which pools are meant is the engine's own answer; only the words are made here.
+"""
+
+from collections.abc import Iterator
+
+from dovetail.model.names import READY
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.cluster.index import Index
+from dovetail.placement.cluster.templates import EmptyPool
+
+
+def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:
+    """By name: each pool that no new node is made for, and why."""
+    snapshot = index.snapshot
+    usable = {pool.name for pool in index.pools}
+    words = {name: _words(snapshot, pool) for name, pool in snapshot.pools.items() if name not in usable}
+    for empty in index.empty_pools:
+        words[empty.pool.name] = _types_words(snapshot, empty)
+    return tuple(sorted(words.items()))
+
+
+def _words(snapshot: Snapshot, pool: NodePool) -> str:
+    return "; ".join(_why(snapshot, pool)) or "it takes no part in planning"
+
+
+def _why(snapshot: Snapshot, pool: NodePool) -> Iterator[str]:
+    reference = pool.template.node_class
+    if pool.deleting_since is not None:
+        yield "it is being deleted"
+    if pool.replicas is not None:
+        yield f"it is static ({pool.replicas} nodes)"
+    supported = snapshot.supported_node_classes
+    if supported and (reference.group, reference.kind) not in supported:
+        yield f"{reference.kind} is no NodeClass of this cloud"
+    elif not pool.is_true(READY):
+        told = [c for c in pool.conditions if c.status != "True" and c.type != READY and c.message]
+        words = "; ".join(f"{c.type}: {c.message}" for c in told)
+        yield f"it is not ready{f' ({words})' if words else ': no worker has judged it yet'}"
+
+
+def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
+    catalogue = snapshot.catalogues.get(empty.pool.name)
+    if catalogue is None or catalogue.error:
+        return f"its instance types cannot be listed{f': {catalogue.error}' if catalogue else ''}"
+    if empty.because_of_min_values:
+        return "the instance types that its requirements let through have fewer values than its minValues ask for"
+    return "its own requirements let no instance type through"

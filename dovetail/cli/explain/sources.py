@@ -1,0 +1,132 @@
+"""What `explain` and `plan` look at: the cluster now, or as it was recorded.
+
+Both give the same thing, a whole snapshot and the settings of the engines, and the same pure functions answer. What
+only the Scheduler knows (nominations, plans that wait for their second look) is asked of it; where it does not answer
+the explanation goes on without and says so, because a person asks mostly when something is down.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from temporalio.client import WorkflowQueryRejectedError
+from temporalio.service import RPCError
+
+from dovetail.activities.steps.snapshots import whole_snapshot
+from dovetail.cli.explain.recording import Recording, read_recording, write_recording
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.wording import moment_text
+from dovetail.messages.inputs import SchedulerState
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.view import Unreadable
+from dovetail.worker.settings import Settings
+from dovetail.worker.temporal import TemporalUnusable, connect
+from dovetail.worker.wiring import World, open_world, recorded_view
+
+ANSWER_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look at a cluster. `notes`: what the reader must know of it."""
+
+    snapshot: Snapshot
+    settings: Settings
+    unreadable: tuple[Unreadable, ...] = ()
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+async def look(settings: Settings, file: Path | None) -> Look:
+    """At the recorded snapshot where a file is named, else at the cluster."""
+    if file is not None:
+        return look_at(await asyncio.to_thread(read_recording, file), settings, file)
+    async with opened(settings) as world:
+        state, note = await scheduler_state(settings)
+        snapshot = with_memory(await whole_snapshot(world.view, world.catalogues), state)
+        return Look(
+            snapshot=snapshot,
+            settings=settings,
+            unreadable=world.view.unreadable(),
+            source=f"cluster {settings.cluster}, {moment_text(snapshot.now)}",
+            notes=(note,) if note else (),
+        )
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[World]:
+    """The world, ready to be looked at, for as long as the block lasts."""
+    world = await open_world(settings)
+    try:
+        await world.ready()
+        yield world
+    finally:
+        await world.close()
+
+
+def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
+    """At a recording, under the settings that it was made under."""
+    view = recorded_view(recording.objects, recording.taken_at)
+    snapshot = replace(
+        view.snapshot(),
+        catalogues=recording.catalogues,
+        supported_node_classes=recording.supported_node_classes,
+        nominations=recording.nominations,
+        disrupting=recording.disrupting,
+    )
+    return Look(
+        snapshot=snapshot,
+        settings=settings.model_copy(update=dict(recording.settings)),
+        unreadable=view.unreadable(),
+        source=f"cluster {recording.cluster}, recorded {moment_text(recording.taken_at)} in {file}",
+        notes=recording.notes,
+    )
+
+
+async def record(settings: Settings, file: Path) -> Recording:
+    """Write everything that the decisions read into a file."""
+    if not file.parent.is_dir():
+        raise CommandFailed(f"{file}: there is no folder {file.parent}")
+    async with opened(settings) as world:
+        state, note = await scheduler_state(settings)
+        objects = await world.inspection.objects()
+        now = with_memory(await whole_snapshot(world.view, world.catalogues), state)
+    recording = Recording(
+        cluster=settings.cluster,
+        taken_at=now.now,
+        objects=objects,
+        catalogues=now.catalogues,
+        supported_node_classes=now.supported_node_classes,
+        nominations=now.nominations,
+        disrupting=now.disrupting,
+        settings={name: getattr(settings, name) for name in ("preferences", "min_values", "gates")},
+        notes=(note,) if note else (),
+    )
+    await asyncio.to_thread(write_recording, recording, file)
+    return recording
+
+
+def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
+    """With what only the Scheduler knows, as its own planner is told it."""
+    if state is None:
+        return snapshot
+    state = state.forget(snapshot.now)
+    taken = {t.claim for held in state.held for c in held.plan.commands for t in c.targets}
+    return replace(snapshot, nominations=dict(state.nominations), disrupting=frozenset(taken))
+
+
+async def scheduler_state(settings: Settings) -> tuple[SchedulerState | None, str]:
+    """The Scheduler's memory; or none, and why."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            client = await connect()
+            handle = client.get_workflow_handle(scheduler_id(settings.cluster))
+            return await handle.query("status", result_type=SchedulerState), ""
+    except TemporalUnusable:
+        why = "no Temporal server answers"
+    except (TimeoutError, RPCError, WorkflowQueryRejectedError) as error:
+        why = str(error) or "no worker answers"
+    return None, f"the Scheduler could not be asked ({why}): its nominations and held plans are not considered"

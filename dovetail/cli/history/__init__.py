@@ -1,0 +1,1 @@
+"""`dovetail history`: what became of a node, claim or workflow."""

@@ -1,0 +1,179 @@
+"""From Temporal's events to lines that read like a story: one teller for each event that people want to know of.
+
+A step is one line when it has ended, with its own summary, its outcome, how long it took and how often it was tried;
+what only the machinery needs (tasks, markers) is left out.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+
+from dovetail.cli.history.steps import Step, Telling, failure_text, moment, outcome_text
+from dovetail.cli.wording import duration_text
+from dovetail.workflows.attributes import PHASE
+
+
+def tell(telling: Telling, events: Sequence[HistoryEvent]) -> None:
+    """One run."""
+    telling.begin_run()
+    for event in events:
+        teller = _TELLERS.get(event.event_type)
+        if teller is not None:
+            teller(telling, event)
+
+
+def _started(telling: Telling, event: HistoryEvent) -> None:
+    given = event.workflow_execution_started_event_attributes
+    summary = telling.summary(event)
+    if not given.continued_execution_run_id:
+        telling.say(event, f"{given.workflow_type.name} starts{f': {summary}' if summary else ''}")
+
+
+def _scheduled(telling: Telling, event: HistoryEvent) -> None:
+    given = event.activity_task_scheduled_event_attributes
+    step = Step(words=telling.summary(event) or given.activity_type.name, at=moment(event))
+    telling.steps[event.event_id] = telling.by_activity[given.activity_id] = step
+
+
+def _taken(telling: Telling, event: HistoryEvent) -> None:
+    given = event.activity_task_started_event_attributes
+    step = telling.steps.get(given.scheduled_event_id)
+    if step is not None:
+        step.attempt = given.attempt
+        step.trouble = failure_text(given.last_failure) if given.HasField("last_failure") else ""
+
+
+def _step_end(telling: Telling, event: HistoryEvent, scheduled: int, outcome: str) -> None:
+    step = telling.steps.get(scheduled)
+    if step is None:
+        return
+    took = duration_text(round(moment(event) - step.at, 1))
+    tries = f", try {step.attempt}" if step.attempt > 1 else ""
+    trouble = f"; before: {step.trouble}" if step.trouble else ""
+    telling.say(event, f"{step.words}{f' -> {outcome}' if outcome else ''} ({took}{tries}{trouble})")
+
+
+def _completed(telling: Telling, event: HistoryEvent) -> None:
+    given = event.activity_task_completed_event_attributes
+    _step_end(telling, event, given.scheduled_event_id, outcome_text(telling.value(given.result)))
+
+
+def _failed(telling: Telling, event: HistoryEvent) -> None:
+    given = event.activity_task_failed_event_attributes
+    _step_end(telling, event, given.scheduled_event_id, f"FAILED: {failure_text(given.failure)}")
+
+
+def _timed_out(telling: Telling, event: HistoryEvent) -> None:
+    given = event.activity_task_timed_out_event_attributes
+    _step_end(telling, event, given.scheduled_event_id, f"TIMED OUT: {failure_text(given.failure)}")
+
+
+def _step_cancelled(telling: Telling, event: HistoryEvent) -> None:
+    _step_end(telling, event, event.activity_task_canceled_event_attributes.scheduled_event_id, "cut short")
+
+
+def _timer(telling: Telling, event: HistoryEvent) -> None:
+    wait = event.timer_started_event_attributes.start_to_fire_timeout.ToMilliseconds() / 1000
+    summary = telling.summary(event)
+    telling.say(event, f"waits {duration_text(wait)}{f': {summary}' if summary else ''}")
+
+
+def _signalled(telling: Telling, event: HistoryEvent) -> None:
+    given = event.workflow_execution_signaled_event_attributes
+    text = outcome_text(telling.value(given.input))
+    telling.say(event, f"signal {given.signal_name}{f': {text}' if text else ''}")
+
+
+def _update(telling: Telling, event: HistoryEvent) -> None:
+    request = event.workflow_execution_update_accepted_event_attributes.accepted_request
+    text = outcome_text(telling.value(request.input.args))
+    telling.say(event, f"update {request.input.name}{f': {text}' if text else ''}, accepted")
+
+
+def _update_end(telling: Telling, event: HistoryEvent) -> None:
+    outcome = event.workflow_execution_update_completed_event_attributes.outcome
+    refused = outcome.HasField("failure")
+    text = failure_text(outcome.failure) if refused else outcome_text(telling.value(outcome.success))
+    telling.say(event, f"update {'failed' if refused else 'answered'}: {text}")
+
+
+def _child(telling: Telling, event: HistoryEvent) -> None:
+    given = event.child_workflow_execution_started_event_attributes
+    telling.say(event, f"starts {given.workflow_type.name} {given.workflow_execution.workflow_id}")
+
+
+def _child_refused(telling: Telling, event: HistoryEvent) -> None:
+    given = event.start_child_workflow_execution_failed_event_attributes
+    telling.say(event, f"{given.workflow_type.name} {given.workflow_id} runs already")
+
+
+def _attributes(telling: Telling, event: HistoryEvent) -> None:
+    fields = event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields
+    if PHASE.name in fields:
+        value = telling.value([fields[PHASE.name]])
+        telling.phase = str(value[0] if isinstance(value, list) and value else value)
+
+
+def _cancel_asked(telling: Telling, event: HistoryEvent) -> None:
+    given = event.workflow_execution_cancel_requested_event_attributes
+    telling.say(event, f"cancellation asked for by {given.identity or 'somebody'}: {given.cause or 'no reason given'}")
+
+
+def _task_failed(telling: Telling, event: HistoryEvent) -> None:
+    telling.task_failure = failure_text(event.workflow_task_failed_event_attributes.failure)
+    telling.say(event, f"its code could not go on: {telling.task_failure}")
+
+
+def _goes_on(telling: Telling, event: HistoryEvent) -> None:
+    given = event.workflow_execution_continued_as_new_event_attributes
+    telling.say(event, f"goes on as {given.workflow_type.name}")
+
+
+def _ended(telling: Telling, event: HistoryEvent) -> None:
+    text = outcome_text(telling.value(event.workflow_execution_completed_event_attributes.result))
+    telling.say(event, f"ends{f': {text}' if text else ''}")
+
+
+def _ended_badly(telling: Telling, event: HistoryEvent) -> None:
+    telling.say(event, f"FAILS: {failure_text(event.workflow_execution_failed_event_attributes.failure)}")
+
+
+def _ended_by_hand(telling: Telling, event: HistoryEvent) -> None:
+    given = event.workflow_execution_terminated_event_attributes
+    telling.say(event, f"TERMINATED by {given.identity or 'somebody'}: {given.reason or 'no reason given'}")
+
+
+def _ended_cancelled(telling: Telling, event: HistoryEvent) -> None:
+    telling.say(event, "ends: cancelled")
+
+
+def _ended_late(telling: Telling, event: HistoryEvent) -> None:
+    telling.say(event, "TIMED OUT")
+
+
+_TELLERS: Final[dict[int, Callable[[Telling, HistoryEvent], None]]] = {
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: _started,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: _scheduled,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: _taken,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED: _completed,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED: _failed,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: _timed_out,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED: _step_cancelled,
+    EventType.EVENT_TYPE_TIMER_STARTED: _timer,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: _signalled,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: _update,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED: _update_end,
+    EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED: _child,
+    EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED: _child_refused,
+    EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES: _attributes,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: _cancel_asked,
+    EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: _task_failed,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: _goes_on,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: _ended,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: _ended_badly,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: _ended_by_hand,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: _ended_cancelled,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT: _ended_late,
+}

@@ -1,0 +1,176 @@
+"""`dovetail history NODE|CLAIM|WORKFLOW`: what became of it, step by step, from Temporal's own record.
+
+A claim's story is told under one workflow id for its whole life, run after run; beside it stand the disruptions that
+took its node. The newest run and those that it was continued from are asked for exactly; earlier ones and disruptions
+are looked for in the visibility list, which may lag by a moment and forgets after the retention.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.cli.explain.sources import opened
+from dovetail.cli.history.events import tell
+from dovetail.cli.history.steps import Line, Pending, Telling, moment, pending_of
+from dovetail.cli.output import CommandFailed
+from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
+from dovetail.messages.workflow_types import DISRUPT_NODES
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Failure
+from dovetail.worker.settings import Settings, SettingsError
+from dovetail.worker.temporal import connect
+from dovetail.workflows.attributes import NODE_CLAIM
+
+MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
+MOST_DISRUPTIONS: Final = 20
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+_WORKFLOW: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._/:]*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """One workflow id, over all its runs."""
+
+    workflow: str
+    type: str
+    status: str
+    started: float
+    ended: float | None = None
+    phase: str = ""
+    lines: tuple[Line, ...] = ()
+    now: tuple[Pending, ...] = ()  # what it waits for
+    stuck: str = ""  # a workflow task that fails again and again
+    cut: bool = False  # there are earlier runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryAnswer:
+    """Every story that bears on one name."""
+
+    name: str
+    stories: tuple[Story, ...]
+    notes: tuple[str, ...] = ()
+
+
+async def history(settings: Settings, name: str) -> HistoryAnswer:
+    """The stories of a node, a claim or a workflow."""
+    client = await connect()
+    if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
+        found = await story_of(client, name)
+        if found is None:
+            raise CommandFailed(f"{name}: there is no such workflow, or its retention has passed")
+        return HistoryAnswer(name=name, stories=(found,))
+    if not _NAME.match(name):
+        raise CommandFailed(f"{name}: it is no name of a Node or NodeClaim, and no workflow id of {settings.cluster}")
+    claims, notes = await _claims_of(client, settings, name)
+    ids = [claim_owner_id(settings.cluster, claim) for claim in claims]
+    ids = [*ids, node_owner_id(settings.cluster, name), *await _disruptions(client, name, claims)]
+    stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
+    told = sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow))
+    if not told:
+        raise CommandFailed(
+            f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
+        )
+    return HistoryAnswer(name=name, stories=tuple(told), notes=notes)
+
+
+async def _claims_of(client: Client, settings: Settings, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The claims meant by a name: itself, the node's by the cluster, the node's by what disrupted it."""
+    claims = [name]
+    query = f"DovetailNode='{name}'"
+    async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS):
+        claim = found.typed_search_attributes.get(NODE_CLAIM)
+        claims += [claim] if claim else []
+    if await _exists(client, claim_owner_id(settings.cluster, name)):
+        return tuple(dict.fromkeys(claims)), ()
+    try:
+        async with opened(settings) as world:
+            claims += _of_node(world.view.snapshot(), name)
+    except (Failure, SettingsError) as error:
+        return tuple(dict.fromkeys(claims)), (f"the cluster could not be asked for the node's NodeClaim: {error}",)
+    return tuple(dict.fromkeys(claims)), ()
+
+
+def _of_node(snapshot: Snapshot, name: str) -> list[str]:
+    node = snapshot.nodes.get(name)
+    if node is None or not node.provider_id:
+        return []
+    return sorted(c.name for c in snapshot.claims.values() if c.provider_id == node.provider_id)
+
+
+async def _disruptions(client: Client, name: str, claims: tuple[str, ...]) -> list[str]:
+    wanted = " OR ".join([f"DovetailNode='{name}'", *[f"DovetailNodeClaim='{claim}'" for claim in claims]])
+    query = f"WorkflowType='{DISRUPT_NODES}' AND ({wanted})"
+    return [found.id async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS)]
+
+
+async def _exists(client: Client, identity: str) -> bool:
+    try:
+        await client.get_workflow_handle(identity).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+async def story_of(client: Client, identity: str) -> Story | None:
+    """The story of one workflow id; None where there is none."""
+    try:
+        described = await client.get_workflow_handle(identity).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    runs, cut = await _runs(client, identity, described.run_id)
+    telling = Telling(client.data_converter.payload_converter)
+    for events in runs:
+        tell(telling, events)
+    running = described.status == WorkflowExecutionStatus.RUNNING
+    failing = described.raw_description.pending_workflow_task
+    return Story(
+        workflow=identity,
+        type=described.workflow_type,
+        status=described.status.name.lower() if described.status is not None else "unknown",
+        started=moment_of(runs[0]),
+        ended=described.close_time.timestamp() if described.close_time else None,
+        phase=telling.phase,
+        lines=tuple(telling.lines),
+        now=pending_of(described.raw_description.pending_activities, telling) if running else (),
+        stuck=telling.task_failure if running and failing.attempt > 1 else "",
+        cut=cut,
+    )
+
+
+async def _runs(client: Client, identity: str, last: str) -> tuple[list[list[HistoryEvent]], bool]:
+    """The histories of the runs, oldest first, and whether earlier ones were left out."""
+    # A claim that was launched long ago is terminated in a run that was started, not continued: the list knows both.
+    listed = client.list_workflows(f"WorkflowId = '{identity}'", limit=MOST_RUNS)
+    waiting = [last, *[found.run_id async for found in listed]]
+    runs: dict[str, list[HistoryEvent]] = {}
+    forgotten = False
+    while waiting and len(runs) < MOST_RUNS:
+        run_id = waiting.pop(0)
+        if run_id in runs:
+            continue
+        try:
+            events = list((await client.get_workflow_handle(identity, run_id=run_id).fetch_history()).events)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND or not runs:
+                raise
+            forgotten = True  # the retention has passed for it
+            continue
+        runs[run_id] = events
+        before = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
+        waiting = [before, *waiting] if before else waiting
+    cut = forgotten or any(run_id not in runs for run_id in waiting)
+    return sorted(runs.values(), key=moment_of), cut
+
+
+def moment_of(events: list[HistoryEvent]) -> float:
+    """When a run started."""
+    return moment(events[0])

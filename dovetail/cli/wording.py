@@ -1,0 +1,76 @@
+"""How moments, durations, amounts and prices are written for people.
+
+Short and the same everywhere: a person at night compares lines.
+"""
+
+import textwrap
+from collections.abc import Iterable
+from typing import Final
+
+from dovetail.model.pod_rules import format_moment
+from dovetail.model.resources import NANO, Resources
+
+WIDTH: Final = 110
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+def moment_text(moment: float) -> str:
+    """2026-05-01 12:00:03Z."""
+    return format_moment(moment).replace("T", " ")
+
+
+def duration_text(seconds: float) -> str:
+    """At most two units: 2d3h, 4m10s, 12s; tenths below ten seconds."""
+    if abs(seconds) < 10 and seconds != int(seconds):
+        return f"{seconds:.1f}s"
+    left, parts = round(abs(seconds)), []
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return ("-" if seconds < 0 else "") + ("".join(parts[:2]) or "0s")
+
+
+def when(moment: float, now: float) -> str:
+    """`in 4m10s` or `4m10s ago`."""
+    return f"in {duration_text(moment - now)}" if moment >= now else f"{duration_text(now - moment)} ago"
+
+
+def price_text(price: float) -> str:
+    """Dollars an hour."""
+    return f"${price:.4f}/h"
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount as a person would write it: 1500m, 2Gi, 110."""
+    if resource == "cpu":
+        return f"{amount // NANO}" if amount % NANO == 0 else f"{amount / (NANO / 1000):g}m"
+    for size, suffix in ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
+        if amount >= size:
+            return f"{amount / size:.4g}{suffix}"
+    return str(amount)
+
+
+def amounts_text(amounts: Resources) -> str:
+    """cpu 2, memory 4Gi."""
+    ordered = sorted(amounts, key=lambda name: (name != "cpu", name != "memory", name))
+    return ", ".join(f"{name} {amount_text(name, amounts[name])}" for name in ordered if amounts[name])
+
+
+def plural(count: int, word: str, several: str = "") -> str:
+    """1 pod, 2 pods."""
+    return f"{count} {word}" if count == 1 else f"{count} {several or word + 's'}"
+
+
+def shown(items: Iterable[str], most: int = 5) -> str:
+    """The first few, and how many more."""
+    every = list(items)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
+def wrapped(head: str, text: str, indent: int = 2) -> list[str]:
+    """`  head  text`, the text broken into lines that stand below one another."""
+    start = " " * indent + head
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
+    ) or [start.rstrip()]

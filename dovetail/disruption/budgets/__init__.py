@@ -1,0 +1,1 @@
+"""How many nodes of a pool may go at the same time."""

@@ -1,0 +1,106 @@
+"""How many more nodes each pool may lose now, for one reason (D-49 to D-51, D-58).
+
+Nodes already on their way count whatever their reason was. The trap avoided: a node that is both NotReady and leaving
+counts once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.disruption.budgets.budgets import Limit, Verdict, judge_budgets, limit_for
+from dovetail.disruption.nodes.fleet import Fleet, Member
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.pools import Budget
+from dovetail.model.snapshot import Snapshot
+from dovetail.notices.decisions import Notice
+
+DRAIN_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What one pool's budgets permit for one reason. `left` is what a method may still take."""
+
+    pool: str
+    reason: str
+    nodes: int
+    allowed: int
+    consuming: int
+    ahead: int = 0  # of these, nodes whose drain will be over before a plan that waits is carried out
+    binding: Budget | None
+    errors: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> int:
+        """D-49."""
+        return max(0, self.allowed - self.consuming + self.ahead)
+
+
+def allowances(
+    snapshot: Snapshot, settings: DisruptionSettings, reasons: tuple[str, ...] = tuple(DisruptionReason)
+) -> Mapping[tuple[str, str], Allowance]:
+    """Every pool's allowance for every reason, by (pool, reason)."""
+    fleet = Fleet(snapshot, settings)
+    return {(a.pool, a.reason): a for reason in reasons for a in allowances_for(fleet, reason).values()}
+
+
+def allowances_for(fleet: Fleet, reason: str, ahead: bool = False) -> dict[str, Allowance]:
+    """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged once more before its mark."""
+    return {name: _allowance(fleet, name, reason, ahead) for name in fleet.pools}
+
+
+def _allowance(fleet: Fleet, pool: str, reason: str, ahead: bool) -> Allowance:
+    counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
+    limit = _limit(fleet, pool, reason, len(counted))
+    return Allowance(
+        pool=pool,
+        reason=reason,
+        nodes=len(counted),
+        allowed=max(0, limit.allowed),
+        consuming=sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)),
+        ahead=sum(1 for m in counted if _is_being_drained(m, fleet.now)) if ahead else 0,
+        binding=limit.binding,
+        errors=limit.errors,
+    )
+
+
+def _limit(fleet: Fleet, pool: str, reason: str, nodes: int) -> Limit:
+    # Budgets know no reason Expired: replacing before expiry is held to what drift is held to.
+    asked = DisruptionReason.DRIFTED if reason == DisruptionReason.EXPIRED else reason
+    return limit_for(verdicts_of(fleet, pool), asked, nodes)
+
+
+def verdicts_of(fleet: Fleet, pool: str) -> tuple[Verdict, ...]:
+    """Which of a pool's budgets are active now."""
+    return judge_budgets(fleet.pools[pool].disruption.budgets, fleet.now)
+
+
+def _counts(member: Member) -> bool:
+    """D-50: managed, initialised, and its instance not already terminated."""
+    claim = member.claim
+    return (
+        member.managed and claim is not None and member.is_initialized and not claim.is_true(names.INSTANCE_TERMINATING)
+    )
+
+
+def _is_being_drained(member: Member, now: float) -> bool:
+    """A drain that takes longer is held by something: nothing is planned on its end, or it would be again and again."""
+    since = member.claim.deleting_since if member.claim is not None else None
+    return since is not None and now - since < DRAIN_SECONDS
+
+
+def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
+    """D-58: pools that have nodes and whose budgets allow none at all."""
+    return tuple(
+        Notice(
+            kind="NodePool",
+            name=a.pool,
+            reason="DisruptionBlocked",
+            message=f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
+        )
+        for a in found.values()
+        if a.nodes > 0 and a.allowed == 0
+    )

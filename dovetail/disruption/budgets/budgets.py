@@ -1,0 +1,129 @@
+"""How many nodes of a pool may be disrupted now, for one reason, and which budget says so (D-49 to D-62).
+
+Whatever is wrong with any budget of a pool closes the pool for every reason (D-54). The trap avoided: percentages in
+floats, and windows in local time. This is the only file that knows croniter.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from croniter import CroniterBadDateError, croniter
+
+from dovetail.disruption.budgets.schedules import Calendar, Every, Field, ScheduleError, parse_schedule
+from dovetail.model.pools import Budget
+
+UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget speaks of this reason
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_YEARS_TO_LOOK: Final = 5  # as far as upstream's cron library looks before it gives up
+_OVERLAPS_TO_FOLLOW: Final = 64  # a window that many hits extend is looked at again when it would have ended
+
+
+class BudgetError(ValueError):
+    """A budget that cannot be evaluated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one budget says at one moment. `until`: when its window opens or closes, if it has one."""
+
+    budget: Budget
+    active: bool
+    error: str = ""
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a pool's budgets allow for one reason, before the nodes already disrupted are subtracted."""
+
+    allowed: int
+    binding: Budget | None
+    errors: tuple[str, ...] = ()
+
+
+def judge_budgets(budgets: tuple[Budget, ...], now: float) -> tuple[Verdict, ...]:
+    """Which of a pool's budgets are active now."""
+    return tuple(_judge(budget, now) for budget in budgets)
+
+
+def limit_for(verdicts: tuple[Verdict, ...], reason: str, nodes: int) -> Limit:
+    """The least that any active budget for this reason allows; 0 if anything is wrong with any of them."""
+    errors = [v.error for v in verdicts if v.error]
+    allowed, binding = UNBOUNDED, None
+    for verdict in verdicts:
+        try:
+            amount = allowed_nodes(verdict.budget.nodes, nodes)
+        except BudgetError as error:
+            errors.append(str(error))
+            continue
+        if verdict.active and _speaks_of(verdict.budget, reason) and amount < allowed:
+            allowed, binding = amount, verdict.budget
+    if errors:
+        return Limit(allowed=0, binding=None, errors=tuple(errors))
+    return Limit(allowed=allowed, binding=binding)
+
+
+def allowed_nodes(text: str, nodes: int) -> int:
+    """A number of nodes, or a percentage of them rounded up (D-53)."""
+    number = text.removesuffix("%")
+    if not _NUMBER.fullmatch(number) or not number.isascii() or not -(2**63) <= int(number) < 2**63:
+        raise BudgetError(f"invalid nodes value of a budget: {text!r}")
+    if number == text:
+        return int(number)
+    return -(-int(number) * nodes // 100)
+
+
+def _speaks_of(budget: Budget, reason: str) -> bool:
+    return budget.reasons is None or reason in budget.reasons
+
+
+def _judge(budget: Budget, now: float) -> Verdict:
+    if budget.schedule is None and budget.duration is None:
+        return Verdict(budget=budget, active=True)
+    try:
+        schedule = parse_schedule(budget.schedule or "")
+    except ScheduleError as error:
+        return Verdict(budget=budget, active=False, error=f"invalid cron, {error}")
+    duration = budget.duration or 0.0
+    hit = first_hit_after(schedule, now - duration)
+    if hit is None:
+        return Verdict(budget=budget, active=True)  # a date that never comes is always active (Q-20)
+    if hit > now:
+        return Verdict(budget=budget, active=False, until=hit)
+    return Verdict(budget=budget, active=True, until=_end_of_window(schedule, hit, duration))
+
+
+def _end_of_window(schedule: Calendar | Every, hit: float, duration: float) -> float:
+    end = hit + duration
+    for _ in range(_OVERLAPS_TO_FOLLOW):
+        following = first_hit_after(schedule, hit)
+        if following is None or following >= end:
+            return end
+        hit, end = following, following + duration
+    return end
+
+
+def first_hit_after(schedule: Calendar | Every, moment: float) -> float | None:
+    """The first hit strictly after a moment, in UTC; None if there is none."""
+    second = int(moment // 1)
+    if isinstance(schedule, Every):
+        return float(second + schedule.seconds)
+    try:
+        hit = _cron(schedule, second).get_next(float)
+    except CroniterBadDateError:
+        return None
+    return float(hit)
+
+
+def _cron(calendar: Calendar, second: int) -> "croniter[float]":
+    days, weekdays = calendar.day, calendar.weekday
+    if not days.any and not weekdays.any and (len(days.values) == 31 or len(weekdays.values) == 7):
+        # Either day is enough, and one of them admits all: croniter would take the full list for a star.
+        days = weekdays = Field(frozenset(), True)
+    fields = (calendar.minute, calendar.hour, days, calendar.month, weekdays)
+    text = " ".join("*" if f.any else ",".join(map(str, sorted(f.values))) for f in fields)
+    start = datetime.fromtimestamp(second, UTC)
+    return croniter(text, start, ret_type=float, day_or=True, max_years_between_matches=_YEARS_TO_LOOK)

@@ -1,0 +1,40 @@
+"""When is the next moment at which time alone could change the decision?
+
+The trap avoided: a moment in the past, which would make it spin.
+"""
+
+from collections.abc import Iterator
+
+from dovetail.disruption.budgets.allowances import verdicts_of
+from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.upkeep.conditions import quiet_since
+from dovetail.disruption.upkeep.timers import expires_at
+from dovetail.model import names
+from dovetail.model.pod_rules import is_active, protection
+
+
+def next_due(fleet: Fleet) -> float | None:
+    """The earliest of all moments that lie ahead; None if nothing is due by itself."""
+    return min((moment for moment in _moments(fleet) if moment > fleet.now), default=None)
+
+
+def _moments(fleet: Fleet) -> Iterator[float]:
+    yield from fleet.snapshot.nominations.values()
+    yield from fleet.snapshot.resting.values()
+    for name in fleet.pools:
+        yield from (v.until for v in verdicts_of(fleet, name) if v.until is not None)
+    for member in fleet.members:
+        claim, pool = member.claim, fleet.pools.get(member.pool_name)
+        if claim is None or pool is None or not member.managed or claim.deleting_since is not None:
+            continue
+        after = pool.disruption.consolidate_after
+        if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
+            yield quiet_since(claim) + after
+        expiry = expires_at(claim)
+        if expiry is not None and pool.replaces_first(claim):
+            yield expiry
+        for pod in member.pods:
+            if pod.do_not_disrupt is not None and is_active(pod):
+                until = protection(pod, fleet.now).until
+                if until is not None:
+                    yield until

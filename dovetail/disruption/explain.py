@@ -1,0 +1,139 @@
+"""Why does this node stay, or why would it go? Every answer, not only the first (`dovetail explain node`).
+
+Asked with a fresh or a recorded snapshot. The checks, allowances and the simulation are the very functions that decide,
+so that an explanation cannot say other than what is done. Words for people are made elsewhere; here are the facts.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from dovetail.disruption.budgets.allowances import Allowance
+from dovetail.disruption.choose import METHODS
+from dovetail.disruption.methods.balanced import Score
+from dovetail.disruption.methods.consolidation import Computed, compute
+from dovetail.disruption.nodes.candidates import Block, Candidate, candidate_of, node_blocks, pod_blocks
+from dovetail.disruption.nodes.fleet import Member
+from dovetail.disruption.rounds import Method, Round, ShouldStop, never, run
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.simulation.simulation import Simulation
+from dovetail.disruption.upkeep.conditions import quiet_since
+from dovetail.disruption.upkeep.timers import expires_at
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.snapshot import Snapshot
+
+SHOWN_TYPES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One check: whether it lets the node go, and if not, why."""
+
+    method: str = ""  # empty: asked before any method
+    why: WhyNot | None = None
+    message: str = ""
+
+    @property
+    def passes(self) -> bool:
+        """Whether this check lets the node go."""
+        return self.why is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """The comparison that consolidation makes."""
+
+    now: float
+    replacement: float | None = None  # what the first type is expected to cost
+    types: tuple[str, ...] = ()  # cheapest first, a few
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeExplanation:
+    """Everything that bears on one node now."""
+
+    node: str
+    exists: bool = True
+    claim: str = ""
+    pool: str = ""
+    checks: tuple[Answer, ...] = ()
+    methods: tuple[Answer, ...] = ()
+    allowances: tuple[Allowance, ...] = ()
+    simulation: Simulation | None = None  # of this node alone, as consolidation asks it
+    outcome: Computed | None = None  # what consolidation makes of it
+    scores: tuple[Score, ...] = ()
+    prices: Prices | None = None
+    quiet_since: float | None = None
+    expires_at: float | None = None
+    goes_for: tuple[str, ...] = field(default=())  # methods that would take it in this round
+
+
+def explain_node(
+    snapshot: Snapshot, settings: DisruptionSettings, node: str, should_stop: ShouldStop = never
+) -> NodeExplanation:
+    """Every check's answer for one node, named by its own or its claim's name."""
+    round_ = Round(snapshot, settings, should_stop)
+    member = _find(round_, node)
+    if member is None:
+        return NodeExplanation(node=node, exists=False)
+    checks = _checks(round_, member)
+    known = member.managed and member.pool_name in round_.fleet.pools
+    candidate = candidate_of(round_.fleet, member) if known else None
+    found = NodeExplanation(
+        node=member.name,
+        claim=member.claim.name if member.claim else "",
+        pool=member.pool_name,
+        checks=checks,
+        quiet_since=quiet_since(member.claim) if member.claim else None,
+        expires_at=expires_at(member.claim) if member.claim else None,
+    )
+    return found if candidate is None else _in_depth(round_, found, candidate)
+
+
+def _find(round_: Round, name: str) -> Member | None:
+    by_name = round_.fleet.by_name.get(name)
+    return by_name or next((m for m in round_.fleet.members if m.claim and m.claim.name == name), None)
+
+
+def _checks(round_: Round, member: Member) -> tuple[Answer, ...]:
+    blocks = [*node_blocks(round_.fleet, member), *pod_blocks(round_.fleet, member)]
+    return tuple(Answer(why=b.why, message=b.message) for b in blocks) or (Answer(),)
+
+
+def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> NodeExplanation:
+    simulation = round_.simulator.simulate((candidate,), consolidating=True)
+    outcome = compute(round_, (candidate,))
+    command = outcome.command
+    made = command.replacements[0] if command and command.replacements else None
+    return NodeExplanation(
+        node=found.node,
+        claim=found.claim,
+        pool=found.pool,
+        checks=found.checks,
+        quiet_since=found.quiet_since,
+        expires_at=found.expires_at,
+        methods=tuple(_method(method, round_, candidate) for method in METHODS),
+        allowances=tuple(
+            round_.allowances(reason)[found.pool] for reason in DisruptionReason if found.pool in round_.fleet.pools
+        ),
+        simulation=simulation,
+        outcome=outcome,
+        scores=round_.scales.scores(command) if command else (),
+        prices=Prices(
+            now=candidate.price,
+            replacement=made.cheapest if made else None,
+            types=tuple(t.name for t in made.types[:SHOWN_TYPES]) if made else (),
+        ),
+        goes_for=tuple(m.name for m in METHODS if _would_take(round_, m, candidate)),
+    )
+
+
+def _method(method: Method, round_: Round, candidate: Candidate) -> Answer:
+    block: Block | None = method.why_not(round_, candidate)
+    if block is None:
+        return Answer(method=method.name)
+    return Answer(method=method.name, why=block.why, message=block.message)
+
+
+def _would_take(round_: Round, method: Method, candidate: Candidate) -> bool:
+    names = {c.name for command in run(method, round_).found.commands for c in command.candidates}
+    return candidate.name in names

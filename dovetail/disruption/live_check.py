@@ -1,0 +1,32 @@
+"""Is the node still what was decided on? The last look before a mark stands.
+
+Between the decision and the taint the kube-scheduler may have bound a pod; after the taint it cannot. Fail closed:
+anything unexpected takes the mark off again.
+"""
+
+from collections.abc import Iterable
+
+from dovetail.messages.plans import Target
+from dovetail.model.names import DO_NOT_DISRUPT
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pod_rules import is_protected, is_reschedulable, is_terminal
+from dovetail.model.pods import Pod
+
+
+def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:
+    """Why the mark must come off, in words; empty where the node may go."""
+    if claim.deleting_since is not None:
+        return "the NodeClaim is being deleted"
+    if node.deleting_since is not None:
+        return "the Node is being deleted"
+    if node.annotations.get(DO_NOT_DISRUPT) == "true":
+        return f"the Node carries {DO_NOT_DISRUPT}"
+    known = set(target.pods)
+    for pod in pods:
+        if is_terminal(pod):
+            continue
+        if is_protected(pod, now) and claim.termination_grace is None:
+            return f"pod {pod.key} carries {DO_NOT_DISRUPT}"
+        if is_reschedulable(pod) and pod.uid not in known:
+            return f"pod {pod.key} was bound after the decision"
+    return ""

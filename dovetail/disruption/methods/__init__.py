@@ -1,0 +1,1 @@
+"""The ways in which nodes are chosen to go, one module each."""

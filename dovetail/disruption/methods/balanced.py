@@ -1,0 +1,141 @@
+"""Is a move worth its disturbance, as the policy Balanced weighs it (D-120 to D-131)?
+
+Asked for every consolidation command that touches a pool of that policy. A pool's share of its cost that a move saves
+is held against its share of the disturbance; half as much is enough. The trap avoided: totals count all candidates and
+all nodes of the pool, not only those that a method let through.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from dovetail.disruption.commands import Command, Move
+from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.disruption.nodes.fleet import Fleet, Member
+from dovetail.disruption.simulation.costs import NODE_COST, eviction_cost, pool_cost
+from dovetail.model.pod_rules import is_daemon, is_terminal
+
+POLICY: Final = "Balanced"
+WEIGHT: Final = 2  # k: a move may cost k times the share that it saves
+THRESHOLD: Final = 1.0 / WEIGHT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What one pool costs, and what disturbing all of it would."""
+
+    cost: float
+    disruption: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How one pool judges one command."""
+
+    pool: str
+    score: float
+    savings: float  # as shares of the pool's totals
+    disruption: float
+
+    @property
+    def is_approved(self) -> bool:
+        """D-124, inclusive."""
+        return self.score >= THRESHOLD
+
+    @property
+    def text(self) -> str:
+        """D-127."""
+        score = "+Inf" if math.isinf(self.score) else f"{self.score:.2f}"
+        shares = f"savings {100 * self.savings:.1f}%, disruption {100 * self.disruption:.1f}%"
+        return f"score {score} >= threshold {THRESHOLD:.2f} (k: {WEIGHT}, {shares})"
+
+
+def moves_of(command: Command, scores: Iterable[Score]) -> tuple[Move, ...]:
+    """What each pool of the command makes of it."""
+    by_pool = {score.pool: score for score in scores}
+    approved = all(score.is_approved for score in by_pool.values())
+    policies = {c.pool.name: c.pool.disruption.policy for c in command.candidates}
+    return tuple(
+        Move(
+            pool=pool,
+            policy=policy,
+            approved=approved,
+            score=by_pool[pool].score if pool in by_pool else None,
+            pool_approves=pool not in by_pool or by_pool[pool].is_approved,
+        )
+        for pool, policy in sorted(policies.items())
+    )
+
+
+class Scales:
+    """The totals of a round, and what they make of a command."""
+
+    def __init__(self, fleet: Fleet, candidates: tuple[Candidate, ...]) -> None:
+        self._fleet = fleet
+        self._candidates = candidates
+
+    @cached_property
+    def totals(self) -> dict[str, Totals]:
+        """By pool, for pools with a candidate (D-121)."""
+        by_pool: dict[str, list[Candidate]] = {}
+        for candidate in self._candidates:
+            by_pool.setdefault(candidate.pool.name, []).append(candidate)
+        costs = {c.name: c.cost for c in self._candidates}
+        return {
+            pool: Totals(cost=self._cost(pool, found), disruption=self._disruption(pool, costs))
+            for pool, found in by_pool.items()
+        }
+
+    def _cost(self, pool: str, candidates: list[Candidate]) -> float:
+        tracked = self._tracked(pool) if self._fleet.settings.tracked_cost else 0.0
+        return tracked if tracked > 0 else sum(c.price for c in candidates)
+
+    def _tracked(self, pool: str) -> float:
+        """D-122."""
+        return pool_cost(pool, self._fleet.snapshot.claims.values(), self._fleet.types_of(pool))
+
+    def _disruption(self, pool: str, costs: dict[str, float]) -> float:
+        return sum(costs.get(m.name, 0.0) or _disturbance(m) for m in self._fleet.by_pool.get(pool, ()))
+
+    def scores(self, command: Command) -> tuple[Score, ...]:
+        """D-123: one score per Balanced pool of the command, by name."""
+        pools = sorted({c.pool.name for c in command.candidates if c.pool.disruption.policy == POLICY})
+        return tuple(self._score(pool, command) for pool in pools)
+
+    def _score(self, pool: str, command: Command) -> Score:
+        ours = [c for c in command.candidates if c.pool.name == pool]
+        savings = command.savings
+        if len(ours) < len(command.candidates):
+            price = command.price
+            savings = savings * (sum(c.price for c in ours) / price) if price > 0 else 0.0
+        return self._weigh(pool, savings, sum(c.cost for c in ours))
+
+    def _weigh(self, pool: str, savings: float, disruption: float) -> Score:
+        totals = self.totals.get(pool)
+        if totals is None or totals.cost <= 0 or totals.disruption <= 0:
+            return Score(pool=pool, score=0.0, savings=0.0, disruption=0.0)
+        saved, disturbed = savings / totals.cost, disruption / totals.disruption
+        if saved <= 0:
+            score = 0.0
+        elif disturbed == 0:
+            score = math.inf
+        else:
+            score = saved / disturbed
+        return Score(pool=pool, score=score, savings=saved, disruption=disturbed)
+
+    def is_worth_simulating(self, candidate: Candidate) -> bool:
+        """D-125: could deleting it alone pass? Replacing saves less."""
+        if candidate.pool.disruption.policy != POLICY:
+            return True
+        totals = self.totals.get(candidate.pool.name)
+        if totals is None or totals.cost <= 0:
+            return True
+        return self._weigh(candidate.pool.name, candidate.price, candidate.cost).is_approved
+
+
+def _disturbance(member: Member) -> float:
+    """D-121, for nodes that are no candidates: bound pods that have not ended and are no daemons'."""
+    pods = (p for p in member.pods if not is_terminal(p) and not is_daemon(p))
+    return NODE_COST + sum(max(0.0, eviction_cost(p)) for p in pods)

@@ -1,0 +1,186 @@
+"""Could these nodes go, or be one cheaper node (D-96 to D-106)?
+
+The trap avoided: an answer for several nodes says why not to nobody; only a single node is told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dovetail.disruption.commands import Command, both
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.rounds import Round
+from dovetail.disruption.simulation.simulation import Replacement, Simulation
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.requirements import Requirement, intersect, requirement
+from dovetail.notices.decisions import Notice
+
+SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (D-105)
+
+
+CANT_REPLACE: Final = Block(
+    why=WhyNot.NOT_CHEAPER, message="Can't replace with a cheaper node", event="Unconsolidatable"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """What one set of candidates came to: a command, or why not. `error`: it could not be computed."""
+
+    command: Command | None = None
+    block: Block | None = None
+    notices: tuple[Notice, ...] = ()
+    error: str = ""
+
+
+def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
+    """D-96, in this order."""
+    pool, labels = candidate.pool, candidate.member.labels
+    if candidate.is_static:
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+    if candidate.instance_type is None:
+        return _unconsolidatable(
+            WhyNot.UNKNOWN_TYPE, f'Instance Type "{labels.get(names.INSTANCE_TYPE, "")}" not found'
+        )
+    for key, why in ((names.CAPACITY_TYPE, WhyNot.NO_CAPACITY_TYPE), (names.ZONE, WhyNot.NO_ZONE)):
+        if key not in labels:
+            return _unconsolidatable(why, f'Node does not have label "{key}"')
+    if pool.disruption.consolidate_after is None:
+        return _unconsolidatable(WhyNot.CONSOLIDATION_OFF, f'NodePool "{pool.name}" has consolidation disabled')
+    if candidate.is_empty:
+        return Block(why=WhyNot.IS_EMPTY, message="Node is empty", event="")
+    if pool.disruption.policy == "WhenEmpty":
+        message = f'NodePool "{pool.name}" has consolidation policy WhenEmpty, but node is not empty'
+        return _unconsolidatable(WhyNot.POLICY_WHEN_EMPTY, message)
+    if not round_.is_quiet(candidate):
+        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event="")
+    return None
+
+
+def _unconsolidatable(why: WhyNot, message: str) -> Block:
+    return Block(why=why, message=message, event="Unconsolidatable")
+
+
+def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
+    """D-99: simulate, then ask whether what comes out is fewer or cheaper nodes."""
+    if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
+        return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+    simulation = round_.simulator.simulate(candidates, consolidating=True)
+    if simulation.candidate_leaves:
+        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=""))
+    if simulation.failed:
+        return Computed(error=simulation.failed)
+    if simulation.unplaced:
+        return _refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+    count = len(simulation.replacements)
+    if count > 1:
+        message = f"Can't remove without creating {count} candidates"
+        return _refused(candidates, WhyNot.TOO_MANY_REPLACEMENTS, message)
+    if count == 0:
+        return Computed(command=_command(candidates, simulation, ()))
+    return _replace(round_, candidates, simulation)
+
+
+def unplaced_text(simulation: Simulation) -> str:
+    """D-91, for at most five pods."""
+    shown = [f"{pod} => {why}" for pod, why in sorted(simulation.unplaced.items())[:5]]
+    others = len(simulation.unplaced) - len(shown)
+    return f"Not all pods would schedule, {' '.join(shown)} " + (f"and {others} other(s)" if others > 0 else "")
+
+
+def _refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
+    return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else ""))
+
+
+def _command(candidates: Sequence[Candidate], simulation: Simulation, replacements: tuple[Replacement, ...]) -> Command:
+    return Command(
+        reason=DisruptionReason.UNDERUTILIZED,
+        candidates=tuple(candidates),
+        replacements=replacements,
+        moved=simulation.moved,
+    )
+
+
+def _admits(item: Requirement | None, value: str) -> bool:
+    return item is None or item.has(value)
+
+
+def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulation) -> Computed:
+    """D-99 steps 5 to 9: one new node, if it is certain to be cheaper."""
+    made, prices = round_.priced(simulation.replacements[0]), round_.prices
+    capacity = made.requirements.get(names.CAPACITY_TYPE)
+    all_spot = all(c.capacity_type == names.CAPACITY_SPOT for c in candidates)
+    if all_spot and _admits(capacity, names.CAPACITY_SPOT):
+        return _spot_to_spot(round_, candidates, simulation, made)
+    kept = _cheaper(round_, candidates, made)
+    if isinstance(kept, Computed):
+        return kept
+    if _admits(capacity, names.CAPACITY_SPOT) and _admits(capacity, names.CAPACITY_ON_DEMAND):
+        kept = _only_spot(kept)
+        if round_.settings.mend and not any(prices.suits(t, kept.requirements) for t in kept.types):
+            # Q-9: a launch restricted to spot would be certain to fail.
+            return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+    return _replaced(round_, candidates, simulation, kept)
+
+
+def _cheaper(round_: Round, candidates: Sequence[Candidate], made: Replacement) -> Replacement | Computed:
+    limit = sum(c.price for c in candidates)
+    left = round_.prices.below(made.types, made.requirements, limit)
+    if left.short:
+        labels = " ".join(left.short)
+        message = f"Filtering by price: minValues requirement is not met for label(s) (label(s)=[{labels}])"
+        return _refused(candidates, WhyNot.MIN_VALUES, message)
+    if not left.types:
+        return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+    return replace(made, types=left.types)
+
+
+def _only_spot(made: Replacement) -> Replacement:
+    spot = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_SPOT,))
+    present = made.requirements.get(names.CAPACITY_TYPE)
+    narrowed = spot if present is None else intersect(present, spot)
+    return replace(made, requirements={**made.requirements, names.CAPACITY_TYPE: narrowed})
+
+
+def _spot_to_spot(
+    round_: Round, candidates: Sequence[Candidate], simulation: Simulation, made: Replacement
+) -> Computed:
+    """D-105."""
+    if not round_.settings.spot_to_spot:
+        message = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
+        return _refused(candidates, WhyNot.SPOT_TO_SPOT_OFF, message)
+    made = _only_spot(made)
+    launchable = tuple(t for t in made.types if round_.prices.suits(t, made.requirements))
+    kept = _cheaper(round_, candidates, replace(made, types=launchable))
+    if isinstance(kept, Computed):
+        return kept
+    if len(candidates) > 1:
+        return _replaced(round_, candidates, simulation, kept)
+    if len(kept.types) < SPOT_CHOICE:
+        message = (
+            f"SpotToSpotConsolidation requires {SPOT_CHOICE} cheaper instance type options than the current candidate "
+            f"to consolidate, got {len(kept.types)}"
+        )
+        return _refused(candidates, WhyNot.SPOT_CHOICE_TOO_SMALL, message)
+    needed, _short = round_.prices.prefix(kept.types, kept.requirements)
+    return _replaced(round_, candidates, simulation, replace(kept, types=kept.types[: max(SPOT_CHOICE, needed)]))
+
+
+def _replaced(round_: Round, candidates: Sequence[Candidate], simulation: Simulation, kept: Replacement) -> Computed:
+    priced = replace(kept, cheapest=round_.prices.first_price(kept.types, kept.requirements))
+    command = _command(candidates, simulation, (priced,))
+    return Computed(command=command, notices=candidate_notices(command))
+
+
+def candidate_notices(command: Command) -> tuple[Notice, ...]:
+    """D-100: told as soon as computed, whatever becomes of the command."""
+    return tuple(
+        notice
+        for c in command.candidates
+        for notice in both(
+            c,
+            "ConsolidationCandidate",
+            f"Consolidation candidate: {command.text_for(c)} (savings: ${command.savings:.2f})",
+        )
+    )

@@ -1,0 +1,81 @@
+"""Drift: nodes that no longer are what their pool asks for (D-69 to D-74).
+
+Asked after emptiness and the static pools. Upstream replaces one node per pass, and the next one waits until the first
+replacement is up. We replace all that the budget allows, one command per node: each is simulated after those before it,
+so that no room is counted twice and no replacement is another's destination. The trap avoided: twenty like nodes that
+take twenty start-up times.
+"""
+
+from typing import Final
+
+from dovetail.disruption.commands import Found
+from dovetail.disruption.methods.waves import replace_in_waves
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.rounds import Method, Round
+from dovetail.disruption.upkeep.conditions import is_hash_drifted
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+
+WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a pool's are written in about one
+
+
+def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
+    """D-69."""
+    if candidate.is_static:
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+    if not candidate.claim.is_true(names.DRIFTED):
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+    return None
+
+
+def drifted_since(candidate: Candidate) -> float:
+    """When the claim was found to have drifted."""
+    condition = candidate.claim.condition(names.DRIFTED)
+    return condition.changed if condition else 0.0
+
+
+def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    """D-70: the earliest drift first, but nodes without any pod to move before all others; equals by name."""
+    return sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
+
+
+def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """D-71: the first that can be replaced, or all of them that may go now."""
+    if round_.settings.waves:
+        complete = completed_at(round_, candidates)
+        if complete is not None:
+            return Found(look_again=complete)
+    return replace_in_waves(round_, by_age(candidates), DisruptionReason.DRIFTED)
+
+
+def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | None:
+    """Until when a wave waits for its last nodes; None where it is complete.
+
+    A changed template drifts all nodes of a pool, but their conditions are written one by one, and a wave of the first
+    few would leave the rest to a second one. No longer than a moment after the latest: one that cannot be written
+    holds nobody up.
+    """
+    known = {c.claim.name for c in candidates}
+    pools = {c.pool.name for c in candidates}
+    missing = any(
+        m.pool_name in pools
+        and m.claim is not None
+        and m.claim.name not in known
+        and not m.claim.is_true(names.DRIFTED)
+        and is_hash_drifted(m.claim, round_.fleet.pools[m.pool_name])
+        and not round_.fleet.is_leaving(m)
+        for m in round_.fleet.members
+    )
+    moment = max(drifted_since(c) for c in candidates) + WRITTEN_WITHIN
+    return moment if missing and moment > round_.fleet.now else None
+
+
+DRIFT = Method(
+    name="drift",
+    reason=DisruptionReason.DRIFTED,
+    eventual=True,
+    kind="",
+    waits=False,
+    why_not=why_not_drifted,
+    decide=decide_drift,
+)

@@ -1,0 +1,50 @@
+"""Graceful expiry: a replacement first, where a pool asks for it. Upstream has nothing of the kind any more.
+
+Asked after drift, and by the Caretaker, which leaves to this method the claims that it would otherwise delete the
+moment they expire (D-181). Budgets, PDBs and do-not-disrupt hold it up as they hold up drift; budgets that speak of
+Drifted speak of it too. A node of a static pool is replaced from the template, as when it drifts: to place its pods
+elsewhere would leave its pool to make up for it afterwards. The trap avoided: two nodes of one age, all their pods down
+for one start-up time.
+"""
+
+from dataclasses import replace
+
+from dovetail.disruption.commands import Found
+from dovetail.disruption.methods.static_drift import replace_from_template
+from dovetail.disruption.methods.waves import replace_in_waves
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.rounds import Method, Round
+from dovetail.disruption.upkeep.timers import expires_at, is_expired
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+
+
+def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
+    """Expired, and asked for."""
+    if not candidate.pool.replaces_first(candidate.claim):
+        return Block(
+            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=""
+        )
+    if not is_expired(candidate.claim, round_.fleet.now):
+        return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event="")
+    return None
+
+
+def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """The longest expired first, equals by name; static pools before the others."""
+    ordered = sorted(candidates, key=lambda c: (expires_at(c.claim) or 0.0, c.name))
+    static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
+    if static.commands:
+        return static
+    rest = replace_in_waves(round_, [c for c in ordered if not c.is_static], DisruptionReason.EXPIRED)
+    return replace(rest, blocks=(*static.blocks, *rest.blocks))
+
+
+EXPIRATION = Method(
+    name="expiration",
+    reason=DisruptionReason.EXPIRED,
+    eventual=True,
+    kind="",
+    waits=False,
+    why_not=why_not_expired,
+    decide=decide_expired,
+)

@@ -1,0 +1,113 @@
+"""Drift in pools with a fixed number of nodes (D-75 to D-81).
+
+Asked before dynamic drift. Nothing is simulated: each node is replaced by one made from the pool's template, within the
+allowance and limits.nodes. The traps avoided: replacing nodes while the pool still has more of them than it should;
+counting as room what a node that was marked a moment ago is still owed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dovetail.disruption.commands import Command, Found
+from dovetail.disruption.methods.drift import by_age
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.rounds import Method, Round
+from dovetail.disruption.simulation.simulation import Replacement
+from dovetail.lifecycle.numbering import Numbering, numbering_of
+from dovetail.messages.plans import ProposedNode
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.pools import NodePool
+from dovetail.model.requirements import export_set, from_expressions
+
+
+def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
+    """D-75."""
+    if not candidate.is_static:
+        return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event="")
+    if not candidate.claim.is_true(names.DRIFTED):
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+    return None
+
+
+def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """D-76: the earliest drift first."""
+    return replace_from_template(round_, by_age(candidates), DisruptionReason.DRIFTED)
+
+
+def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
+    """D-76, D-77: as many per pool as its allowance, its replicas and its limit permit."""
+    allowed = round_.allowances(reason)
+    by_pool: dict[str, list[Candidate]] = {}
+    for candidate in ordered:
+        by_pool.setdefault(candidate.pool.name, []).append(candidate)
+    commands: list[Command] = []
+    blocks: list[tuple[Candidate, Block]] = []
+    for name in sorted(by_pool):
+        found, pool = by_pool[name], by_pool[name][0].pool
+        numbers = numbering_of(pool, round_.snapshot.claims.values())
+        grant, block = _grant(round_.fleet, numbers, min(allowed[name].left, len(found)))
+        claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
+        commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
+        blocks.extend((c, block) for c in found[grant:] if block is not None)
+    return Found(commands=tuple(commands), blocks=tuple(blocks))
+
+
+def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | None]:
+    """How many may go, and why no more."""
+    pool = numbers.pool
+    claims = [m for m in fleet.members if m.managed and m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
+    leaving = sum(1 for m in claims if fleet.is_leaving(m))
+    if len(claims) - leaving > (pool.replicas or 0):
+        return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event="")
+    if numbers.room(want) < want:
+        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event="")
+    return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event="")
+
+
+def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:
+    """`claim`: the replacement's name, where the pool has a limit; it holds the last place for one alone."""
+    made = Replacement(
+        pool=pool.name,
+        requirements=from_expressions(pool.template.requirements),
+        types=(),
+        static=replace(node_from_template(pool), name=claim),
+    )
+    return Command(reason=reason, candidates=(candidate,), replacements=(made,))
+
+
+def node_from_template(pool: NodePool) -> ProposedNode:
+    """A node of a static pool: the template as it stands, without a choice of instance types (N-43)."""
+    template = pool.template
+    node_class = template.node_class
+    labels = {
+        **template.labels,
+        names.NODE_POOL: pool.name,
+        f"{node_class.group}/{node_class.kind.lower()}": node_class.name,
+    }
+    stamps = {k: v for k, v in pool.annotations.items() if k in (names.NODE_POOL_HASH, names.NODE_POOL_HASH_VERSION)}
+    return ProposedNode(
+        pool=pool.name,
+        pool_uid=pool.uid,
+        node_class=node_class,
+        requirements=export_set(from_expressions(template.requirements)),
+        type_list=0,
+        labels=tuple(sorted(labels.items())),
+        annotations=tuple(sorted({**template.annotations, **stamps}.items())),
+        taints=template.taints,
+        startup_taints=template.startup_taints,
+        expire_after=template.expire_after,
+        termination_grace=template.termination_grace,
+    )
+
+
+STATIC_DRIFT = Method(
+    name="staticDrift",
+    reason=DisruptionReason.DRIFTED,
+    eventual=True,
+    kind="",
+    waits=False,
+    why_not=why_not_static_drift,
+    decide=decide_static_drift,
+)

@@ -1,0 +1,100 @@
+"""Replacing many nodes in one plan, one command each, without counting any room twice.
+
+Every node is simulated alone, in a cluster from which those before it are gone and in which the room that their pods
+take is taken. The trap avoided: simulating all of them at once packs their pods onto shared nodes, and then no command
+could be cancelled without the others.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dovetail.disruption.commands import Command, Found
+from dovetail.disruption.methods.consolidation import unplaced_text
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.rounds import Purse, Round, out_of_budget
+from dovetail.disruption.simulation.simulation import Simulation
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+
+# What a command and each of its pods come to in a history, roughly: a pod is named in the target and in a replacement.
+COMMAND_BYTES: Final = 1200
+POD_BYTES: Final = 180
+
+
+def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
+    """As many commands as allowances and settings permit; one where waves are off."""
+    if not round_.settings.waves:
+        return _one_by_one(round_, ordered, reason)
+    purse = Purse.of(round_.allowances(reason))
+    hopeless = {pool for pool, left in purse.left.items() if left <= 0}
+    blocks = [out_of_budget(c, reason) for c in ordered if c.pool.name in hopeless]
+    remaining = [c for c in ordered if c.pool.name not in hopeless]
+    while remaining and not round_.should_stop():
+        wave, remaining = _next_wave(remaining, Purse(dict(purse.left)), round_.settings.wave_size)
+        if not wave:
+            break
+        commands, failed = _take(round_, wave, reason, blocks)
+        if commands or failed:
+            return Found(commands=tuple(commands), blocks=tuple(blocks), error="" if commands else failed)
+    return Found(blocks=tuple(blocks), constrained=purse.constrained)
+
+
+def _next_wave(ordered: Sequence[Candidate], purse: Purse, most: int) -> tuple[list[Candidate], list[Candidate]]:
+    """The first that the allowances permit, and the rest."""
+    wave: list[Candidate] = []
+    rest: list[Candidate] = []
+    for candidate in ordered:
+        if len(wave) < most and purse.spend(candidate.pool.name):
+            wave.append(candidate)
+        else:
+            rest.append(candidate)
+    return wave, rest
+
+
+def _take(
+    round_: Round, wave: Sequence[Candidate], reason: DisruptionReason, blocks: list[tuple[Candidate, Block]]
+) -> tuple[list[Command], str]:
+    """The commands of a wave, and why it ended early."""
+    run = round_.simulator.wave(wave)
+    commands: list[Command] = []
+    size = 0
+    for candidate in wave:
+        if size > round_.settings.plan_bytes:
+            break
+        simulation = run.take(candidate)
+        if simulation.failed:
+            return commands, simulation.failed
+        if simulation.unplaced:
+            blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
+        else:
+            commands.append(_command(round_, candidate, simulation, reason))
+            size += COMMAND_BYTES + POD_BYTES * len(candidate.pods)
+    return commands, ""
+
+
+def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
+    """D-71: upstream's way, the first that can be replaced."""
+    purse = Purse.of(round_.allowances(reason))
+    blocks: list[tuple[Candidate, Block]] = []
+    for candidate in ordered:
+        if not purse.has(candidate.pool.name):
+            blocks.append(out_of_budget(candidate, reason))
+            continue
+        simulation = round_.simulator.simulate((candidate,), consolidating=False)
+        if simulation.candidate_leaves:
+            continue
+        if simulation.failed:
+            return Found(blocks=tuple(blocks), error=simulation.failed)
+        if simulation.unplaced:
+            blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
+            continue
+        return Found(commands=(_command(round_, candidate, simulation, reason),), blocks=tuple(blocks))
+    return Found(blocks=tuple(blocks), constrained=purse.constrained)
+
+
+def _command(round_: Round, candidate: Candidate, simulation: Simulation, reason: DisruptionReason) -> Command:
+    return Command(
+        reason=reason,
+        candidates=(candidate,),
+        replacements=tuple(round_.priced(r) for r in simulation.replacements),
+        moved=simulation.moved,
+    )

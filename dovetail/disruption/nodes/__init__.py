@@ -1,0 +1,1 @@
+"""Which nodes may go at all, and what protects the others."""

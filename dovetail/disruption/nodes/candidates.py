@@ -1,0 +1,259 @@
+"""Which nodes may be disrupted at all, before any method's own question (D-25 to D-48)?
+
+Each check returns a Block from the closed list; nobody publishes anything here. The trap avoided: a pod's block is
+waived for drift where the claim has a termination grace period, and only that kind of block.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.disruption.nodes.fleet import Fleet, Member
+from dovetail.disruption.simulation.costs import legacy_cost, node_price, reschedule_cost
+from dovetail.model import names
+from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable
+from dovetail.model.pods import Pod
+from dovetail.model.pools import InstanceType, NodePool
+from dovetail.notices.decisions import Notice, pod_notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Why a node stays. `event`: the Event to publish on Node and NodeClaim, if people are told."""
+
+    why: WhyNot
+    message: str
+    event: str = "DisruptionBlocked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A node that may go, with what ordering and replacing it need (D-30)."""
+
+    member: Member
+    claim: NodeClaim
+    pool: NodePool
+    instance_type: InstanceType | None
+    zone: str
+    capacity_type: str
+    pods: tuple[Pod, ...]  # the reschedulable ones
+    price: float
+    cost: float
+    legacy_cost: float
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.member.name
+
+    @property
+    def ratio(self) -> float:
+        """D-35: what it costs per disturbance."""
+        return self.price / self.cost
+
+    @property
+    def is_empty(self) -> bool:
+        """D-36: nobody would miss it."""
+        return self.cost <= 1.0
+
+    @property
+    def is_static(self) -> bool:
+        """D-37: its pool has a fixed number of nodes."""
+        return self.pool.replicas is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screening:
+    """All nodes, judged once: the candidates of each class, every block, and what evaluating pods tells people."""
+
+    graceful: tuple[Candidate, ...]
+    eventual: tuple[Candidate, ...]
+    blocked: tuple[tuple[Member, Block], ...]  # in the graceful class; those of the eventual class are among them
+    waived: frozenset[str]  # nodes blocked only for the graceful class
+    notices: tuple[Notice, ...]
+
+    def candidates(self, eventual: bool) -> tuple[Candidate, ...]:
+        """The candidates of one class, by name."""
+        return self.eventual if eventual else self.graceful
+
+    def blocks(self, eventual: bool) -> tuple[tuple[Member, Block], ...]:
+        """The blocks of one class."""
+        return tuple(b for b in self.blocked if not (eventual and b[0].name in self.waived))
+
+
+Check = Callable[[Fleet, Member], Block | None]
+
+
+def _taken(fleet: Fleet, member: Member) -> Block | None:
+    return _unsaid(WhyNot.BEING_DISRUPTED, "candidate is already being disrupted") if fleet.is_taken(member) else None
+
+
+def _unmanaged(_: Fleet, member: Member) -> Block | None:
+    return None if member.managed else _unsaid(WhyNot.UNMANAGED, "node isn't managed by karpenter")
+
+
+def _no_node(_: Fleet, member: Member) -> Block | None:
+    if member.node is not None:
+        return None
+    return Block(why=WhyNot.NO_NODE, message="Nodeclaim does not have an associated node")
+
+
+def _uninitialized(_: Fleet, member: Member) -> Block | None:
+    return None if member.is_initialized else Block(why=WhyNot.NOT_INITIALIZED, message="Node isn't initialized")
+
+
+def _leaving(fleet: Fleet, member: Member) -> Block | None:
+    if not fleet.is_leaving(member):
+        return None
+    return Block(why=WhyNot.DELETING, message="Node is deleting or marked for deletion")
+
+
+def _nominated(fleet: Fleet, member: Member) -> Block | None:
+    if not fleet.is_nominated(member):
+        return None
+    return Block(why=WhyNot.NOMINATED, message="Node is nominated for a pending pod")
+
+
+def _protected(_: Fleet, member: Member) -> Block | None:
+    node = member.node
+    if node is None or node.annotations.get(names.DO_NOT_DISRUPT) != "true":
+        return None
+    message = f'Disruption is blocked through the "{names.DO_NOT_DISRUPT}" annotation'
+    return Block(why=WhyNot.NODE_PROTECTED, message=message)
+
+
+def _no_pool_label(_: Fleet, member: Member) -> Block | None:
+    if names.NODE_POOL in member.labels:
+        return None
+    return Block(why=WhyNot.NO_POOL_LABEL, message=f"Node doesn't have required label (label={names.NODE_POOL})")
+
+
+def _pool_not_found(fleet: Fleet, member: Member) -> Block | None:
+    # D-26: a pool whose instance types cannot be listed is "not found" too; the text is relied upon (Q-17).
+    pool = member.pool_name
+    if pool in fleet.pools and fleet.types_of(pool):
+        return None
+    return Block(why=WhyNot.POOL_NOT_FOUND, message=f"NodePool not found (NodePool={pool})")
+
+
+def _promised(fleet: Fleet, member: Member) -> Block | None:
+    if not fleet.promises.holds(member.claim):
+        return None
+    return _unsaid(WhyNot.PROMISED, "Node is promised to pods that are on their way")
+
+
+def _resting(fleet: Fleet, member: Member) -> Block | None:
+    if fleet.snapshot.resting.get(member.name, 0.0) <= fleet.now:
+        return None
+    return _unsaid(WhyNot.RESTING, "Node's last replacement failed, it is tried again later")
+
+
+def _unsaid(why: WhyNot, message: str) -> Block:
+    return Block(why=why, message=message, event="")
+
+
+NODE_CHECKS: Final[tuple[Check, ...]] = (
+    _taken,
+    _unmanaged,
+    _no_node,
+    _uninitialized,
+    _leaving,
+    _nominated,
+    _protected,
+    _no_pool_label,
+    _pool_not_found,
+    _promised,
+    _resting,
+)
+
+
+def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
+    """D-43: what the node's pods say; first the protected ones, then each that a budget holds."""
+    for pod in member.pods:
+        if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
+            message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+            yield Block(why=WhyNot.POD_PROTECTED, message=message)
+    for pod in member.pods:
+        blocking = fleet.pdbs.blocking(pod, fleet.now)
+        if not blocking:
+            continue
+        texts = " ".join(f"{b.namespace}/{b.name}" for b in blocking)
+        if len(blocking) > 1:
+            message = f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{texts}])"
+            yield Block(why=WhyNot.SEVERAL_PDBS, message=message)
+        else:
+            message = f"Pdb prevents pod evictions (PodDisruptionBudget=[{texts}])"
+            yield Block(why=WhyNot.PDB_BLOCKS, message=message)
+
+
+def node_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
+    """Every block but the pods', in order; lazily, because most callers want the first."""
+    for check in NODE_CHECKS:
+        block = check(fleet, member)
+        if block is not None:
+            yield block
+
+
+def candidate_of(fleet: Fleet, member: Member) -> Candidate:
+    """The candidate that an unblocked member is."""
+    claim, pool = member.claim, fleet.pools[member.pool_name]
+    assert claim is not None  # the checks came before
+    labels = member.labels
+    pods = tuple([pod for pod in member.pods if is_reschedulable(pod)])
+    instance_type = fleet.types_of(pool.name).get(labels.get(names.INSTANCE_TYPE, ""))
+    zone, capacity_type = labels.get(names.ZONE, ""), labels.get(names.CAPACITY_TYPE, "")
+    return Candidate(
+        member=member,
+        claim=claim,
+        pool=pool,
+        instance_type=instance_type,
+        zone=zone,
+        capacity_type=capacity_type,
+        pods=pods,
+        price=node_price(instance_type, zone, capacity_type),
+        cost=reschedule_cost(pods),
+        legacy_cost=legacy_cost(member.pods, claim, fleet.now),
+    )
+
+
+def screen(fleet: Fleet) -> Screening:
+    """Judge every node."""
+    graceful: list[Candidate] = []
+    eventual: list[Candidate] = []
+    blocked: list[tuple[Member, Block]] = []
+    waived: set[str] = set()
+    notices: list[Notice] = []
+    for member in fleet.members:
+        first = next(node_blocks(fleet, member), None)
+        if first is not None:
+            blocked.append((member, first))
+            continue
+        notices.extend(_pod_notices(member, fleet.now))
+        block, candidate = next(pod_blocks(fleet, member), None), candidate_of(fleet, member)
+        if block is None:
+            graceful.append(candidate)
+            eventual.append(candidate)
+            continue
+        blocked.append((member, block))
+        if candidate.claim.termination_grace is not None:
+            waived.add(member.name)
+            eventual.append(candidate)
+    return Screening(
+        graceful=tuple(graceful),
+        eventual=tuple(eventual),
+        blocked=tuple(blocked),
+        waived=frozenset(waived),
+        notices=tuple(notices),
+    )
+
+
+def _pod_notices(member: Member, now: float) -> Iterator[Notice]:
+    for pod in member.pods:
+        if pod.do_not_disrupt is not None and is_active(pod):
+            notice = pod_notice(pod, now)
+            if notice is not None:
+                yield notice
+            if is_protected(pod, now):
+                return  # the first protected pod settles it; the others are not judged

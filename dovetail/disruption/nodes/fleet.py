@@ -1,0 +1,157 @@
+"""The nodes of a snapshot, each with its claim and its pods, and what every rule asks of such a pair (D-19 to D-21).
+
+Built once per decision and asked by all methods. A node and its claim meet by providerID. The trap avoided: a claim
+without a node and a node without a claim are members too; most rules must see them to leave them alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from dovetail.disruption.nodes.pdbs import PdbIndex
+from dovetail.disruption.nodes.promises import Promises, promises_of
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.pods import Pod
+from dovetail.model.pools import InstanceType, NodePool
+from dovetail.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A node with its claim, or one of them alone. `managed`: it has a claim of a NodeClass that is ours."""
+
+    name: str
+    node: Node | None
+    claim: NodeClaim | None
+    managed: bool
+    labels: Mapping[str, str]
+    pods: tuple[Pod, ...]
+
+    @property
+    def pool_name(self) -> str:
+        """The pool that its label names; empty without one."""
+        return self.labels.get(names.NODE_POOL, "")
+
+    @property
+    def is_initialized(self) -> bool:
+        """D-21: unmanaged nodes always are."""
+        if not self.managed:
+            return True
+        return self.node is not None and self.node.labels.get(names.INITIALIZED) == "true"
+
+    @property
+    def is_ready(self) -> bool:
+        """The node says so; a missing condition does not."""
+        condition = self.node.condition(names.READY) if self.node else None
+        return condition is not None and condition.status == "True"
+
+
+class Fleet:
+    """All members of one snapshot, and what the decision knows of them."""
+
+    def __init__(self, snapshot: Snapshot, settings: DisruptionSettings) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.now = snapshot.now
+        self.pdbs = PdbIndex(snapshot.pdbs.values())
+        self.members = _members(snapshot)
+        self._types: dict[str, dict[str, InstanceType]] = {}
+
+    @cached_property
+    def pools(self) -> dict[str, NodePool]:
+        """The pools that are ours, by name."""
+        ours = self.snapshot.supported_node_classes
+        return {name: p for name, p in sorted(self.snapshot.pools.items()) if _is_ours(p.template.node_class, ours)}
+
+    @cached_property
+    def has_homeless(self) -> bool:
+        """Whether any pod needs a place that no promise sees to: pending, or on a node that is leaving."""
+        seen_to = self.promises.pods
+        if any(m.pods and self.is_leaving(m) and any(p.uid not in seen_to for p in m.pods) for m in self.members):
+            return True
+        return any(not p.node_name and p.unschedulable and p.uid not in seen_to for p in self.snapshot.pods.values())
+
+    @cached_property
+    def by_name(self) -> dict[str, Member]:
+        """Members by node name."""
+        return {m.name: m for m in self.members}
+
+    @cached_property
+    def by_pool(self) -> dict[str, list[Member]]:
+        """Members by the pool that their label names."""
+        result: dict[str, list[Member]] = {}
+        for member in self.members:
+            result.setdefault(member.pool_name, []).append(member)
+        return result
+
+    @cached_property
+    def promises(self) -> Promises:
+        """Which claims' room belongs to pods that are on their way."""
+        return promises_of(self.snapshot) if self.settings.promises else Promises()
+
+    def is_taken(self, member: Member) -> bool:
+        """A running plan of ours has it: the caller says so, or the mark does."""
+        claim = member.claim
+        if claim is None:
+            return False
+        return claim.name in self.snapshot.disrupting or (self.settings.promises and names.OWNER in claim.annotations)
+
+    def is_leaving(self, member: Member) -> bool:
+        """D-19: it will be gone, whoever decided that."""
+        claim = member.claim
+        if claim is None:
+            return member.node is not None and member.node.deleting_since is not None
+        if claim.deleting_since is not None or claim.name in self.snapshot.leaving:
+            return True
+        if claim.is_true(names.INSTANCE_TERMINATING):
+            return True
+        return self.settings.taken_leave and self.is_taken(member)
+
+    def is_nominated(self, member: Member) -> bool:
+        """D-20: a pod is expected to land on it."""
+        return self.snapshot.nominations.get(member.name, 0.0) > self.now
+
+    def types_of(self, pool: str) -> dict[str, InstanceType]:
+        """The instance types of a pool, by name."""
+        if pool not in self._types:
+            catalogue = self.snapshot.catalogues.get(pool)
+            self._types[pool] = {t.name: t for t in catalogue.types} if catalogue and not catalogue.error else {}
+        return self._types[pool]
+
+
+def _is_ours(node_class: NodeClassRef, supported: frozenset[tuple[str, str]]) -> bool:
+    return not supported or (node_class.group, node_class.kind) in supported
+
+
+def _members(snapshot: Snapshot) -> tuple[Member, ...]:
+    by_node: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods.values():
+        if pod.node_name:
+            by_node.setdefault(pod.node_name, []).append(pod)
+    # Two claims of one instance are a fault; the one that comes first by name is then the node's.
+    ordered = sorted(snapshot.claims.values(), key=lambda c: c.name, reverse=True)
+    claims = {c.provider_id: c for c in ordered if c.provider_id}
+    result, met = [], set()
+    for node in snapshot.nodes.values():
+        claim = claims.get(node.provider_id) if node.provider_id else None
+        if claim is not None:
+            met.add(claim.name)
+        result.append(_member(node, claim, by_node, snapshot))
+    result.extend(_member(None, c, by_node, snapshot) for c in snapshot.claims.values() if c.name not in met)
+    return tuple(sorted(result, key=lambda m: m.name))
+
+
+def _member(node: Node | None, claim: NodeClaim | None, by_node: Mapping[str, list[Pod]], snapshot: Snapshot) -> Member:
+    registered = node is not None and (claim is None or node.labels.get(names.REGISTERED) == "true")
+    source: Node | NodeClaim | None = node if registered else claim
+    name = node.name if node is not None else claim.name if claim is not None else ""
+    return Member(
+        name=name,
+        node=node,
+        claim=claim,
+        managed=claim is not None and _is_ours(claim.node_class, snapshot.supported_node_classes),
+        labels=source.labels if source is not None else {},
+        pods=tuple(sorted(by_node.get(name, ()), key=lambda p: p.key)),
+    )

@@ -1,0 +1,60 @@
+"""When did pods come to a node or leave it, as far as this process has seen and no stamp says yet?
+
+The stamp on a claim (D-163) is written by upkeep a moment after the pods have gone, and the same change wakes the
+decision. The trap avoided: a node whose pods went all at once, found empty with yesterday's stamp, so that its
+consolidateAfter is cut short to the 15 s of the second look.
+"""
+
+from dataclasses import replace
+
+from dovetail.disruption.upkeep.timers import STAMP_EVERY
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_daemon, is_terminal, is_terminating
+from dovetail.model.snapshot import Snapshot
+
+Pods = dict[str, frozenset[str]]
+
+
+class Movements:
+    """Compares each snapshot with the one before it."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, Pods] | None = None
+        self._moved: dict[str, float] = {}  # by node
+
+    def seen(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot, its claims quiet since what has moved and is not stamped yet. The first one says nothing."""
+        before, pods = self._before, living_pods(snapshot)
+        self._before = (snapshot.now, pods)
+        if before is None:
+            return snapshot
+        self._notice(snapshot, pods, before)
+        late: dict[str, NodeClaim] = {}
+        for name, claim in snapshot.claims.items():
+            moved = self._moved.get(claim.node_name)
+            if moved is None:
+                continue
+            if claim.last_pod_event is None or moved - claim.last_pod_event >= STAMP_EVERY:
+                late[name] = replace(claim, last_pod_event=moved)
+            else:
+                del self._moved[claim.node_name]  # stamped, or too close to another stamp to count
+        return replace(snapshot, claims={**snapshot.claims, **late}) if late else snapshot
+
+    def _notice(self, snapshot: Snapshot, pods: Pods, before: tuple[float, Pods]) -> None:
+        """A stamp that is younger than the snapshot before says all that has happened since."""
+        moment, others = before
+        nodes = {claim.node_name for claim in snapshot.claims.values()}
+        self._moved = {node: at for node, at in self._moved.items() if node in nodes}
+        for claim in snapshot.claims.values():
+            node = claim.node_name
+            if pods.get(node) != others.get(node) and (claim.last_pod_event or 0.0) < moment:
+                self._moved[node] = snapshot.now
+
+
+def living_pods(snapshot: Snapshot) -> Pods:
+    """The pods on each node that have neither ended nor been deleted, DaemonSets' left out."""
+    by_node: dict[str, set[str]] = {}
+    for uid, pod in snapshot.pods.items():
+        if pod.node_name and not (is_terminal(pod) or is_terminating(pod) or is_daemon(pod)):
+            by_node.setdefault(pod.node_name, set()).add(uid)
+    return {node: frozenset(uids) for node, uids in by_node.items()}

@@ -1,0 +1,170 @@
+"""Is a plan that waited still right (D-132 to D-139)?
+
+Asked on a fresh snapshot when the wait is over, just before the plan is carried out. The same checks that made the plan
+judge it again. Of empty nodes those that are no longer free fall out and the rest go on; a consolidation stands or
+falls as a whole. The trap avoided: trusting a node's name, which a new node may bear by now.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dovetail.disruption.budgets.allowances import budget_notices
+from dovetail.disruption.choose import METHODS, block_notices, screening_notices
+from dovetail.disruption.methods.consolidation import unplaced_text
+from dovetail.disruption.methods.emptiness import awaited_nodes
+from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.disruption.plan import target_of, text_for
+from dovetail.disruption.rounds import Method, Purse, Round, ShouldStop, never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
+from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
+from dovetail.model.snapshot import Snapshot
+from dovetail.notices.decisions import Notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Valid:
+    """What may be carried out: the plan, perhaps without some of its nodes."""
+
+    kind: Literal["valid"] = "valid"
+    plan: DisruptionPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invalid:
+    """Nothing of the plan may be carried out. `candidates`: how many were proposed (D-134)."""
+
+    kind: Literal["invalid"] = "invalid"
+    reason: Invalidity
+    message: str
+    candidates: int
+
+
+Verdict = Valid | Invalid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook:
+    """The verdict, and what looking tells people."""
+
+    verdict: Verdict
+    notices: tuple[Notice, ...]
+
+
+def revalidate(
+    plan: DisruptionPlan, snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop = never
+) -> Verdict:
+    """The plan again, as far as it still holds."""
+    return look_again(plan, Round(snapshot, settings, should_stop)).verdict
+
+
+def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
+    """The same, with what people are told."""
+    kept: list[DisruptionCommand] = []
+    refused: list[Invalid] = []
+    notices: list[Notice] = []
+    for command in plan.commands:
+        result = _judge(round_, plan, command, notices)
+        if isinstance(result, Invalid):
+            refused.append(result)
+            notices.extend(_rejections(round_, command, result))
+        else:
+            kept.append(result)
+    if kept:
+        stands = replace(plan, commands=tuple(kept), seen=Seen.of(round_.snapshot))
+        return SecondLook(verdict=Valid(plan=stands), notices=tuple(notices))
+    nothing = Invalid(reason=Invalidity.CHURN, message="the plan is empty", candidates=0)
+    return SecondLook(verdict=refused[0] if refused else nothing, notices=tuple(notices))
+
+
+def _rejections(round_: Round, command: DisruptionCommand, refused: Invalid) -> Iterator[Notice]:
+    """D-140, for consolidation; upstream forgets the nodes of a multi-node command (Q-1)."""
+    if command.reason != DisruptionReason.UNDERUTILIZED:
+        return
+    if len(command.targets) > 1 and not round_.settings.tell_all:
+        return
+    for target in command.targets:
+        text = text_for(command, target.node)
+        message = f"Consolidation rejected: {text}, reason: {refused.reason} (savings: ${command.savings:.2f})"
+        yield Notice(kind="Node", name=target.node, reason="ConsolidationRejected", message=message)
+        yield Notice(kind="NodeClaim", name=target.claim, reason="ConsolidationRejected", message=message)
+
+
+def _judge(
+    round_: Round, plan: DisruptionPlan, command: DisruptionCommand, notices: list[Notice]
+) -> DisruptionCommand | Invalid:
+    method = next((m for m in METHODS if m.name == command.method), None)
+    if method is None:
+        return _invalid(command, Invalidity.UNKNOWN, f"no method is called {command.method}")
+    blocks = [(c, method.why_not(round_, c)) for c in round_.screening.candidates(method.eventual)]
+    notices.extend(screening_notices(round_, method.eventual))
+    notices.extend(n for c, block in blocks if block for n in block_notices(c, block))
+    wanted = {t.claim_uid for t in command.targets}
+    # D-133: those targets that are candidates of the method today, told by the UIDs of their claims.
+    present = {c.claim.uid: c for c, block in blocks if block is None and c.claim.uid in wanted}
+    if method.reason == DisruptionReason.EMPTY:
+        awaited = awaited_nodes(round_)
+        present = {uid: c for uid, c in present.items() if c.name not in awaited}
+        return _still_empty(round_, command, present, notices)
+    standing = _still_standing(round_, method, command, present, notices)
+    if standing is not None or not method.waits:
+        return standing or command
+    candidates = [present[t.claim_uid] for t in command.targets]
+    return _same_answer(round_, plan, command, candidates) or command
+
+
+def _still_empty(
+    round_: Round, command: DisruptionCommand, present: Mapping[str, Candidate], notices: list[Notice]
+) -> DisruptionCommand | Invalid:
+    """D-134: the survivors; where a budget shrank, those that come first in the command's own order."""
+    if not present:
+        return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
+    allowed = round_.allowances(DisruptionReason.EMPTY)
+    notices.extend(budget_notices(allowed))
+    purse = Purse.of(allowed)
+    kept = [t for t in command.targets if t.claim_uid in present and purse.spend(t.pool)]
+    if not kept:
+        message = f"{len(command.targets)} candidates are nominated or would violate disruption budgets"
+        return _invalid(command, Invalidity.BUDGET, message)
+    return replace(command, targets=tuple(target_of(present[t.claim_uid], command.reason) for t in kept))
+
+
+def _still_standing(
+    round_: Round,
+    method: Method,
+    command: DisruptionCommand,
+    present: Mapping[str, Candidate],
+    notices: list[Notice],
+) -> Invalid | None:
+    """D-135 (a) and (b): every node is still a candidate, and every pool still has an allowance for it."""
+    if any(t.claim_uid not in present for t in command.targets):
+        return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
+    allowed = round_.allowances(method.reason)
+    notices.extend(budget_notices(allowed))
+    purse = Purse.of(allowed)
+    if not all(purse.spend(t.pool) for t in command.targets):
+        message = "a candidate can no longer be disrupted without violating budgets"
+        return _invalid(command, Invalidity.BUDGET, message)
+    return None
+
+
+def _same_answer(
+    round_: Round, plan: DisruptionPlan, command: DisruptionCommand, candidates: list[Candidate]
+) -> Invalid | None:
+    """D-135 (c) and (d): the simulation still comes to no more nodes than were planned, of no other types."""
+    simulation = round_.simulator.simulate(candidates, consolidating=True)
+    if simulation.failed or simulation.candidate_leaves:
+        return _invalid(command, Invalidity.UNKNOWN, simulation.failed or "a candidate is leaving")
+    if simulation.unplaced:
+        return _invalid(command, Invalidity.SCHEDULING, unplaced_text(simulation))
+    if len(simulation.replacements) != len(command.replacements):
+        return _invalid(command, Invalidity.SCHEDULING, "scheduling simulation produced new results")
+    for planned, made in zip(command.replacements, simulation.replacements, strict=True):
+        if not set(plan.type_lists[planned.type_list]) <= {t.name for t in made.types}:
+            return _invalid(command, Invalidity.SCHEDULING, "scheduling simulation produced new results")
+    return None
+
+
+def _invalid(command: DisruptionCommand, reason: Invalidity, message: str) -> Invalid:
+    return Invalid(reason=reason, message=message, candidates=len(command.targets))

@@ -1,0 +1,173 @@
+"""One decision in progress: the snapshot, what was worked out of it, and the means to ask further.
+
+Built by `choose`, `revalidate` and `explain`, handed to each method. Everything is worked out when first asked for, so
+that a round which finds empty nodes never builds the placement index.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from dovetail.disruption.budgets.allowances import Allowance, allowances_for
+from dovetail.disruption.commands import Found
+from dovetail.disruption.methods.balanced import Scales
+from dovetail.disruption.nodes.candidates import Block, Candidate, Screening, screen
+from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.simulation.pricing import PriceBook
+from dovetail.disruption.simulation.simulation import Replacement, Simulator
+from dovetail.disruption.simulation.simulator import PlacementSimulator
+from dovetail.disruption.upkeep.conditions import judge_consolidatable
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.snapshot import Snapshot
+
+ShouldStop = Callable[[], bool]
+
+# The reasons of methods whose plans wait (D-3).
+WAITING_REASONS: Final = frozenset({DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED})
+
+
+def never() -> bool:
+    """For callers without a deadline."""
+    return False
+
+
+class Round:
+    """What all methods of one decision share."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        settings: DisruptionSettings,
+        should_stop: ShouldStop = never,
+        *,
+        deciding: bool = False,
+    ) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.should_stop = should_stop
+        self.deciding = deciding  # what is found is judged once more before a mark, with the allowances of then
+        self.fleet = Fleet(snapshot, settings)
+        self._allowances: dict[str, dict[str, Allowance]] = {}
+
+    @cached_property
+    def screening(self) -> Screening:
+        """Every node, judged once."""
+        return screen(self.fleet)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The placement engine over this snapshot."""
+        return PlacementSimulator(self.fleet, self.prices, self.should_stop)
+
+    @cached_property
+    def buffer_pods(self) -> Mapping[str, int]:
+        """D-68: by node, the virtual pods that stand on it, worked out anew unless somebody says otherwise."""
+        return self.simulator.buffered if self.snapshot.buffers else self.snapshot.buffer_pods
+
+    @cached_property
+    def prices(self) -> PriceBook:
+        """What instance types would cost."""
+        return PriceBook(self.settings.well_known)
+
+    @cached_property
+    def scales(self) -> Scales:
+        """What the policy Balanced thinks."""
+        return Scales(self.fleet, self.screening.graceful)
+
+    def allowances(self, reason: str) -> Mapping[str, Allowance]:
+        """By pool, for one reason."""
+        if reason not in self._allowances:
+            ahead = self.deciding and self.settings.look_ahead and reason in WAITING_REASONS
+            self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
+        return self._allowances[reason]
+
+    def priced(self, made: Replacement) -> Replacement:
+        """A simulated node, whose types are in price order, with what it is expected to cost."""
+        return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
+
+    def is_quiet(self, candidate: Candidate) -> bool:
+        """D-167: long enough without a pod coming or going, by the facts or as the condition has it."""
+        if self.settings.facts:
+            return judge_consolidatable(candidate.claim, candidate.pool, self.fleet.now).verdict == "set"
+        return candidate.claim.is_true(names.CONSOLIDATABLE)
+
+
+@dataclass(slots=True)
+class Purse:
+    """What is left of the allowances while a method walks its candidates (D-60)."""
+
+    left: dict[str, int]
+    constrained: bool = field(default=False)
+
+    @classmethod
+    def of(cls, found: Mapping[str, Allowance]) -> "Purse":
+        """A purse with the allowances in it."""
+        return cls({pool: a.left for pool, a in found.items()})
+
+    def spend(self, pool: str) -> bool:
+        """Take one, if there is one."""
+        if self.left.get(pool, 0) <= 0:
+            self.constrained = True
+            return False
+        self.left[pool] -= 1
+        return True
+
+    def has(self, pool: str) -> bool:
+        """Whether there is one."""
+        if self.left.get(pool, 0) <= 0:
+            self.constrained = True
+            return False
+        return True
+
+
+def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
+    """For a candidate that was passed over for want of an allowance: for refusals and explanations, not for Events."""
+    message = f"NodePool {candidate.pool.name} has no allowance left for {reason}"
+    return candidate, Block(why=WhyNot.BUDGET, message=message, event="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """One way to find nodes that should go (D-3)."""
+
+    name: str
+    reason: DisruptionReason
+    eventual: bool
+    kind: str  # the consolidation type of metrics: empty, multi, single or nothing
+    waits: bool  # validated after a wait
+    why_not: Callable[[Round, Candidate], Block | None]
+    decide: Callable[[Round, tuple[Candidate, ...]], Found]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """What one method did in a round."""
+
+    method: Method
+    candidates: tuple[Candidate, ...]
+    blocks: tuple[tuple[Candidate, Block], ...]
+    allowances: Mapping[str, Allowance]  # empty without candidates: budgets are not evaluated then (D-59)
+    found: Found
+
+
+def run(method: Method, round_: Round) -> Pass:
+    """D-4: candidates of the class, the method's own question, allowances, decision."""
+    chosen: list[Candidate] = []
+    blocks: list[tuple[Candidate, Block]] = []
+    for candidate in round_.screening.candidates(method.eventual):
+        block = method.why_not(round_, candidate)
+        if block is None:
+            chosen.append(candidate)
+        else:
+            blocks.append((candidate, block))
+    candidates = tuple(chosen)
+    return Pass(
+        method=method,
+        candidates=candidates,
+        blocks=tuple(blocks),
+        allowances=round_.allowances(method.reason) if candidates else {},
+        found=method.decide(round_, candidates) if candidates else Found(),
+    )

@@ -1,0 +1,79 @@
+"""What it costs to disturb a pod, and what a node is worth per pod disturbed (D-31 to D-36).
+
+Asked when candidates are ordered and when Balanced weighs a move. The trap avoided: negative costs count in the legacy
+figure and never in the one that orders.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dovetail.disruption.simulation.offerings import price_of
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Pod
+from dovetail.model.pools import InstanceType
+
+NODE_COST: Final = 1.0  # what disturbing a node costs even without pods
+MOST: Final = 10.0  # an eviction costs between -10 and 10
+
+# Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to D-32).
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:[0-9_]+\.?[0-9_]*|\.[0-9_]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
+
+
+def _deletion_cost(text: str | None) -> float:
+    if not text or not _NUMBER.fullmatch(text):
+        return 0.0
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def eviction_cost(pod: Pod) -> float:
+    """D-32: one, plus what the pod's deletion cost and priority say, within bounds."""
+    if pod.deletion_cost is None and not pod.priority:
+        return 1.0
+    cost = 1.0
+    if pod.deletion_cost is not None:
+        cost += _deletion_cost(pod.deletion_cost) / 2.0**27
+    if pod.priority is not None:
+        cost += pod.priority / 2.0**25
+    return max(-MOST, min(MOST, cost))
+
+
+def reschedule_cost(reschedulable: Iterable[Pod]) -> float:
+    """D-33: of a node with these pods that would need another place; 1.0 means empty (D-36)."""
+    return NODE_COST + sum(max(0.0, eviction_cost(pod)) for pod in reschedulable)
+
+
+def legacy_cost(pods: Iterable[Pod], claim: NodeClaim, now: float) -> float:
+    """D-34: all pods, negatives too, times the share of its life that the node has left."""
+    return sum(eviction_cost(pod) for pod in pods) * lifetime_left(claim, now)
+
+
+def lifetime_left(claim: NodeClaim, now: float) -> float:
+    """The share of its life that a node has left; 1 when it never expires."""
+    if claim.expire_after is None:
+        return 1.0
+    if claim.expire_after == 0:
+        return 0.0
+    return max(0.0, min(1.0, (claim.expire_after - (now - claim.created)) / claim.expire_after))
+
+
+def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str) -> float:
+    """D-31: the price of the offering that the node is an instance of, available or not; unknown is 0."""
+    if instance_type is None:
+        return 0.0
+    price = price_of(instance_type, zone, capacity_type)
+    return 0.0 if price is None or price != price else price
+
+
+def pool_cost(pool: str, claims: Iterable[NodeClaim], types: Mapping[str, InstanceType]) -> float:
+    """D-122: what a pool's claims cost an hour, launching and draining ones included; unknown prices are 0."""
+    return sum(
+        node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
+        for c in claims
+        if c.labels.get(names.NODE_POOL) == pool
+        and all(key in c.labels for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE))
+    )

@@ -1,0 +1,79 @@
+"""Where would the pods of these nodes go (D-82 to D-95)?
+
+The answer comes from the placement engine; what is added here is disruption's own: which pods move at all, and which
+answers are errors although a place was found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.messages.plans import ProposedNode
+from dovetail.model.placements import NewNode
+from dovetail.model.pools import InstanceType
+from dovetail.model.requirements import RequirementSet
+from dovetail.notices.decisions import Notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """A node that a simulation had to make up, with its types in price order; or one made from a static template."""
+
+    pool: str
+    requirements: RequirementSet
+    types: tuple[InstanceType, ...]
+    pods: tuple[str, ...] = ()  # namespace/name, sorted
+    cheapest: float = 0.0  # of the first type, among the offerings that the requirements admit
+    node: NewNode | None = None
+    static: ProposedNode | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Where pods went, and which found no place. `failed`: the question could not be asked, in words."""
+
+    replacements: tuple[Replacement, ...] = ()
+    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unplaced: Mapping[str, str] = field(default_factory=dict)  # pod that runs today -> why it finds no place
+    candidate_leaves: bool = False  # D-83
+    failed: str = ""
+
+
+class Wave(Protocol):
+    """Node after node, each in a cluster that those before it have left."""
+
+    def take(self, candidate: Candidate) -> Simulation:
+        """Where this node's pods go."""
+        ...
+
+
+class Simulator(Protocol):
+    """What methods ask."""
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What simulating tells people."""
+        ...
+
+    @property
+    def spoken_for(self) -> frozenset[str]:
+        """Nodes where pods are about to land that have no place now."""
+        ...
+
+    @property
+    def buffered(self) -> Mapping[str, int]:
+        """How many virtual pods of CapacityBuffers have room on each node as things stand."""
+        ...
+
+    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
+        """The cluster without these nodes."""
+        ...
+
+    def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether resources and list prices alone rule out that they go, or become one cheaper node."""
+        ...
+
+    def wave(self, candidates: Sequence[Candidate]) -> Wave:
+        """The cluster without all of these, one after the other."""
+        ...

@@ -1,0 +1,1 @@
+"""What disruption keeps on NodeClaims: conditions, times, hashes."""

@@ -1,0 +1,45 @@
+"""Which hash annotations a pool and its claims should carry (D-177 to D-179, N-5).
+
+A pool last hashed by another version of the algorithm lends its claims the new hash, so that a change of the algorithm
+drifts nothing; a claim that had drifted before keeps its old hash and stays so. The trap avoided: stamping the pool
+first, which would forget the claims if we stopped in between.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+
+VERSION: Final = "v3"
+
+Annotations = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamps:
+    """Annotations to write: the claims' first, then the pool's. Empty where nothing changes."""
+
+    claims: tuple[tuple[str, Annotations], ...]
+    pool: Annotations
+
+
+def hash_stamps(pool: NodePool, claims: Iterable[NodeClaim]) -> Stamps:
+    """What to write, given the pool as it is and all claims that carry its label."""
+    migrating = pool.annotations.get(names.NODE_POOL_HASH_VERSION) != VERSION
+    stamped = tuple((c.name, _claim_stamp(pool, c)) for c in claims if migrating and _is_old(pool, c))
+    wanted = ((names.NODE_POOL_HASH, pool.hash), (names.NODE_POOL_HASH_VERSION, VERSION))
+    current = all(pool.annotations.get(key) == value for key, value in wanted)
+    return Stamps(claims=stamped, pool=() if current else wanted)
+
+
+def _is_old(pool: NodePool, claim: NodeClaim) -> bool:
+    ours = claim.labels.get(names.NODE_POOL) == pool.name
+    return ours and claim.annotations.get(names.NODE_POOL_HASH_VERSION) != VERSION
+
+
+def _claim_stamp(pool: NodePool, claim: NodeClaim) -> Annotations:
+    version = (names.NODE_POOL_HASH_VERSION, VERSION)
+    return (version,) if claim.condition(names.DRIFTED) else ((names.NODE_POOL_HASH, pool.hash), version)

@@ -1,0 +1,71 @@
+"""Is a registered node ready to take the pods that it was made for?
+
+The checks stand in upstream's order and the first that fails is told (L-31 to L-35). Once initialised a claim stays so
+(L-38). Drivers of dynamic resources (L-36) are not looked at.
+"""
+
+from typing import Final
+
+from dovetail.lifecycle.registration import NODE_NOT_FOUND
+from dovetail.model.names import READY, UNREGISTERED_TAINT
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.taints import Taint
+
+# A-34, by key and effect. `unreachable:NoExecute` is not among them, as upstream.
+EPHEMERAL_TAINTS: Final = frozenset(
+    {
+        ("node.kubernetes.io/not-ready", "NoSchedule"),
+        ("node.kubernetes.io/not-ready", "NoExecute"),
+        ("node.kubernetes.io/unreachable", "NoSchedule"),
+        ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
+        (UNREGISTERED_TAINT, "NoExecute"),
+    }
+)
+EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
+
+Why = tuple[str, str]
+
+
+def blocker(claim: NodeClaim, nodes: tuple[Node, ...]) -> Why | None:
+    """The first (reason, message) that keeps the claim from being initialised, or None."""
+    if len(nodes) != 1:
+        return NODE_NOT_FOUND
+    node = nodes[0]
+    return _not_ready(node) or _startup_taint(claim, node) or _ephemeral_taint(node) or _missing_resource(claim, node)
+
+
+def is_ready(node: Node) -> bool:
+    """Whether the kubelet says Ready; a missing condition is not."""
+    condition = node.condition(READY)
+    return condition is not None and condition.status == "True"
+
+
+def _not_ready(node: Node) -> Why | None:
+    return None if is_ready(node) else ("NodeNotReady", "Node status is NotReady")
+
+
+def _startup_taint(claim: NodeClaim, node: Node) -> Why | None:
+    startup = {(taint.key, taint.effect) for taint in claim.startup_taints}
+    for taint in node.taints:
+        if (taint.key, taint.effect) in startup:
+            return "StartupTaintsExist", f'StartupTaint "{_text(taint)}" still exists'
+    return None
+
+
+def _ephemeral_taint(node: Node) -> Why | None:
+    for taint in node.taints:
+        if (taint.key, taint.effect) in EPHEMERAL_TAINTS or taint.key.startswith(EPHEMERAL_PREFIX):
+            return "KnownEphemeralTaintsExist", f'KnownEphemeralTaint "{_text(taint)}" still exists'
+    return None
+
+
+def _missing_resource(claim: NodeClaim, node: Node) -> Why | None:
+    for resource, amount in sorted(claim.requests.items()):
+        if amount and not node.allocatable.get(resource):
+            return "ResourceNotRegistered", f'Resource "{resource}" was requested but not registered'
+    return None
+
+
+def _text(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"

@@ -1,0 +1,147 @@
+"""Do the nodes of a NodePool come up?
+
+The last four results are kept on the pool itself, each with its claim's UID: a restart forgets nothing (D-8) and no
+claim counts twice (D-7). Results are read off the claims: registered, or deleted past a time limit. The trap avoided:
+each launch writing to its pool, which makes sixty launches at once wait for one object.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dovetail.lifecycle.conditions import UNKNOWN, false, true, unknown
+from dovetail.lifecycle.liveness import LAUNCH_SECONDS, REGISTRATION_SECONDS
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.pools import NodePool
+
+HEALTHY: Final = "NodeRegistrationHealthy"
+RESULTS: Final = "dovetail.sh/registration-results"
+KEPT: Final = 4
+UNHEALTHY_SHARE: Final = 0.5  # of four, however many there are (N-30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How the launch of one claim ended, and when."""
+
+    claim_uid: str
+    good: bool
+    at: float
+    why: tuple[str, str] = ("RegistrationFailed", "Failed to register node")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is kept on the pool: the last results, for which generations, and up to when they were counted."""
+
+    pool_generation: int
+    class_generation: int
+    since: float
+    results: tuple[tuple[str, bool], ...] = ()
+
+    def with_result(self, result: Result) -> "Record":
+        """One more; the oldest goes."""
+        kept = (*self.results, (result.claim_uid, result.good))[-KEPT:]
+        return replace(self, results=kept, since=max(self.since, result.at))
+
+    def is_unhealthy(self) -> bool:
+        """N-30: two failures of four."""
+        return sum(not good for _, good in self.results) / KEPT >= UNHEALTHY_SHARE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What should stand on the pool."""
+
+    record: Record
+    condition: Condition
+
+
+def judge_health(pool: NodePool, claims: Iterable[NodeClaim], class_generation: int, now: float) -> Health:
+    """The record and the condition after everything that has been seen."""
+    present = next((condition for condition in pool.conditions if condition.type == HEALTHY), None)
+    record = read_record(pool)
+    if record is None and present is not None and present.status != UNKNOWN:
+        record = _seeded(present, pool, class_generation)  # N-31: written by Karpenter
+    if (
+        record is None
+        or present is None
+        or (record.pool_generation, record.class_generation) != (pool.generation, class_generation)
+    ):
+        fresh = Record(pool_generation=pool.generation, class_generation=class_generation, since=now)
+        return Health(record=fresh, condition=unknown(HEALTHY, now, ("AwaitingReconciliation", "")))
+    condition = present
+    for result in sorted(results_of(pool, claims), key=lambda result: (result.at, result.claim_uid)):
+        if result.at < record.since or result.claim_uid in dict(record.results):
+            continue
+        record = record.with_result(result)
+        if result.good and not record.is_unhealthy():
+            condition = true(HEALTHY, now)
+        elif not result.good and record.is_unhealthy() and condition.status != "False":
+            condition = false(HEALTHY, now, result.why)
+    return Health(record=record, condition=condition)
+
+
+def results_of(pool: NodePool, claims: Iterable[NodeClaim]) -> tuple[Result, ...]:
+    """What the claims of this very pool tell (N-33: named by the label and an owner by UID)."""
+    mine = (c for c in claims if c.labels.get(names.NODE_POOL) == pool.name and _owned(c, pool))
+    return tuple(result for claim in mine if (result := _result(claim)) is not None)
+
+
+def read_record(pool: NodePool) -> Record | None:
+    """The record on the pool; None where there is none, or none that can be read."""
+    try:
+        found = json.loads(pool.annotations.get(RESULTS, ""))
+        return Record(
+            pool_generation=int(found["pool"]),
+            class_generation=int(found["class"]),
+            since=float(found["since"]),
+            results=tuple((str(uid), bool(good)) for uid, good in found["results"])[-KEPT:],
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def record_text(record: Record) -> str:
+    """The annotation's value."""
+    found = {
+        "pool": record.pool_generation,
+        "class": record.class_generation,
+        "since": record.since,
+        "results": record.results,
+    }
+    return json.dumps(found, separators=(",", ":"))
+
+
+def _seeded(present: Condition, pool: NodePool, class_generation: int) -> Record:
+    results = (("", True),) if present.status == "True" else (("", False), ("", False))
+    return Record(
+        pool_generation=present.generation or pool.generation,
+        class_generation=class_generation,
+        since=present.changed,
+        results=results,
+    )
+
+
+def _owned(claim: NodeClaim, pool: NodePool) -> bool:
+    return any(owner.kind == "NodePool" and owner.uid == pool.uid for owner in claim.owners)
+
+
+def _result(claim: NodeClaim) -> Result | None:
+    registered = claim.condition(names.REGISTERED_CONDITION)
+    if registered is not None and registered.status == "True":
+        return Result(claim_uid=claim.uid, good=True, at=registered.changed)
+    if claim.deleting_since is None:
+        return None
+    launched = claim.condition(names.LAUNCHED)
+    since = registered.changed if registered is not None else claim.created
+    if claim.is_true(names.LAUNCHED):
+        late = claim.deleting_since - since >= REGISTRATION_SECONDS
+        return Result(claim_uid=claim.uid, good=False, at=claim.deleting_since) if late else None
+    since = launched.changed if launched is not None else claim.created
+    if claim.deleting_since - since < LAUNCH_SECONDS:
+        return None  # no capacity, or somebody deleted it: that says nothing about registration
+    why = ("RegistrationFailed", "Failed to register node") if launched is None else (launched.reason, launched.message)
+    return Result(claim_uid=claim.uid, good=False, at=claim.deleting_since, why=why)

@@ -1,0 +1,54 @@
+"""How much does each NodePool use?
+
+A claim counts with what was bought until its node is initialised, then with what the node says (S-7). What is leaving,
+or marked to leave, counts nothing (S-12), so that its replacement fits within the limits.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
+from dovetail.model.snapshot import Snapshot
+
+ALWAYS: Final = (CPU, MEMORY, PODS, EPHEMERAL_STORAGE, NODES)
+
+
+def pool_usage(snapshot: Snapshot) -> dict[str, Resources]:
+    """status.resources of every pool; zeros where it has no nodes."""
+    nodes = {node.provider_id: node for node in snapshot.nodes.values() if node.provider_id}
+    parts: dict[str, list[Resources]] = {name: [dict.fromkeys(ALWAYS, 0)] for name in snapshot.pools}
+    for claim in snapshot.claims.values():
+        pool = claim.labels.get(names.NODE_POOL, "")
+        if pool in parts and not is_leaving(claim):
+            parts[pool].append({**tracked_capacity(claim, nodes.get(claim.provider_id)), NODES: 1})
+    claimed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
+    for node in snapshot.nodes.values():
+        pool = node.labels.get(names.NODE_POOL, "")
+        if pool in parts and node.provider_id not in claimed and node.deleting_since is None:
+            parts[pool].append({**node.capacity, NODES: 1})
+    return {name: total(amounts) for name, amounts in parts.items()}
+
+
+def tracked_capacity(claim: NodeClaim, node: Node | None) -> Resources:
+    """S-7."""
+    if node is None:
+        return claim.capacity
+    if claim.is_true(names.INITIALIZED_CONDITION):
+        return node.capacity
+    return {**claim.capacity, **{name: amount for name, amount in node.capacity.items() if amount}}
+
+
+def is_leaving(claim: NodeClaim) -> bool:
+    """S-9: deleted, its instance terminating, or marked by a disruption."""
+    return (
+        claim.deleting_since is not None
+        or claim.is_true(names.INSTANCE_TERMINATING)
+        or names.OWNER in claim.annotations
+    )
+
+
+def same_usage(one: Mapping[str, int] | None, other: Mapping[str, int]) -> bool:
+    """Whether two say the same; nothing written yet is not the same as zeros."""
+    return one is not None and dict(one) == dict(other)

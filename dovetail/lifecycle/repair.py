@@ -1,0 +1,108 @@
+"""Which nodes are unhealthy for so long that they are to be replaced?
+
+What counts as unhealthy, and for how long, is the cloud's to say (C-7). A repaired node leaves at once: its deadline is
+now, and nothing its pods ask for is heard. The trap avoided: a fault of the network makes every node unhealthy; more
+than a fifth at once, and none is touched.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.lifecycle.unfinished import is_ours, reference
+from dovetail.messages.orders import DeleteClaim
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
+from dovetail.model.pod_rules import parse_moment
+from dovetail.model.snapshot import Snapshot
+
+SHARE: Final = 20  # percent of a pool's nodes, rounded up (G-14)
+BLOCKED_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """An unhealthy node that stays, because too many are. `where` names the pool, or the cluster."""
+
+    node: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """What to do now, what is held back, and the next moment at which a toleration ends."""
+
+    orders: tuple[DeleteClaim, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+    next_due: float | None = None
+
+
+def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repairs:
+    """One look."""
+    known = tuple(policies)
+    claims = _claims_by_instance(snapshot)
+    orders, blocked, moments = [], [], []
+    for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):
+        claim = claims.get(node.provider_id) if node.provider_id else None
+        fault = _fault(node, known)
+        if claim is None or fault is None:
+            continue
+        condition, due = fault
+        if due > snapshot.now:
+            moments.append(due)
+            continue
+        where = _too_many(snapshot, claim, known)
+        if where:
+            blocked.append(Blocked(node=node.name, where=where))
+            moments.append(snapshot.now + BLOCKED_SECONDS)
+        elif claim.deleting_since is None or not _is_over(claim, snapshot.now):
+            message = f"Node {node.name}: {condition.type} is {condition.status}"
+            orders.append(
+                DeleteClaim(
+                    claim=reference(claim),
+                    reason="unhealthy",
+                    message=message,
+                    at_once=True,
+                    condition=condition.type,
+                )
+            )
+    return Repairs(orders=tuple(orders), blocked=tuple(blocked), next_due=min(moments, default=None))
+
+
+def _is_over(claim: NodeClaim, now: float) -> bool:
+    """G-15: its deadline has passed; one that is deleting gracefully is told to hurry as well."""
+    written = parse_moment(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
+    return written is not None and written <= now
+
+
+def _claims_by_instance(snapshot: Snapshot) -> Mapping[str, NodeClaim]:
+    """Managed claims; an instance that two claims name belongs to none (G-10)."""
+    found: dict[str, list[NodeClaim]] = {}
+    for claim in snapshot.claims.values():
+        if claim.provider_id and is_ours(snapshot, claim):
+            found.setdefault(claim.provider_id, []).append(claim)
+    return {provider_id: mine[0] for provider_id, mine in found.items() if len(mine) == 1}
+
+
+def _fault(node: Node, policies: tuple[RepairPolicy, ...]) -> tuple[Condition, float] | None:
+    """G-12: of the policies that match, the one that ends first, with that moment."""
+    matches = [
+        (condition.changed + policy.toleration, condition)
+        for policy in policies
+        if (condition := node.condition(policy.condition)) is not None and condition.status == policy.status
+    ]
+    if not matches:
+        return None
+    due, condition = min(matches, key=lambda match: (match[0], match[1].type))
+    return condition, due
+
+
+def _too_many(snapshot: Snapshot, claim: NodeClaim, policies: tuple[RepairPolicy, ...]) -> str:
+    """G-14: unhealthy now, whatever the toleration, among the pool's nodes, or all nodes for a claim without a pool."""
+    pool = claim.labels.get(names.NODE_POOL, "")
+    group = [node for node in snapshot.nodes.values() if not pool or node.labels.get(names.NODE_POOL) == pool]
+    unhealthy = sum(_fault(node, policies) is not None for node in group)
+    allowed = -(-len(group) * SHARE // 100)
+    if unhealthy <= allowed:
+        return ""
+    return "nodepool" if pool else "cluster"

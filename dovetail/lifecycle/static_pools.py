@@ -1,0 +1,115 @@
+"""How many nodes does a pool with a fixed number of replicas lack, and which are too many?
+
+Claims are counted as they stand, so a round that was half carried out is finished by the next (D-21); whoever creates
+them does so under names that follow from their numbers (dovetail/lifecycle/numbering.py). Budgets are not asked: the
+number is what a person wants. The trap avoided: replacing a node that is marked to leave before its own replacement is
+counted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.lifecycle.numbering import numbering_of
+from dovetail.lifecycle.unfinished import reference
+from dovetail.messages.orders import DeleteClaim
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_daemon, is_protected
+from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+
+LOOK_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortfall:
+    """The claims to create straight from the pool's template, by number."""
+
+    pool: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Count:
+    running: tuple[NodeClaim, ...]
+    marked: int
+
+
+def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
+    """N-40 to N-43: pools that are ready and have fewer nodes than replicas, within their limit of nodes."""
+    found = []
+    for pool in _static(snapshot):
+        counted = _count(snapshot, pool)
+        running = len(counted.running)
+        if not pool.is_true(names.READY) or running + counted.marked >= (pool.replicas or 0):
+            continue
+        # What is marked has its replacement on the way: upstream counts it as missing (N-42) and creates one too many.
+        wanted = (pool.replicas or 0) - running - counted.marked
+        numbers = numbering_of(pool, snapshot.claims.values())
+        lacking = numbers.lowest(numbers.room(wanted))
+        if lacking:
+            found.append(Shortfall(pool=pool.name, numbers=lacking))
+    return tuple(found)
+
+
+def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim, ...]:
+    """N-44: the claims to delete. `costs`: node name -> what its pods' eviction costs, times its remaining lifetime."""
+    pods = _pods_by_node(snapshot)
+    found: list[DeleteClaim] = []
+    for pool in _static(snapshot):
+        running = _count(snapshot, pool).running
+        excess = len(running) - (pool.replicas or 0)
+        ranked = sorted(running, key=lambda claim: _order(claim, pods, (snapshot.now, costs)))
+        message = f"NodePool {pool.name} has {len(running)} nodes and wants {pool.replicas}"
+        found += [
+            DeleteClaim(claim=reference(claim), reason="static_scale_down", message=message)
+            for claim in ranked[: max(0, excess)]
+        ]
+    return tuple(found)
+
+
+def _order(
+    claim: NodeClaim, pods: Mapping[str, tuple[Pod, ...]], given: tuple[float, Mapping[str, float]]
+) -> tuple[int, float, str]:
+    now, costs = given
+    return _rank(claim, pods, now), costs.get(claim.node_name, 0.0), claim.name
+
+
+def _rank(claim: NodeClaim, pods: Mapping[str, tuple[Pod, ...]], now: float) -> int:
+    """Not launched yet, then empty, then others, those with protected pods last."""
+    mine = pods.get(claim.node_name, ()) if claim.node_name else ()
+    if not claim.provider_id:
+        return 0
+    protected = any(is_protected(pod, now) for pod in mine)
+    if not protected and all(is_daemon(pod) for pod in mine):
+        return 1
+    return 3 if protected else 2
+
+
+def _static(snapshot: Snapshot) -> tuple[NodePool, ...]:
+    supported = snapshot.supported_node_classes
+    return tuple(
+        pool
+        for name, pool in sorted(snapshot.pools.items())
+        if pool.replicas is not None
+        and pool.deleting_since is None
+        and (not supported or (pool.template.node_class.group, pool.template.node_class.kind) in supported)
+    )
+
+
+def _count(snapshot: Snapshot, pool: NodePool) -> _Count:
+    mine = [c for _, c in sorted(snapshot.claims.items()) if c.labels.get(names.NODE_POOL) == pool.name]
+    deleting = [c for c in mine if c.deleting_since is not None]
+    marked = [c for c in mine if c.deleting_since is None and names.OWNER in c.annotations]
+    gone = {c.name for c in (*deleting, *marked)}
+    return _Count(running=tuple(c for c in mine if c.name not in gone), marked=len(marked))
+
+
+def _pods_by_node(snapshot: Snapshot) -> dict[str, tuple[Pod, ...]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods.values():
+        if pod.node_name and pod.phase not in ("Succeeded", "Failed"):
+            found.setdefault(pod.node_name, []).append(pod)
+    return {node: tuple(pods) for node, pods in found.items()}

@@ -1,0 +1,201 @@
+"""What is unfinished: claims and nodes that need a workflow, marks to look at, claims that must go, orphans.
+
+Level-triggered: each function answers from the objects as they stand, so a lost signal and a lost Temporal database are
+found alike. Whether a workflow already runs is not known here; the caller describes it. The trap avoided: a sweep that
+is a weapon; see `orphans`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from dovetail.messages.steps import ClaimRef
+from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.snapshot import Snapshot
+
+NODE_START_SECONDS = 120.0  # what a node may take from its purchase to its first pod
+ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
+ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, at once is no leak but a lost API server
+ORPHANS_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoldInstance:
+    """What the cloud says of one instance."""
+
+    provider_id: str
+    claim_uid: str = ""
+    launched: float = 0.0
+
+
+def reference(claim: NodeClaim) -> ClaimRef:
+    """The claim as orders name it."""
+    return ClaimRef(name=claim.name, uid=claim.uid, pool=claim.labels.get(names.NODE_POOL, ""))
+
+
+def is_ours(snapshot: Snapshot, claim: NodeClaim) -> bool:
+    """P-1: its NodeClass is of a kind that our cloud understands."""
+    supported = snapshot.supported_node_classes
+    return not supported or (claim.node_class.group, claim.node_class.kind) in supported
+
+
+def owners(snapshot: Snapshot) -> tuple[StartOwner, ...]:
+    """The claims that need a workflow, and which."""
+    found = []
+    for claim in snapshot.claims.values():
+        if not is_ours(snapshot, claim):
+            continue
+        if claim.deleting_since is not None:
+            if names.TERMINATION_FINALIZER in claim.finalizers:
+                found.append(StartOwner(claim=reference(claim), workflow_type=TERMINATE_NODE))
+        elif not claim.is_true(names.INITIALIZED_CONDITION):
+            found.append(StartOwner(claim=reference(claim), workflow_type=LAUNCH_NODE))
+    return tuple(found)
+
+
+def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
+    """T-4: a node is deleting and its claim is not; deleting either deletes both. With two claims it has none (T-3)."""
+    claims = _by_provider(snapshot)
+    found = []
+    for node in snapshot.nodes.values():
+        mine = claims.get(node.provider_id, ())
+        if node.deleting_since is None or names.TERMINATION_FINALIZER not in node.finalizers or len(mine) != 1:
+            continue
+        if mine[0].deleting_since is None and is_ours(snapshot, mine[0]):
+            message = f"its Node {node.name} was deleted"
+            found.append(DeleteClaim(claim=reference(mine[0]), reason="node_deleted", message=message))
+    return tuple(found)
+
+
+def _by_provider(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
+    """The claims of each instance; an empty providerID is none (P-3)."""
+    found: dict[str, tuple[NodeClaim, ...]] = {}
+    for claim in snapshot.claims.values():
+        if claim.provider_id:
+            found[claim.provider_id] = (*found.get(claim.provider_id, ()), claim)
+    return found
+
+
+def releases(snapshot: Snapshot) -> tuple[StartRelease, ...]:
+    """T-10: deleting managed nodes without a claim, or with two (T-3)."""
+    claims = _by_provider(snapshot)
+    return tuple(
+        StartRelease(node=node.name, uid=node.uid)
+        for node in snapshot.nodes.values()
+        if node.deleting_since is not None
+        and names.TERMINATION_FINALIZER in node.finalizers
+        and _is_managed(snapshot, node)
+        and len(claims.get(node.provider_id, ())) != 1
+    )
+
+
+def _is_managed(snapshot: Snapshot, node: Node) -> bool:
+    """P-2: it carries the label of a NodeClass kind that our cloud understands."""
+    supported = snapshot.supported_node_classes
+    return any(f"{group}/{kind.lower()}" in node.labels for group, kind in supported)
+
+
+def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
+    """The marks that stand: ours by the owner they name; those of a predecessor, which names none (D-12)."""
+    tainted = {
+        n.provider_id
+        for n in snapshot.nodes.values()
+        if n.provider_id and any(t.key == names.DISRUPTED_TAINT for t in n.taints)
+    }
+    found = []
+    for claim in snapshot.claims.values():
+        if claim.deleting_since is not None or not is_ours(snapshot, claim):
+            continue
+        owner = claim.annotations.get(names.OWNER, "")
+        if owner or claim.provider_id in tainted or claim.condition(names.DISRUPTION_REASON) is not None:
+            found.append(TakeOffMark(claim=reference(claim), owner=owner))
+    return tuple(found)
+
+
+def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
+    """L-60: the claim's own expireAfter, counted from its creation."""
+    return tuple(
+        DeleteClaim(claim=reference(claim), reason="expired", message="expireAfter has passed")
+        for claim in snapshot.claims.values()
+        if (moment := expires_at(claim)) is not None
+        and moment <= snapshot.now
+        and is_ours(snapshot, claim)
+        and not _is_replaced_first(snapshot, claim, moment)
+    )
+
+
+def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> bool:
+    """Left to the disruption that launches a replacement first, where the pool asks for that.
+
+    Not for ever: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
+    then; and where that is too short for a node to start, not at all.
+    """
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    if pool is None or not pool.replaces_first(claim) or not claim.is_true(names.INITIALIZED_CONDITION):
+        return False
+    grace = claim.termination_grace
+    return grace is None or (grace >= NODE_START_SECONDS and snapshot.now < expiry + grace)
+
+
+def expires_at(claim: NodeClaim) -> float | None:
+    """When the claim expires; None for Never and for one that is going already."""
+    if claim.expire_after is None or claim.deleting_since is not None:
+        return None
+    return claim.created + claim.expire_after
+
+
+def next_expiry(snapshot: Snapshot) -> float | None:
+    """The next moment at which a claim expires."""
+    moments = [m for c in snapshot.claims.values() if (m := expires_at(c)) is not None and m > snapshot.now]
+    return min(moments, default=None)
+
+
+def vanished(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[DeleteClaim, ...]:
+    """G-1 to G-3: registered claims whose instance the cloud does not list, unless their node is Ready."""
+    listed = {instance.provider_id for instance in sold}
+    ready = {n.provider_id for n in snapshot.nodes.values() if _is_ready(n)}
+    return tuple(
+        DeleteClaim(claim=reference(claim), reason="garbage_collected", message="its instance is gone")
+        for claim in snapshot.claims.values()
+        if claim.is_true(names.REGISTERED_CONDITION)
+        and claim.deleting_since is None
+        and claim.provider_id not in listed
+        and claim.provider_id not in ready
+        and is_ours(snapshot, claim)
+    )
+
+
+def _is_ready(node: Node) -> bool:
+    condition = node.condition(names.READY)
+    return condition is not None and condition.status == "True"
+
+
+def unclaimed(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+    """Instances with this cluster's tag that no claim stands for, those among them that were bought just now.
+
+    A claim stands for the instance that it names, or, while it names none, for the one that carries its UID.
+    """
+    named = {c.provider_id for c in snapshot.claims.values() if c.provider_id}
+    nameless = {c.uid for c in snapshot.claims.values() if not c.provider_id}
+    return tuple(
+        instance for instance in sold if instance.provider_id not in named and instance.claim_uid not in nameless
+    )
+
+
+def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+    """G-6: those of the unclaimed that are old enough."""
+    return tuple(i for i in unclaimed(snapshot, sold) if snapshot.now - i.launched > ORPHAN_AGE)
+
+
+def too_many(found: int, sold: int) -> bool:
+    """An API server restored from a backup makes every instance an orphan: then nothing is collected."""
+    return found > max(ORPHANS_AT_LEAST, ORPHANS_SHARE * sold)
+
+
+def collect(found: Iterable[SoldInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
+    """Those that were unclaimed at the last look as well, whatever their age was then: a minute lies between looks."""
+    return tuple(
+        TerminateOrphan(provider_id=o.provider_id, claim_uid=o.claim_uid) for o in found if o.provider_id in seen_before
+    )

@@ -1,0 +1,46 @@
+"""Claims on their way that no plan of ours made: a predecessor's that was not launched yet, or a person's.
+
+Our own claims name the pods that they were planned for; these name none, so a plan that left them out would buy for
+their pods a second time. Upstream stops all planning until they are launched (S-3, D-15). Here each counts as a node
+with room for what it asked for, which is the sum of the pods that it was made for. The trap avoided: one claim that
+never launches and holds up everybody's pods.
+"""
+
+from dataclasses import replace
+
+from dovetail.lifecycle.unfinished import is_ours
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.snapshot import Snapshot
+
+_UNBOUGHT = "unbought:///"  # stands in for the provider id, which is how nodes and claims are told apart
+
+
+def strangers(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
+    """The claims of our NodeClasses that are neither launched nor going, and that no plan of ours made."""
+    return tuple(
+        claim
+        for claim in snapshot.claims.values()
+        if not claim.provider_id
+        and claim.deleting_since is None
+        and not claim.is_true(names.LAUNCHED)
+        and names.PLAN not in claim.annotations
+        and is_ours(snapshot, claim)
+    )
+
+
+def with_strangers_sized(snapshot: Snapshot) -> Snapshot:
+    """The snapshot in which each of them is a node with room for what it asked for."""
+    found = {claim.name: _sized(claim) for claim in strangers(snapshot)}
+    return replace(snapshot, claims={**snapshot.claims, **found}) if found else snapshot
+
+
+def _sized(claim: NodeClaim) -> NodeClaim:
+    single = {e.key: e.values[0] for e in claim.requirements if e.operator == "In" and len(e.values) == 1}
+    return replace(
+        claim,
+        provider_id=f"{_UNBOUGHT}{claim.name}",
+        labels={**single, **claim.labels},
+        capacity=claim.requests,
+        allocatable=claim.requests,
+    )

@@ -1,0 +1,70 @@
+"""A cloud's warning about instances, as it crosses into histories.
+
+The trap avoided: two answers to one warning; the same warnings have one workflow id.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dovetail.messages.steps import ClaimRef
+
+InterruptionReason = Literal[
+    "spot_interrupted",
+    "rebalance_recommendation",
+    "scheduled_change",
+    "instance_stopped",
+    "instance_terminated",
+    "capacity_reservation_interrupted",
+    "instance_status",
+    "system_status",
+    "event_status",
+    "no_op",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interruption:
+    """One warning about some instances. Equal warnings have one `id`, however often they come."""
+
+    kind: Literal["interruption"] = "interruption"
+    id: str
+    reason: InterruptionReason
+    instances: tuple[str, ...]  # the cloud's own ids: the last part of a providerID
+    at: float  # when it happened, as the cloud says; 0: it does not say
+
+    @property
+    def ends_instances(self) -> bool:
+        """Whether their claims are deleted for it (W-134)."""
+        return self.reason not in ("rebalance_recommendation", "no_op")
+
+    @property
+    def forceful(self) -> bool:
+        """Whether the drain must not wait for anything: the instance is broken (W-138)."""
+        return self.reason in ("instance_status", "system_status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptionsInput:
+    """For Interruptions."""
+
+    cluster: str
+    generation: int = 0
+    max_history: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerInput:
+    """For AnswerInterruption: the warnings that came together."""
+
+    cluster: str
+    interruptions: tuple[Interruption, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What an answer met: the claims of the warned instances, and those of them that it has deleted."""
+
+    interruption: Interruption
+    claims: tuple[ClaimRef, ...] = ()
+    nodes: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()  # names

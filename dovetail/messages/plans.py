@@ -1,0 +1,160 @@
+"""Plans: what a decision hands to a workflow, complete and small.
+
+Made by core, carried through Temporal, carried out by workflows. What crosses into a history holds only tuples (of
+pairs for mappings), sorted, because a frozenset iterates in another order in another process and a replay would break.
+Lists of instance types are long and shared by many proposed nodes, so a plan stores each list once.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from dovetail.model.nodes import NodeClassRef
+from dovetail.model.pods import Expression
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import Taint
+
+Pairs = tuple[tuple[str, str], ...]
+
+# A plan is begun within this time of its making, or not at all: whoever was held up for longer decides anew.
+PLAN_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPod:
+    """A pod that a plan counts on: enough to nominate it and to tell it from a later one of the same name."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedNode:
+    """A node that does not exist yet: everything that its NodeClaim will say."""
+
+    pool: str
+    pool_uid: str
+    node_class: NodeClassRef
+    requirements: tuple[Expression, ...]  # without instance types, which stand in the plan's lists
+    type_list: int  # index into the plan's `type_lists`, in price order
+    min_types: int | None = None  # minValues of the instance-type requirement
+    requests: tuple[tuple[str, int], ...] = ()
+    labels: Pairs = ()
+    annotations: Pairs = ()
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: float | None = None
+    termination_grace: float | None = None
+    pods: tuple[PlannedPod, ...] = ()
+    buffers: tuple[tuple[str, int], ...] = ()  # buffer UID -> how many of its virtual pods it is for
+    name: str = ""  # of its claim, where the plan's id does not name it: a number of a static pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """How many were refused for one reason, and a few examples in words."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Up to which resourceVersion of each kind a plan's snapshot had seen, when it was taken, and when the plan was
+    ready: a decision about a very large cluster is not thrown away because it took long."""
+
+    taken_at: float
+    versions: tuple[tuple[str, int], ...] = ()
+    ready_at: float = 0.0
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "Seen":
+        """What a plan made on this snapshot had seen."""
+        return cls(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items())))
+
+    @property
+    def decided_at(self) -> float:
+        """From when on the plan ages."""
+        return max(self.taken_at, self.ready_at)
+
+    def ready(self, now: float) -> "Seen":
+        """The same for a plan that is handed out now."""
+        return replace(self, ready_at=now)
+
+    def why_too_old(self, now: float) -> str:
+        """Why nothing may be begun on it any more, in words; empty while it may."""
+        age = now - self.decided_at
+        return f"it was decided {age:.0f} s ago, on what may have changed since" if age > PLAN_SECONDS else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisioningPlan:
+    """Claims to create for pending pods, and nodes that pending pods are expected to land on."""
+
+    kind: Literal["provisioning"] = "provisioning"
+    seen: Seen
+    proposed: tuple[ProposedNode, ...] = ()
+    type_lists: tuple[tuple[str, ...], ...] = ()
+    nominated: tuple[str, ...] = ()  # nodes, for nominations
+    refusals: tuple[Refusal, ...] = ()
+    more: bool = False  # cut to size: go round again at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One node to disrupt, told from any later one of the same name by its UIDs."""
+
+    claim: str
+    claim_uid: str
+    node: str
+    node_uid: str
+    provider_id: str
+    pool: str
+    pods: tuple[str, ...] = ()  # UIDs of the reschedulable pods that the decision knew of
+    capacity_type: str = ""  # this and the next two are labels of what is counted
+    policy: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionCommand:
+    """One DisruptNodes workflow: targets that go together, and what must stand before they go."""
+
+    reason: str  # Empty, Drifted, Underutilized, Expired
+    method: str
+    targets: tuple[Target, ...]
+    replacements: tuple[ProposedNode, ...] = ()
+    destinations: tuple[str, ...] = ()  # existing nodes that the simulation moved pods to, to be nominated
+    drain_first: bool = False  # the pool asks for taint -> replace -> drain -> delete
+    summary: str = ""  # the decision in one line, for events and for people
+    savings: float = 0.0  # estimated, per hour (D-10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionPlan:
+    """What one disruption decision yields: commands that may run side by side, and the wait before they are checked."""
+
+    kind: Literal["disruption"] = "disruption"
+    seen: Seen
+    commands: tuple[DisruptionCommand, ...]
+    type_lists: tuple[tuple[str, ...], ...] = ()
+    validate_after: float = 0.0  # seconds; 15 for emptiness and consolidation (D-134)
+
+
+def plan_label(plan_id: str, index: int) -> str:
+    """The value of the annotation dovetail.sh/plan on a claim."""
+    return f"{plan_id}/{index}"
+
+
+def claim_name(pool: str, plan_id: str, index: int) -> str:
+    """The name of the claim that a plan creates at that index: the same however often the step runs.
+
+    The tail of a uuid7 is its random part; names stay under 63 characters as node labels need.
+    """
+    return f"{pool[:40]}-{plan_id.replace('-', '')[-10:]}-{index}"
+
+
+def name_of(proposed: ProposedNode, plan_id: str, index: int) -> str:
+    """The name of a proposed node's claim."""
+    return proposed.name or claim_name(proposed.pool, plan_id, index)

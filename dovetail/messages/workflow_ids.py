@@ -1,0 +1,41 @@
+"""The names under which workflows run. An id is a lock: one running workflow per id is all that Temporal promises."""
+
+
+def scheduler_id(cluster: str) -> str:
+    """The singleton that plans."""
+    return f"{cluster}/scheduler"
+
+
+def caretaker_id(cluster: str) -> str:
+    """The singleton that finds what is unfinished."""
+    return f"{cluster}/caretaker"
+
+
+def interruptions_id(cluster: str) -> str:
+    """The singleton that reads the cloud's queue."""
+    return f"{cluster}/interruptions"
+
+
+def claim_owner_id(cluster: str, claim: str) -> str:
+    """The one owner of a claim, first LaunchNode, later TerminateNode."""
+    return f"{cluster}/claim/{claim}"
+
+
+def disruption_id(cluster: str, plan_id: str) -> str:
+    """A disruption that carries out one plan."""
+    return f"{cluster}/disrupt/{plan_id}"
+
+
+def cluster_of(disruption: str) -> str:
+    """The cluster of a disruption's id."""
+    return disruption.partition("/disrupt/")[0]
+
+
+def node_owner_id(cluster: str, node: str) -> str:
+    """The owner of a deleting node that has no claim."""
+    return f"{cluster}/node/{node}"
+
+
+def task_queue(cluster: str, name: str) -> str:
+    """One of the task queues control, waits, plan, cloud."""
+    return f"dovetail/{cluster}/{name}"

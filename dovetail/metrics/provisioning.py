@@ -1,0 +1,59 @@
+"""What a provisioning round counts: how long it took, how long pods waited for a decision, how many found no place.
+
+A pod's wait begins when it is first seen pending and is counted once, at the first decision about it, whatever that is.
+The trap avoided: a pod that stays pending and is decided about every ten seconds, counted every time.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from dovetail.metrics.catalogue import gauge
+from dovetail.metrics.lifecycle import observe
+from dovetail.metrics.pod_times import PodTimes
+from dovetail.model.placements import Placement
+
+CONTROLLER: Final = {"controller": "provisioner"}
+
+
+class Decisions:
+    """The pods that wait for their first decision, as far as this process has seen them."""
+
+    def __init__(self, times: PodTimes | None = None) -> None:
+        self.times = times or PodTimes()
+        self._since: dict[str, float] = {}
+        self._decided: set[str] = set()
+        self._zones: set[str] = set()
+
+    def acknowledge(self, pending: Iterable[str], now: float) -> None:
+        """S-2: these are pending now; those that are not any more are forgotten."""
+        present = set(pending)
+        for uid in present - self._since.keys():
+            self.times.acknowledged(uid, now)
+        self._decided &= present
+        self._since = {uid: self._since.get(uid, now) for uid in present}
+
+    def record(self, placement: Placement, took: float, now: float) -> None:
+        """S-228, S-231, S-232, S-236: one round has ended."""
+        observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
+        waiting = sum(refused.waits_for_reservation for refused in placement.refused)
+        gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
+        gauge("scheduler_ignored_pods_count").set(len(placement.ignored))
+        self._zones |= placement.by_zone.keys()
+        for zone in sorted(self._zones):  # one that nobody waits for any more is told to be at zero
+            waits = placement.by_zone.get(zone, 0)
+            gauge("scheduler_pending_pods_by_effective_zone_count").set(waits, {**CONTROLLER, "zone": zone})
+        for uid, placed in _decided(placement):
+            self.times.decided(uid, now, placed=placed)
+            if uid in self._since and uid not in self._decided:
+                self._decided.add(uid)
+                observe("pods_scheduling_decision_duration_seconds", now - self._since[uid], {})
+
+
+def _decided(placement: Placement) -> Iterable[tuple[str, bool]]:
+    """Each pod of the round, and whether there is room for it."""
+    for node in placement.new:
+        yield from ((pod.uid, True) for pod in node.pods)
+    for pods in placement.existing.values():
+        yield from ((pod.uid, True) for pod in pods)
+    yield from ((refused.pod.uid, False) for refused in placement.refused)
+    yield from ((ignored.pod.uid, False) for ignored in placement.ignored)

@@ -1,0 +1,87 @@
+"""Every label, taint, annotation, finalizer and condition name that the product reads or writes.
+
+Our own carry the prefix dovetail.sh and never replace one of upstream's. The trap avoided: the same literal typed in
+two places, one of them wrong.
+"""
+
+from typing import Final
+
+# Labels
+NODE_POOL: Final = "karpenter.sh/nodepool"
+CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
+REGISTERED: Final = "karpenter.sh/registered"
+INITIALIZED: Final = "karpenter.sh/initialized"
+DO_NOT_SYNC_TAINTS: Final = "karpenter.sh/do-not-sync-taints"
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+ARCH: Final = "kubernetes.io/arch"
+OS: Final = "kubernetes.io/os"
+WINDOWS_BUILD: Final = "node.kubernetes.io/windows-build"
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+CAPACITY_ON_DEMAND: Final = "on-demand"
+CAPACITY_SPOT: Final = "spot"
+CAPACITY_RESERVED: Final = "reserved"
+
+# Taints
+DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
+UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
+
+# Annotations
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"
+NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
+MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+
+# On virtual pods, which stand in no API server
+FAKE_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"
+BUFFER_NAME: Final = "karpenter.sh/capacity-buffer-name"
+BUFFER_NAMESPACE: Final = "karpenter.sh/capacity-buffer-namespace"
+
+# Finalizer, on NodeClaims and Nodes alike
+TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
+
+# NodeClaim conditions
+LAUNCHED: Final = "Launched"
+REGISTERED_CONDITION: Final = "Registered"
+INITIALIZED_CONDITION: Final = "Initialized"
+CONSOLIDATABLE: Final = "Consolidatable"
+DRIFTED: Final = "Drifted"
+DISRUPTION_REASON: Final = "DisruptionReason"
+DRAINED: Final = "Drained"
+VOLUMES_DETACHED: Final = "VolumesDetached"
+INSTANCE_TERMINATING: Final = "InstanceTerminating"
+READY: Final = "Ready"
+
+# CapacityBuffer conditions
+READY_FOR_PROVISIONING: Final = "ReadyForProvisioning"
+PROVISIONING: Final = "Provisioning"
+
+# Ours
+OWNER: Final = "dovetail.sh/owner"
+PLAN: Final = "dovetail.sh/plan"
+PLANNED_PODS: Final = "dovetail.sh/planned-pods"
+PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
+REST: Final = "dovetail.sh/rest-until"
+LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
+CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
+DRAIN_FIRST: Final = "dovetail.sh/drain-first"
+REPLACE_FIRST: Final = "dovetail.sh/replace-first"
+REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # whom the registration waits for
+
+# S-35: labels whose absence on a claim means "any value", because the cloud provider will fill them in.
+WELL_KNOWN_LABELS: Final[frozenset[str]] = frozenset(
+    {NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD}
+)
+
+# S-33: old spellings of keys that still appear in manifests.
+KEY_ALIASES: Final[dict[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    "beta.kubernetes.io/arch": ARCH,
+    "beta.kubernetes.io/os": OS,
+    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
+}

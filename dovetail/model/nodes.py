@@ -1,0 +1,106 @@
+"""Nodes and NodeClaims as they stand in the cluster.
+
+A node and its claim meet by providerID, never by name: the two may differ, and a claim exists before its node does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.model.pods import Expression, Owner
+from dovetail.model.resources import Resources
+from dovetail.model.taints import Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One status condition."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    changed: float = 0.0  # lastTransitionTime
+    generation: int = 0  # observedGeneration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairPolicy:
+    """A node condition that, standing at that status for that long, makes a node unhealthy (C-7)."""
+
+    condition: str
+    status: str
+    toleration: float  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClassRef:
+    """Which NodeClass a pool or claim uses."""
+
+    group: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A Node object."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    provider_id: str = ""
+    created: float = 0.0
+    deleting_since: float | None = None
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    unschedulable: bool = False
+    capacity: Resources
+    allocatable: Resources
+    conditions: tuple[Condition, ...] = ()
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if the node has it."""
+        return next((c for c in self.conditions if c.type == kind), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClaim:
+    """A NodeClaim object (karpenter.sh/v1)."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    created: float = 0.0
+    deleting_since: float | None = None
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    # spec
+    node_class: NodeClassRef
+    requirements: tuple[Expression, ...] = ()
+    requests: Resources
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: float | None = None  # seconds; None is Never
+    termination_grace: float | None = None
+    # status
+    node_name: str = ""
+    provider_id: str = ""
+    image_id: str = ""
+    capacity: Resources
+    allocatable: Resources
+    conditions: tuple[Condition, ...] = ()
+    last_pod_event: float | None = None
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if the claim has it."""
+        return next((c for c in self.conditions if c.type == kind), None)
+
+    def is_true(self, kind: str) -> bool:
+        """Whether that condition's status is True; absent and Unknown are not."""
+        return any(c.type == kind and c.status == "True" for c in self.conditions)

@@ -1,0 +1,31 @@
+"""A NodeOverlay: what a person knows better than the cloud about prices and capacities (A-17).
+
+Whether its text can be used at all is judged where it is read, since that needs the rules of the API (A-25).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.model.nodes import Condition
+from dovetail.model.pods import Expression
+from dovetail.model.resources import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOverlay:
+    """One overlay. `price` replaces a price, or changes it where it begins with a sign; empty leaves it alone."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    created: float = 0.0
+    requirements: tuple[Expression, ...] = ()
+    price: str = ""
+    capacity: Resources = field(default_factory=dict)
+    weight: int = 0
+    fault: str = ""  # why it cannot be used, if it cannot
+    conditions: tuple[Condition, ...] = ()
+
+
+NodeOverlays = Mapping[str, NodeOverlay]

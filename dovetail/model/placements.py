@@ -1,0 +1,128 @@
+"""Placement: which pod goes where, and why the others cannot.
+
+Made by dovetail.placement.place_pods, read by planning (which turns new nodes into a plan), by disruption (may these
+nodes go?) and by `explain`. The reasons are a closed list, so that whoever prints or counts them knows every one. The
+trap avoided: an error text that somebody has to parse.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dovetail.model.nodes import NodeClassRef
+from dovetail.model.pods import Pod
+from dovetail.model.pools import InstanceType
+from dovetail.model.requirements import RequirementSet
+from dovetail.model.resources import Resources
+from dovetail.model.taints import Taint
+
+# Why one NodePool (or every existing node) did not take a pod.
+Reason = Literal[
+    "taints",
+    "undefined_label",
+    "requirements",
+    "volume_requirements",
+    "topology_spread",
+    "pod_affinity",
+    "pod_anti_affinity",
+    "limits",
+    "node_limits",
+    "min_values",
+    "reserved_offering",
+    "no_nodepool_instance_types",
+    "dra",
+    "host_ports",
+    "it_requirements",
+    "it_fits",
+    "it_offering",
+    "it_requirements_fits",
+    "it_requirements_offering",
+    "it_fits_offering",
+    "it_requirements_fits_offering",
+    "it_pair_requirements_fits",
+    "it_pair_requirements_offering",
+    "it_pair_fits_offering",
+    "it_tuple",
+    "uninitialized_node",
+    "not_reached",
+    "volume_lookup",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRefusal:
+    """Why one NodePool cannot take a pod: the reason, what it conflicts with, and what would have helped, in words."""
+
+    pool: str
+    reason: Reason
+    conflict: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedPod:
+    """A pod that found no place, with each pool's reason in the order in which the pools were tried."""
+
+    pod: Pod
+    pools: tuple[PoolRefusal, ...]
+    existing: Mapping[str, int] = field(default_factory=dict)  # reason -> how many existing nodes said so
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The reasons in order, adjacent repeats collapsed."""
+        result: list[Reason] = []
+        for refusal in self.pools:
+            if not result or result[-1] != refusal.reason:
+                result.append(refusal.reason)
+        return tuple(result)
+
+    @property
+    def waits_for_reservation(self) -> bool:
+        """S-186: it is not unschedulable, it waits for reserved capacity in a later pass."""
+        return any(refusal.reason == "reserved_offering" for refusal in self.pools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoredPod:
+    """A pending pod that takes no part (S-21), and why. `silent`: it gets no event (S-22)."""
+
+    pod: Pod
+    why: str
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNode:
+    """A node to create: everything that its claim will say, and the types it may be, in price order."""
+
+    pool: str
+    pool_uid: str = ""
+    node_class: NodeClassRef
+    requirements: RequirementSet  # S-190: without hostname and the two keys of the simulation
+    types: tuple[InstanceType, ...]
+    requests: Resources
+    pods: tuple[Pod, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: float | None = None
+    termination_grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The outcome of one pass."""
+
+    new: tuple[NewNode, ...] = ()
+    existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)  # node name, or claim name before it joins
+    refused: tuple[RefusedPod, ...] = ()
+    ignored: tuple[IgnoredPod, ...] = ()
+    empty_pools: tuple[tuple[str, bool], ...] = ()  # S-60: pools left without types; whether minValues was the cause
+    by_zone: Mapping[str, int] = field(default_factory=dict)  # S-232: pending pods by the zone that they are bound to
+    complete: bool = True  # False: the time was up; pods not reached are refused as such (Q-23)
+
+    @property
+    def nominated(self) -> tuple[str, ...]:
+        """S-225: the existing nodes that pods are expected on, sorted."""
+        return tuple(sorted(self.existing))

@@ -1,0 +1,162 @@
+"""What kind of pod is this: does it run, may it be evicted, must it find another place (D-38 to D-42)?
+
+Plain questions about one pod; whether a PodDisruptionBudget forbids something is asked elsewhere. The trap avoided: an
+owner counts by apiVersion and kind exactly, and any owner reference counts, not only the controller's.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.durations import DurationError, parse_nanoseconds
+from dovetail.model.pods import Pod, Toleration
+
+STUCK_AFTER: Final = 60.0  # seconds past its deletion time until a pod no longer holds a drain open (lifecycle T-13)
+
+
+def is_terminal(pod: Pod) -> bool:
+    """It has ended."""
+    return pod.phase in ("Succeeded", "Failed")
+
+
+def is_terminating(pod: Pod) -> bool:
+    """It has been deleted and may still run."""
+    return pod.deleting_since is not None
+
+
+def is_active(pod: Pod) -> bool:
+    """D-38: neither ended nor deleted."""
+    return pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
+
+
+def is_stuck(pod: Pod, now: float) -> bool:
+    """Deleted, and more than a minute past the end of its grace."""
+    return pod.deleting_since is not None and now - pod.deleting_since > STUCK_AFTER
+
+
+def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:
+    return any(owner.kind == kind and owner.api_version == api_version for owner in pod.owners)
+
+
+def is_daemon(pod: Pod) -> bool:
+    """Owned by a DaemonSet."""
+    return _owned_by(pod, "apps/v1", "DaemonSet")
+
+
+def is_of_stateful_set(pod: Pod) -> bool:
+    """Owned by a StatefulSet, whose next pod waits for the end of this one."""
+    return _owned_by(pod, "apps/v1", "StatefulSet")
+
+
+def is_mirror(pod: Pod) -> bool:
+    """A static pod's mirror: owned by the node itself."""
+    return _owned_by(pod, "v1", "Node")
+
+
+def is_reschedulable(pod: Pod) -> bool:
+    """D-39: it, or its successor, will need another place when its node goes."""
+    # Written out as one loop: this is asked of every pod in every decision.
+    active = pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
+    if not active and pod.deleting_since is None:
+        return False
+    of_stateful_set = False
+    for owner in pod.owners:
+        if owner.api_version == "apps/v1":
+            if owner.kind == "DaemonSet":
+                return False
+            of_stateful_set = of_stateful_set or owner.kind == "StatefulSet"
+        elif owner.api_version == "v1" and owner.kind == "Node":
+            return False
+    return active or of_stateful_set
+
+
+def is_provisionable(pod: Pod) -> bool:
+    """S-20: the scheduler gave up on it and nothing else will find it a place."""
+    if not pod.unschedulable or pod.node_name or pod.nominated_node:
+        return False
+    return not pod.owners or not (is_daemon(pod) or is_mirror(pod))
+
+
+def _tolerates_disrupted(toleration: Toleration) -> bool:
+    if toleration.effect not in ("", "NoSchedule") or toleration.key not in ("", names.DISRUPTED_TAINT):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == ""
+    return toleration.operator == "Exists"
+
+
+def tolerates_disrupted(pod: Pod) -> bool:
+    """Whether the pod stays where the taint karpenter.sh/disrupted:NoSchedule is; Equal without a key does (D-40)."""
+    return any(_tolerates_disrupted(t) for t in pod.shape.tolerations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """What a pod's do-not-disrupt annotation means now. `until`: when a timed one ends. `fault`: why it is ignored."""
+
+    active: bool
+    until: float | None = None
+    fault: str = ""
+
+
+UNPROTECTED: Final = Protection(active=False)
+PROTECTED: Final = Protection(active=True)
+
+
+def protection(pod: Pod, now: float) -> Protection:
+    """D-41: `true`, or a duration measured from the pod's start."""
+    text = pod.do_not_disrupt
+    if text is None:
+        return UNPROTECTED
+    if text == "true":
+        return PROTECTED
+    try:
+        nanoseconds = parse_nanoseconds(text)
+    except DurationError as error:
+        return Protection(active=False, fault=f'failed to parse "{text}" as a duration: {error}')
+    if nanoseconds <= 0:
+        return Protection(active=False, fault=f'duration "{text}" must be positive')
+    if pod.started is None:
+        return PROTECTED
+    until = pod.started + nanoseconds / 10**9
+    return Protection(active=now < until, until=until)
+
+
+def is_protected(pod: Pod, now: float) -> bool:
+    """Whether do-not-disrupt holds it here now; a pod that is ending is not held."""
+    return pod.do_not_disrupt is not None and is_active(pod) and protection(pod, now).active
+
+
+def is_evictable(pod: Pod, now: float) -> bool:
+    """D-40: draining would ask for its eviction."""
+    return (
+        is_active(pod)
+        and not is_mirror(pod)
+        and not tolerates_disrupted(pod)
+        and not (pod.do_not_disrupt is not None and protection(pod, now).active)
+    )
+
+
+def is_drainable(pod: Pod, now: float) -> bool:
+    """Lifecycle T-13: it may hold a drain open."""
+    return not (tolerates_disrupted(pod) or is_stuck(pod, now) or is_mirror(pod))
+
+
+def awaits_eviction(pod: Pod, now: float) -> bool:
+    """It does hold a drain open."""
+    return not is_terminal(pod) and is_drainable(pod, now)
+
+
+def format_moment(moment: float) -> str:
+    """A moment as RFC 3339 in UTC, in whole seconds, as upstream prints it."""
+    return datetime.fromtimestamp(int(moment // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_moment(text: str) -> float | None:
+    """Seconds since the epoch, or None where the text is no RFC 3339 time (which names its offset)."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None or "T" not in text.upper() else moment.timestamp()

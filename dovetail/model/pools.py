@@ -1,0 +1,111 @@
+"""NodePools, and what a cloud offers for them.
+
+Instance types are per pool, because node overlays and the NodeClass change them per pool. An offering is a zone, a
+capacity type and a price; its availability is a fact of the moment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dovetail.model import names
+from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
+from dovetail.model.pods import Expression
+from dovetail.model.resources import Resources
+from dovetail.model.taints import Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """One entry of spec.disruption.budgets, as written; what cannot be read there allows nothing."""
+
+    nodes: str
+    reasons: tuple[str, ...] | None = None  # None: every reason; empty: none (D-52)
+    schedule: str | None = None
+    duration: float | None = None  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionPolicy:
+    """spec.disruption of a NodePool. consolidate_after None is Never."""
+
+    policy: Literal["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"] = "WhenEmptyOrUnderutilized"
+    consolidate_after: float | None = 0.0
+    budgets: tuple[Budget, ...] = (Budget(nodes="10%"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimTemplate:
+    """spec.template of a NodePool: what every claim of the pool has in common."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    node_class: NodeClassRef
+    requirements: tuple[Expression, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: float | None = 720 * 3600.0
+    termination_grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePool:
+    """A NodePool object (karpenter.sh/v1). `hash` is upstream's hash of spec.template (N-1), computed at the edge."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    deleting_since: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    template: ClaimTemplate
+    disruption: DisruptionPolicy = DisruptionPolicy()
+    limits: Resources | None = None  # may name `nodes`
+    weight: int = 0
+    replicas: int | None = None  # set: a static pool
+    conditions: tuple[Condition, ...] = ()
+    usage: Resources | None = None  # status.resources
+    hash: str = ""
+
+    def replaces_first(self, claim: NodeClaim) -> bool:
+        """Whether this node is replaced before it expires, instead of deleted when it does: the pool asks for it, or
+        the claim alone."""
+        return "true" in (self.annotations.get(names.REPLACE_FIRST), claim.annotations.get(names.REPLACE_FIRST))
+
+    def is_true(self, kind: str) -> bool:
+        """Whether that condition's status is True; absent and Unknown are not."""
+        return any(c.type == kind and c.status == "True" for c in self.conditions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offering:
+    """One way to buy an instance type. Requirements name its zone, capacity type and, if reserved, reservation id."""
+
+    requirements: tuple[Expression, ...]
+    price: float
+    available: bool = True
+    reservation_capacity: int = 0
+    capacity_override: Resources | None = None
+    overhead_override: Resources | None = None
+    price_overlay: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceType:
+    """One instance type as a pool sees it (S-115). Overhead is kube-reserved + system-reserved + eviction threshold."""
+
+    name: str
+    requirements: tuple[Expression, ...]
+    capacity: Resources
+    overhead: Resources
+    offerings: tuple[Offering, ...]
+    capacity_overlay: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """The instance types of one pool, or why they cannot be listed (then the pool's nodes are no candidates, D-26)."""
+
+    types: tuple[InstanceType, ...] = ()
+    error: str = ""

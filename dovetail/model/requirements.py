@@ -1,0 +1,261 @@
+"""Requirements: which values of a label may a node have?
+
+A requirement is a set of values in one of two shapes, a finite set or the complement of one, with optional inclusive
+integer bounds and an optional minimum of distinct values (S-33 to S-49). A requirement set is a mapping from key to
+requirement; an absent key means "anything". The trap avoided: "overlaps" (S-40) is not "the intersection is not empty",
+and upstream decides by the former.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from dovetail.model.names import HOSTNAME, KEY_ALIASES
+from dovetail.model.pods import Expression
+
+MAX_INT: Final = 2**63 - 1
+MIN_INT: Final = -(2**63)
+NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
+_SHOWN_VALUES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Finite: the values themselves (none: DoesNotExist). Complement: every value but these (none: Exists)."""
+
+    key: str
+    complement: bool
+    values: frozenset[str] = frozenset()
+    gte: int | None = None
+    lte: int | None = None
+    min_values: int | None = None
+
+    @property
+    def operator(self) -> str:
+        """S-38: the operator that this set amounts to."""
+        if self.complement:
+            return "NotIn" if self.values else "Exists"
+        return "In" if self.values else "DoesNotExist"
+
+    @property
+    def length(self) -> int:
+        """S-38: how many values; a complement is counted from the largest integer down."""
+        return MAX_INT - len(self.values) if self.complement else len(self.values)
+
+    def has(self, value: str) -> bool:
+        """S-37: whether a node may carry this value."""
+        if (value in self.values) is self.complement:
+            return False
+        return (self.gte is None and self.lte is None) or within(value, self.gte, self.lte)
+
+
+RequirementSet = Mapping[str, Requirement]
+
+
+@lru_cache(maxsize=65536)
+def as_integer(text: str) -> int | None:
+    """The 64-bit integer that a label value spells, or None."""
+    if not _INTEGER.match(text):
+        return None
+    value = int(text)
+    return value if MIN_INT <= value <= MAX_INT else None
+
+
+def within(value: str, gte: int | None, lte: int | None) -> bool:
+    """S-37: with a bound, a value that is no integer is out of bounds."""
+    if gte is None and lte is None:
+        return True
+    number = as_integer(value)
+    return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
+
+
+def _operand(values: tuple[str, ...]) -> int:
+    """S-34: operands were validated before; what is no integer counts as 0, what overflows as the nearest one."""
+    text = values[0] if values else ""
+    if not _INTEGER.match(text):
+        return 0
+    return max(MIN_INT, min(MAX_INT, int(text)))
+
+
+@lru_cache(maxsize=65536)
+def requirement(key: str, operator: str, values: tuple[str, ...] = (), min_values: int | None = None) -> Requirement:
+    """S-33, S-34: the set of values that an expression describes, under the key's modern name."""
+    key = KEY_ALIASES.get(key, key)
+    match operator:
+        case "In":
+            return Requirement(key=key, complement=False, values=frozenset(values), min_values=min_values)
+        case "NotIn":
+            return Requirement(key=key, complement=True, values=frozenset(values), min_values=min_values)
+        case "Exists":
+            return Requirement(key=key, complement=True, min_values=min_values)
+        case "Gt":
+            bound = _operand(values)
+            if bound == MAX_INT:
+                return Requirement(key=key, complement=False)
+            return Requirement(key=key, complement=True, gte=bound + 1, min_values=min_values)
+        case "Lt":
+            return Requirement(key=key, complement=True, lte=_operand(values) - 1, min_values=min_values)
+        case "Gte":
+            return Requirement(key=key, complement=True, gte=_operand(values), min_values=min_values)
+        case "Lte":
+            return Requirement(key=key, complement=True, lte=_operand(values), min_values=min_values)
+    return Requirement(key=key, complement=False, min_values=min_values)  # DoesNotExist
+
+
+def from_expression(expression: Expression) -> Requirement:
+    """The requirement that an expression spells."""
+    return requirement(expression.key, expression.operator, expression.values, expression.min_values)
+
+
+def _larger(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else max(a, b)
+
+
+def _smaller(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+def intersect(a: Requirement, b: Requirement) -> Requirement:
+    """S-39: the values that both allow. A minimum of values survives, the larger one."""
+    gte, lte = _larger(a.gte, b.gte), _smaller(a.lte, b.lte)
+    min_values = _larger(a.min_values, b.min_values)
+    if gte is not None and lte is not None and gte > lte:
+        return Requirement(key=a.key, complement=False, min_values=min_values)
+    if a.complement and b.complement:
+        values, complement = a.values | b.values, True
+    elif a.complement or b.complement:
+        values = b.values - a.values if a.complement else a.values - b.values
+        complement = False
+    else:
+        values, complement = a.values & b.values, False
+    if gte is not None or lte is not None:
+        values = frozenset(value for value in values if within(value, gte, lte))
+    if not complement:
+        gte = lte = None
+    return Requirement(key=a.key, complement=complement, values=values, gte=gte, lte=lte, min_values=min_values)
+
+
+def overlaps(a: Requirement, b: Requirement) -> bool:
+    """S-40: whether some concrete value suits both; two complements always overlap unless their bounds cross."""
+    gte, lte = _larger(a.gte, b.gte), _smaller(a.lte, b.lte)
+    if gte is not None and lte is not None and gte > lte:
+        return False
+    if a.complement:
+        if b.complement:
+            return True
+        shared: Iterable[str] = b.values - a.values
+    else:
+        shared = a.values - b.values if b.complement else a.values & b.values
+    if gte is None and lte is None:
+        return bool(shared)
+    return any(within(value, gte, lte) for value in shared)
+
+
+def passes(a: Requirement, b: Requirement) -> bool:
+    """S-42: overlap, except that two negative requirements always agree."""
+    return overlaps(a, b) or (a.operator in NEGATIVE and b.operator in NEGATIVE)
+
+
+def requirement_set(requirements: Iterable[Requirement]) -> dict[str, Requirement]:
+    """S-41: collected by key; two requirements for one key are intersected."""
+    result: dict[str, Requirement] = {}
+    for added in requirements:
+        present = result.get(added.key)
+        result[added.key] = added if present is None else intersect(present, added)
+    return result
+
+
+def from_expressions(expressions: Iterable[Expression]) -> dict[str, Requirement]:
+    """The set that a list of expressions spells."""
+    return requirement_set([from_expression(expression) for expression in expressions])
+
+
+def from_labels(labels: Mapping[str, str]) -> dict[str, Requirement]:
+    """Each label as a requirement to have exactly that value."""
+    return requirement_set([requirement(key, "In", (value,)) for key, value in labels.items()])
+
+
+def merge(a: RequirementSet, b: RequirementSet) -> dict[str, Requirement]:
+    """S-41: `a` narrowed by `b`."""
+    result = dict(a)
+    for key, added in b.items():
+        present = result.get(key)
+        result[key] = added if present is None else intersect(present, added)
+    return result
+
+
+def conflicts(a: RequirementSet, b: RequirementSet) -> tuple[str, ...]:
+    """S-42: the keys on which the two sets disagree, sorted; keys of one side only do not matter."""
+    if len(b) < len(a):
+        return tuple(sorted(key for key, wanted in b.items() if key in a and not passes(a[key], wanted)))
+    return tuple(sorted(key for key, present in a.items() if key in b and not passes(present, b[key])))
+
+
+def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """S-43: the keys that `want` needs a value for and `have` does not know, sorted."""
+    return tuple(
+        sorted(
+            key
+            for key, wanted in want.items()
+            if key not in have and key not in allowed and wanted.operator not in NEGATIVE
+        )
+    )
+
+
+def compatible(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> bool:
+    """S-43: whether `have` can satisfy `want`, where the keys of `allowed` may be undefined."""
+    for key, wanted in want.items():
+        present = have.get(key)
+        if present is None:
+            if key not in allowed and wanted.operator not in NEGATIVE:
+                return False
+        elif not passes(present, wanted):
+            return False
+    return True
+
+
+def export(item: Requirement) -> list[Expression]:
+    """S-47: the expressions that a NodeClaim carries for this requirement."""
+    entries: list[tuple[str, tuple[str, ...]]] = []
+    if item.gte is not None:
+        entries.append(("Gte", (str(item.gte),)))
+    if item.lte is not None:
+        entries.append(("Lte", (str(item.lte),)))
+    if not entries:
+        entries.append((item.operator, tuple(sorted(item.values))))
+    return [Expression(key=item.key, operator=op, values=values, min_values=item.min_values) for op, values in entries]
+
+
+def export_set(items: RequirementSet) -> tuple[Expression, ...]:
+    """The same for a set, sorted by key and operator, so that equal sets export equally."""
+    return tuple(sorted((e for item in items.values() for e in export(item)), key=lambda e: (e.key, e.operator)))
+
+
+def text(item: Requirement) -> str:
+    """S-49: how messages print a requirement."""
+    result = f"{item.key} {item.operator}"
+    if item.operator in ("In", "NotIn"):
+        values = sorted(item.values)
+        shown = " ".join(values[:_SHOWN_VALUES])
+        more = len(values) - _SHOWN_VALUES
+        result += f" [{shown} and {more} others]" if more > 0 else f" [{shown}]"
+    if item.gte is not None:
+        result += f" >={item.gte}"
+    if item.lte is not None:
+        result += f" <={item.lte}"
+    if item.min_values is not None:
+        result += f" minValues {item.min_values}"
+    return result
+
+
+def text_of_set(items: RequirementSet) -> str:
+    """The same for a set, without the hostname."""
+    return ", ".join(sorted(text(item) for key, item in items.items() if key != HOSTNAME))
+
+
+def with_min_values(item: Requirement, min_values: int | None) -> Requirement:
+    """The requirement with another minimum of distinct values."""
+    return replace(item, min_values=min_values)

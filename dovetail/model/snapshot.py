@@ -1,0 +1,58 @@
+"""One look at the cluster: everything that a decision may read, at one moment.
+
+Taken by adapters from their watch-fed cache, judged by core, never changed. Two snapshots are compared by what they
+have seen (`seen`: the newest resourceVersion per kind), never by their time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.model.buffers import CapacityBuffer
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pods import Pod
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.workloads import (
+    CsiNode,
+    DaemonSet,
+    Namespace,
+    PodDisruptionBudget,
+    PodSource,
+    SelectorSource,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+    VolumeClaim,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Objects by name (namespaced ones by namespace/name, pods by UID). Mappings are copies: nobody writes to them."""
+
+    now: float
+    seen: Mapping[str, int] = field(default_factory=dict)
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    claims: Mapping[str, NodeClaim] = field(default_factory=dict)
+    pools: Mapping[str, NodePool] = field(default_factory=dict)
+    overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)  # none where the gate NodeOverlay is closed
+    buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)  # none where the gate CapacityBuffer is closed
+    pod_templates: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
+    deployments: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
+    catalogues: Mapping[str, Catalogue] = field(default_factory=dict)  # by pool
+    daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
+    pdbs: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+    volume_claims: Mapping[str, VolumeClaim] = field(default_factory=dict)
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
+    csi_nodes: Mapping[str, CsiNode] = field(default_factory=dict)
+    attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
+    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+    selector_sources: Mapping[str, SelectorSource] = field(default_factory=dict)
+    nominations: Mapping[str, float] = field(default_factory=dict)  # node name -> until
+    disrupting: frozenset[str] = frozenset()  # claims that a running plan of ours has taken
+    leaving: frozenset[str] = frozenset()  # claims that will be deleted whatever their objects say yet (D-19)
+    resting: Mapping[str, float] = field(default_factory=dict)  # node name -> not to be tried again before
+    buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (D-68)
+    supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind

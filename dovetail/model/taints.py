@@ -1,0 +1,77 @@
+"""A taint on a node, a claim or a pool, and which tolerations accept it.
+
+The rules of toleration (S-80) stand here beside the thing that they judge. The trap avoided: PreferNoSchedule blocks
+like any other effect; its softness exists only as a relaxation step (S-108).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.model.names import UNREGISTERED_TAINT
+from dovetail.model.pods import Toleration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """One taint; an absent value is the empty string."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+# S-64: taints that the cloud or the kubelet takes off by itself while a node comes up, by (key, effect).
+_EPHEMERAL: Final = frozenset(
+    {
+        ("node.kubernetes.io/not-ready", "NoSchedule"),
+        ("node.kubernetes.io/not-ready", "NoExecute"),
+        ("node.kubernetes.io/unreachable", "NoSchedule"),
+        ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
+        (UNREGISTERED_TAINT, "NoExecute"),
+    }
+)
+_EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
+
+
+def is_ephemeral(taint: Taint) -> bool:
+    """S-64: whether a taint goes away by itself while a node comes up."""
+    return (taint.key, taint.effect) in _EPHEMERAL or taint.key.startswith(_EPHEMERAL_PREFIX)
+
+
+_DECIMAL: Final = re.compile(r"(0|-?[1-9][0-9]*)\Z")
+
+
+def _compares(toleration: Toleration, taint: Taint) -> bool:
+    """Gt: the taint's number is above the toleration's. Numbers must be written without leading zeros or signs."""
+    if not (_DECIMAL.match(taint.value) and _DECIMAL.match(toleration.value)):
+        return False
+    number, bound = int(taint.value), int(toleration.value)
+    if max(abs(number), abs(bound)) >= 2**63:
+        return False
+    return number > bound if toleration.operator == "Gt" else number < bound
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether one toleration accepts one taint. An empty key or effect in a toleration stands for any."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Gt" | "Lt":
+            return _compares(toleration, taint)
+    return False
+
+
+def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
+    """S-80: the first taint that no toleration accepts, whatever its effect; None if all are tolerated."""
+    for taint in taints:
+        if not any(tolerates(toleration, taint) for toleration in tolerations):
+            return taint
+    return None

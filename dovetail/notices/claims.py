@@ -1,0 +1,41 @@
+"""What people are told about NodeClaims.
+
+Reasons and senses are upstream's (V-5 to V-8), so that dashboards and alerts made for it keep working.
+"""
+
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.notice import Notice
+
+
+def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
+    """V-6: the cloud has nothing that the claim allows."""
+    text = f"NodeClaim {claim.name} event: {error}"
+    return _warning(claim, "InsufficientCapacityError", text)
+
+
+def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
+    """V-8: the node is smaller than what was bought."""
+    return _warning(claim, "FailedConsistencyCheck", issue)
+
+
+def claim_deadline(claim: NodeClaim, timestamp: str) -> Notice:
+    """V-5: until when its pods may stay."""
+    return _warning(claim, "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
+
+
+def unreadable_deadline(claim: NodeClaim, text: str) -> Notice:
+    """The deadline annotation cannot be read; upstream would stop here until it is mended (T-6)."""
+    message = f"Annotation karpenter.sh/nodeclaim-termination-timestamp is no RFC 3339 time: {text!r}; ignored"
+    return _warning(claim, "InvalidTerminationTimestamp", message)
+
+
+def _warning(claim: NodeClaim, reason: str, message: str) -> Notice:
+    return Notice(
+        kind="NodeClaim",
+        name=claim.name,
+        uid=claim.uid,
+        type="Warning",
+        reason=reason,
+        message=message,
+        distinct=message if reason == "FailedConsistencyCheck" else "",
+    )

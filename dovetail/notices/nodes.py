@@ -1,0 +1,53 @@
+"""What people are told about nodes that leave.
+
+Reasons and senses are upstream's (V-3 to V-5, V-12).
+"""
+
+from dovetail.model.nodes import Node
+from dovetail.model.notice import Notice
+
+NAMED = 5  # V-4: so many attachments by name
+
+
+def failed_draining(node: Node, cause: str) -> Notice:
+    """V-3: pods are still on the node."""
+    return _of(node, "Warning", ("FailedDraining", f"Failed to drain node, {cause}"))
+
+
+def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
+    """V-4: volumes are still attached."""
+    more = len(attachments) - NAMED
+    tail = f" and {more} other(s)" if more > 0 else ""
+    text = f"Waiting for volume attachments to be deleted: {', '.join(attachments[:NAMED])}{tail}"
+    return _of(node, "Normal", ("AwaitingVolumeDetachment", text))
+
+
+def node_deadline(node: Node, timestamp: str) -> Notice:
+    """V-5: until when its pods may stay."""
+    return _of(node, "Warning", ("TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}"))
+
+
+def repair_blocked(node: Node, where: str) -> Notice:
+    """V-12: too many nodes are unhealthy for one to be replaced. `where` names the pool, or the cluster."""
+    text = f"More than 20% nodes are unhealthy in the {where}"
+    notice = _of(node, "Warning", ("NodeRepairBlocked", text))
+    return Notice(
+        kind="Node",
+        name=node.name,
+        uid=node.uid,
+        type="Warning",
+        reason=notice.reason,
+        message=text,
+        window=900.0,
+    )
+
+
+def _of(node: Node, type: str, said: tuple[str, str]) -> Notice:
+    return Notice(
+        kind="Node",
+        name=node.name,
+        uid=node.uid,
+        type="Warning" if type == "Warning" else "Normal",
+        reason=said[0],
+        message=said[1],
+    )

@@ -1,0 +1,53 @@
+"""What people are told about pods that must leave a node.
+
+Reasons and senses are upstream's (V-1, V-2, V-9 to V-11). Said once per pod, not once per name as upstream does, which
+mixes up namespaces.
+"""
+
+from typing import Literal
+
+from dovetail.model.notice import Notice
+from dovetail.model.pod_rules import format_moment, protection
+from dovetail.model.pods import Pod
+
+
+def evicted(pod: Pod, reason: str) -> Notice:
+    """V-1: the eviction was accepted."""
+    return _of(pod, "Normal", ("Evicted", f"Evicted pod: {reason}"))
+
+
+def deleted_by_force(pod: Pod, grace: int) -> Notice:
+    """V-2: its own grace does not fit before the node's deadline."""
+    own = "none of its own" if pod.grace_seconds is None else f"{pod.grace_seconds} seconds of its own"
+    text = (
+        f"Deleted the pod to meet the node's termination time, granted {grace} seconds of grace-period ({own}); "
+        "PDBs and do-not-disrupt do not hold it any longer"
+    )
+    return _of(pod, "Normal", ("Disrupted", text))
+
+
+def told_protection(pod: Pod, now: float) -> Notice | None:
+    """V-9 to V-11: what its do-not-disrupt annotation comes to; None where there is nothing to say."""
+    if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
+        return None
+    found = protection(pod, now)
+    if found.fault:
+        return _of(pod, "Warning", ("InvalidDoNotDisruptAnnotation", f"{found.fault}; the annotation is ignored"))
+    if found.until is None:
+        return None
+    if found.active:
+        return _of(pod, "Normal", ("DoNotDisruptUntil", f"Not to be disrupted until {format_moment(found.until)}"))
+    return _of(pod, "Normal", ("DoNotDisruptGracePeriodElapsed", "The time of do-not-disrupt is over"))
+
+
+def _of(pod: Pod, type: Literal["Normal", "Warning"], said: tuple[str, str]) -> Notice:
+    return Notice(
+        kind="Pod",
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        type=type,
+        reason=said[0],
+        message=said[1],
+        distinct=pod.uid,
+    )

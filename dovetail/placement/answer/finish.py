@@ -1,0 +1,269 @@
+"""What do the claims of a finished pass look like as nodes to create?
+
+Asked once per pass (S-137, S-190 to S-198). Types are put into price order and cut; the hostname and the two labels of
+the simulation go; what the DaemonSets will take at least is added to the requests. The trap avoided: a concrete label
+for a requirement that allows many values is random upstream and must be the same on every machine here (Q-10).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from math import inf
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from dovetail.model import names
+from dovetail.model.drafts import draft_of
+from dovetail.model.placements import NewNode
+from dovetail.model.pools import InstanceType, NodePool
+from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
+from dovetail.model.resources import Resources
+from dovetail.placement.answer.prices import price_order
+from dovetail.placement.cluster.templates import SIMULATION_KEYS, Template, template_labels
+from dovetail.placement.cluster.type_table import RESERVATION_ID_SUFFIX, CompiledType
+from dovetail.placement.constraints.min_values import minima_of, shortest_prefix
+from dovetail.placement.constraints.reservations import Held
+from dovetail.placement.search.on_proposed_nodes import Claim
+from dovetail.placement.settings import PlacementSettings
+
+HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)
+PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
+CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
+_NodeDraft: Final = draft_of(NewNode)
+
+
+class Finished(NamedTuple):
+    """A claim's final form, or the news that truncation left too few distinct values (S-137)."""
+
+    node: NewNode | None
+    claim: Claim
+    short: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TypeList:
+    """Types in price order, and what is true of all of them together."""
+
+    compiled: list[CompiledType]
+    types: tuple[InstanceType, ...]
+    annotations: Mapping[str, str]  # S-139
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """What all claims of one state have in common."""
+
+    requirements: RequirementSet
+    identity: frozenset[Requirement]
+    minima: Mapping[str, int]
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outline:
+    """What claims of one state share that may be the same types."""
+
+    form: _Form
+    types: tuple[InstanceType, ...]
+    annotations: Mapping[str, str]
+    least: Resources  # what DaemonSets take on any of the types
+    grace: float | None
+    short: Mapping[str, int]  # keys that truncation leaves with too few values
+
+
+class _ByPrice:
+    """The types of one template in the order of what they cost in one form."""
+
+    def __init__(self, prices: list[float]) -> None:
+        self._prices = prices
+        offered = [number for number, price in enumerate(prices) if price < inf]
+        distinct = len({prices[number] for number in offered}) == len(offered)
+        self._order = sorted(offered, key=prices.__getitem__) if distinct else []
+        self._in_order = itemgetter(*self._order) if len(self._order) > 1 else None
+
+    def order(self, present: bytes) -> list[int]:
+        """The numbers of the types that are present by price. Where no two prices are equal, some types are in the
+        order of all; only the order of equals depends on what else is sorted (Q-11)."""
+        if self._in_order is not None:
+            found = list(compress(self._order, self._in_order(present)))
+            if len(found) == present.count(1):
+                return found
+        numbers = list(compress(range(len(present)), present))
+        return [numbers[index] for index in price_order([self._prices[number] for number in numbers])]
+
+
+class Finisher:
+    """Turns claims into new nodes; what claims have in common is worked out once and shared."""
+
+    def __init__(self, settings: PlacementSettings) -> None:
+        self._settings = settings
+        self._lists: dict[tuple[int, frozenset[Requirement], int], _TypeList] = {}
+        self._by_price: dict[tuple[int, frozenset[Requirement]], _ByPrice] = {}
+        self._forms: dict[tuple[int, Held], _Form] = {}
+        self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
+        self._outlines: dict[tuple[int, Held, int, bool], _Outline] = {}
+
+    def finish(self, claim: Claim) -> Finished:
+        """The node to create for a claim."""
+        key = (claim.state.number, claim.held, claim.settled_rows(), claim.min_values_relaxed)
+        outline = self._outlines.get(key)
+        if outline is None:
+            outline = self._outlines[key] = self._outline(claim)
+        if outline.short:
+            return Finished(node=None, claim=claim, short=outline.short)
+        pool, form = claim.template.pool, outline.form
+        draft = _NodeDraft()
+        draft.pool = pool.name
+        draft.pool_uid = pool.uid
+        draft.node_class = pool.template.node_class
+        draft.requirements = form.requirements
+        draft.types = outline.types
+        draft.requests = _requests(claim, outline.least)
+        draft.pods = tuple(claim.pods)
+        draft.labels = form.labels
+        draft.annotations = outline.annotations
+        draft.taints = pool.template.taints
+        draft.startup_taints = pool.template.startup_taints
+        draft.expire_after = pool.template.expire_after
+        draft.termination_grace = outline.grace
+        draft.__class__ = NewNode
+        return Finished(node=draft, claim=claim, short={})
+
+    def _outline(self, claim: Claim) -> _Outline:
+        form = self._form(claim)
+        listed = self._list(claim.template, form, claim.rows)
+        short: Mapping[str, int] = {}
+        if form.minima and self._settings.min_values_policy == "Strict":
+            _, short = shortest_prefix((item.requirements for item in listed.compiled), form.minima)
+        return _Outline(
+            form=form,
+            types=listed.types,
+            annotations=self._annotated(claim, listed),
+            least=_least_of_daemons(claim),
+            grace=_grace(claim.template.pool, self._settings),
+            short=short,
+        )
+
+    def _form(self, claim: Claim) -> _Form:
+        """S-187, S-190, S-197."""
+        key = (claim.state.number, claim.held)
+        known = self._forms.get(key)
+        if known is None:
+            items = {key: item for key, item in claim.state.requirements.items() if key not in SIMULATION_KEYS}
+            if claim.held:
+                items[names.CAPACITY_TYPE] = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_RESERVED,))
+                label = _reservation_key(claim.template)
+                items = merge(items, {label: Requirement(key=label, complement=False, values=claim.held)})
+            known = self._forms[key] = _Form(
+                requirements=items,
+                identity=frozenset(items.values()),
+                minima=minima_of(items),
+                labels=_labels(claim.template.pool, items, self._settings.well_known),
+            )
+        return known
+
+    def _list(self, template: Template, form: _Form, rows: int) -> _TypeList:
+        """S-126, S-137: the claim's types by price, at most so many."""
+        key = (template.number, form.identity, rows)
+        known = self._lists.get(key)
+        if known is None:
+            order = self._order(template, form, rows)[: self._settings.max_types]
+            compiled = (
+                [template.table.types[number] for number in order] if template.table.overlaid or form.minima else []
+            )
+            known = self._lists[key] = _TypeList(
+                compiled=compiled,
+                types=tuple(map(template.table.sources.__getitem__, order)),
+                annotations=_overlays(compiled) if template.table.overlaid else {},
+            )
+        return known
+
+    def _order(self, template: Template, form: _Form, rows: int) -> list[int]:
+        """The numbers of the types in the rows by price. Where no two prices are equal, some types are in the order of
+        all; only the order of equals depends on what else is sorted (Q-11)."""
+        key = (template.number, form.identity)
+        known = self._by_price.get(key)
+        if known is None:
+            known = self._by_price[key] = _ByPrice(template.table.prices(form.requirements))
+        return known.order(template.table.present(rows))
+
+    def _annotated(self, claim: Claim, listed: _TypeList) -> Mapping[str, str]:
+        """S-59, S-125, S-139."""
+        overlays = listed.annotations
+        key = (claim.template.number, claim.min_values_relaxed, PRICE_OVERLAY in overlays, CAPACITY_OVERLAY in overlays)
+        known = self._annotations.get(key)
+        if known is None:
+            pool = claim.template.pool
+            known = self._annotations[key] = {
+                **pool.template.annotations,
+                names.NODE_POOL_HASH: pool.hash,
+                names.NODE_POOL_HASH_VERSION: HASH_VERSION,
+                names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
+                **overlays,
+            }
+        return known
+
+
+def _least_of_daemons(claim: Claim) -> Resources:
+    """S-182f: per resource the least that DaemonSets take on any type that is left."""
+    fit = claim.template.fit
+    groups = zip(fit.overheads, fit.overhead_rows, strict=True)
+    amounts = [overhead.requests for overhead, rows in groups if rows & claim.rows]
+    shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
+    return {name: min(requests[name] for requests in amounts) for name in shared}
+
+
+def _requests(claim: Claim, daemons: Resources) -> Resources:
+    """S-182f: what the pods ask for, and the DaemonSets."""
+    dimensions = claim.template.table.dimensions
+    requests = dict(zip(dimensions, claim.used, strict=True))
+    if len(claim.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
+        asked = set().union(*[pod.requests for pod in claim.pods])
+        requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
+    for name, amount in daemons.items():
+        requests[name] = requests.get(name, 0) + amount
+    return requests
+
+
+def _reservation_key(template: Template) -> str:
+    for item in template.table.types:
+        for offering in item.offerings:
+            if offering.reservation is not None:
+                for key in offering.requirements:
+                    if key.endswith(RESERVATION_ID_SUFFIX):
+                        return key
+    raise AssertionError("a reservation is held and no offering has an id")
+
+
+def concrete_value(item: Requirement) -> str:
+    """S-48, in a stated order: the first value, or the smallest integer that is allowed; none for DoesNotExist."""
+    if not item.complement:
+        return min(item.values, default="")
+    number = item.gte if item.gte is not None else min(0, item.lte) if item.lte is not None else 0
+    while str(number) in item.values and (item.lte is None or number < item.lte):
+        number += 1
+    return str(number)
+
+
+def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[str]) -> dict[str, str]:
+    """S-197."""
+    labels = template_labels(pool)
+    for key, item in requirements.items():
+        if key not in well_known and key != names.HOSTNAME and (value := concrete_value(item)):
+            labels[key] = value
+    return labels
+
+
+def _overlays(types: Sequence[CompiledType]) -> dict[str, str]:
+    """S-139: whether an overlay has changed a price or a capacity among the types."""
+    found: dict[str, str] = {}
+    if any(offering.source.price_overlay for item in types for offering in item.offerings):
+        found[PRICE_OVERLAY] = "true"
+    if any(item.source.capacity_overlay for item in types):
+        found[CAPACITY_OVERLAY] = "true"
+    return found
+
+
+def _grace(pool: NodePool, settings: PlacementSettings) -> float | None:
+    grace = pool.template.termination_grace
+    return settings.default_termination_grace if grace is None else grace

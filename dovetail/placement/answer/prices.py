@@ -1,0 +1,53 @@
+"""What would this instance type cost, and which comes first?
+
+Prices are floats as upstream's; only order and extremes are taken, never equality after arithmetic.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dovetail.model import names
+from dovetail.model.requirements import Requirement, RequirementSet, compatible
+from dovetail.placement.search.go_sort import unstable_sorted
+
+PricedOffering = tuple[RequirementSet, float]
+
+_CLASSES = (names.CAPACITY_RESERVED, names.CAPACITY_SPOT, names.CAPACITY_ON_DEMAND)
+
+
+def cheapest(offerings: Iterable[PricedOffering], wanted: RequirementSet, well_known: frozenset[str]) -> float:
+    """S-126: the lowest price among available offerings that suit the requirements; infinity if there is none."""
+    return min((price for offering, price in offerings if compatible(wanted, offering, well_known)), default=math.inf)
+
+
+def _capacity_type(offering: RequirementSet) -> frozenset[str]:
+    item: Requirement | None = offering.get(names.CAPACITY_TYPE)
+    return item.values if item is not None else frozenset()
+
+
+def worst_launch_price(
+    offerings: Iterable[PricedOffering], wanted: RequirementSet, well_known: frozenset[str]
+) -> float:
+    """S-127: the highest price within the first class of reserved, spot, on-demand that has a suitable offering."""
+    suitable = [(offering, price) for offering, price in offerings if compatible(wanted, offering, well_known)]
+    for capacity_type in _CLASSES:
+        prices = [price for offering, price in suitable if capacity_type in _capacity_type(offering)]
+        if prices:
+            return max(prices)
+    return math.inf
+
+
+def price_order(prices: Sequence[float]) -> list[int]:
+    """S-126: indexes by price, ties as upstream's unstable sort leaves them."""
+    return unstable_sorted(list(range(len(prices))), prices.__getitem__)
+
+
+def adjusted_price(price: float, change: str) -> float:
+    """S-138: a node overlay's price: absolute, or a difference (+0.1), or a percentage (-10%); never below zero."""
+    if not change:
+        return price
+    if change[0] not in "+-":
+        return float(change)
+    if change.endswith("%"):
+        return max(0.0, price * (1 + float(change[:-1]) / 100))
+    return max(0.0, price + float(change))

@@ -1,0 +1,52 @@
+"""What would have helped?
+
+Kept apart from the reasons themselves, because it is advice: it may be improved without anybody's answer changing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dovetail.model.placements import Reason
+from dovetail.model.resources import format_amount
+from dovetail.placement.cluster.templates import Template
+from dovetail.placement.search.kinds import Kind
+
+_BY_REASON: Final[Mapping[Reason, str]] = {
+    "taints": "a toleration on the pod, or no such taint on the pool",
+    "undefined_label": "a requirement or a template label for that key on the pool",
+    "requirements": "a value that both the pod and the pool allow",
+    "volume_requirements": "a pool that reaches the zones of the pod's volumes",
+    "topology_spread": "a larger maxSkew, fewer minDomains, or nodes in the emptier domains",
+    "pod_affinity": "a running pod that the term selects, in a domain that the pool reaches",
+    "pod_anti_affinity": "a domain without such pods; one whose zone is still open blocks all its zones until it runs",
+    "limits": "higher spec.limits on the pool, or smaller types in it",
+    "node_limits": "a higher limit of nodes on the pool",
+    "min_values": "a lower minValues, or the policy BestEffort",
+    "reserved_offering": "nothing: it is tried again when reserved capacity is given back",
+    "no_nodepool_instance_types": "a pool whose requirements leave an instance type that can be had",
+    "dra": "no resource claims: they are not supported yet",
+    "it_requirements": "pool and pod requirements that some instance type meets",
+    "it_offering": "another zone or capacity type: what suits is not to be had now",
+    "volume_lookup": "the missing volume or storage class",
+    "not_reached": "nothing: the next pass tries it",
+}
+
+
+def _largest(kind: Kind, template: Template, rows: int, dimensions: Sequence[str]) -> str:
+    """The resources of which no type has enough, with the most that there is."""
+    room = [have for row, have in enumerate(template.fit.room) if rows >> row & 1]
+    lacking = []
+    for index, (name, wanted) in enumerate(zip(dimensions, kind.wanted, strict=True)):
+        most = max((have[index] for have in room), default=0)
+        if wanted > most:
+            lacking.append(f"{name} {format_amount(name, wanted)} of at most {format_amount(name, max(0, most))}")
+    return ", ".join(lacking)
+
+
+def remedy(reason: Reason, kind: Kind, template: Template, dimensions: Sequence[str]) -> str:
+    """Advice for one pool's refusal."""
+    if reason in ("it_fits", "it_requirements_fits_offering", "it_requirements_fits", "it_fits_offering"):
+        lacking = _largest(kind, template, template.rows, dimensions)
+        if lacking:
+            return f"a larger instance type: the pod asks for {lacking}"
+    return _BY_REASON.get(reason, "an instance type that meets requirements, room and offering at once")

@@ -1,0 +1,1 @@
+"""Room that CapacityBuffers ask for, counted in pods that do not exist."""

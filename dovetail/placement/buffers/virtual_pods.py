@@ -1,0 +1,170 @@
+"""What room does each CapacityBuffer ask for, as pods that do not exist (S-211, S-212)?
+
+A buffer names a PodTemplate or a workload, and says how many of its pods there must be room for; it becomes that many
+virtual pods, which wait for a node like any pending pod. The trap avoided: keeping them between snapshots, where a
+template that has changed would leave the old ones.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from dovetail.model import names
+from dovetail.model.buffers import CapacityBuffer, WorkloadRef
+from dovetail.model.pods import Pod
+from dovetail.model.resources import PODS, Resources
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import PodSource
+
+ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are somebody else's
+MOST_PODS: Final = 10_000  # of one buffer: limits that a tiny pod fits into a billion times must not end the planner
+PRIORITY: Final = -(2**31)
+
+Reason = Literal["PodTemplateNotFound", "ScalableRefNotFound", "ResolutionFailed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Room for so many pods like this one."""
+
+    pod: Pod
+    replicas: int
+    generation: int  # of the PodTemplate or workload
+    kind: Literal["resolved"] = "resolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unresolved:
+    """Why nobody can say what room is asked for, naming the field and the object."""
+
+    reason: Reason
+    message: str
+    kind: Literal["unresolved"] = "unresolved"
+
+
+def ours(snapshot: Snapshot) -> Iterator[CapacityBuffer]:
+    """The buffers that count, by name."""
+    for key in sorted(snapshot.buffers):
+        buffer = snapshot.buffers[key]
+        if buffer.strategy in ("", ACTIVE) and not buffer.deleting:
+            yield buffer
+
+
+def resolve(buffer: CapacityBuffer, snapshot: Snapshot) -> Resolved | Unresolved:
+    """S-211: what its pods are like, and how many."""
+    if buffer.fault:
+        return _failed(buffer.fault)
+    if buffer.template:
+        place = f'spec.podTemplateRef: PodTemplate "{buffer.template}"'
+        found = snapshot.pod_templates.get(f"{buffer.namespace}/{buffer.template}")
+        missing: Reason = "PodTemplateNotFound"
+    elif buffer.workload is not None:
+        place = f'spec.scalableRef: {buffer.workload.kind} "{buffer.workload.name}"'
+        if buffer.workload.group not in ("", "apps") or buffer.workload.kind not in _WORKLOADS:
+            return _failed(f"{place} is none of {', '.join(_WORKLOADS)} of the group apps")
+        found = _workload(buffer.namespace, buffer.workload, snapshot)
+        missing = "ScalableRefNotFound"
+    else:
+        return _failed("spec: neither podTemplateRef nor scalableRef is set")
+    if found is None:
+        return Unresolved(reason=missing, message=f"{place} does not exist in namespace {buffer.namespace}")
+    if found.pod is None:
+        return _failed(f"{place} cannot be read: {found.fault}")
+    count = size(buffer, found.replicas, found.pod.requests)
+    if count > MOST_PODS:
+        return _failed(f"spec: {count} pods are more than the {MOST_PODS} that a buffer may have")
+    return Resolved(pod=found.pod, replicas=count, generation=found.generation)
+
+
+_WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet")
+
+
+def _failed(message: str) -> Unresolved:
+    return Unresolved(reason="ResolutionFailed", message=message)
+
+
+def _workload(namespace: str, ref: WorkloadRef, snapshot: Snapshot) -> PodSource | None:
+    if ref.kind == "Deployment":
+        return snapshot.deployments.get(f"{namespace}/{ref.name}")
+    found = snapshot.selector_sources.get(f"{ref.kind}/{namespace}/{ref.name}")
+    return None if found is None else found.pods
+
+
+def size(buffer: CapacityBuffer, workload_replicas: int, requests: Resources) -> int:
+    """S-211: the greater of the wishes, within the limits; the limits alone where nothing is wished."""
+    wishes = [] if buffer.replicas is None else [buffer.replicas]
+    if buffer.percentage is not None and buffer.workload is not None and workload_replicas > 0:
+        wishes.append(-(-workload_replicas * buffer.percentage // 100))  # rounded up: of a pod there is no half
+    room = [
+        limit // requests[name] for name, limit in buffer.limits.items() if name != PODS and requests.get(name, 0) > 0
+    ]
+    wish = [max(wishes)] if wishes else []
+    return max(min([*wish, *room], default=0), 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualPods:
+    """The virtual pods of a snapshot. `aside`: a claim that is not launched yet was planned for as many."""
+
+    pending: tuple[Pod, ...] = ()
+    aside: tuple[Pod, ...] = ()
+
+
+def virtual_pods(snapshot: Snapshot) -> VirtualPods:
+    """S-212: of each buffer as many as it asks for. They are alike, so that it is only counted how many are aside."""
+    pending: list[Pod] = []
+    aside: list[Pod] = []
+    coming = on_their_way(snapshot)
+    for buffer in ours(snapshot):
+        found = resolve(buffer, snapshot)
+        if isinstance(found, Resolved):
+            made = [*_copies(buffer, found, snapshot.now)]
+            waiting = max(len(made) - coming[buffer.uid], 0)
+            pending += made[:waiting]
+            aside += made[waiting:]
+    return VirtualPods(pending=tuple(pending), aside=tuple(aside))
+
+
+def on_their_way(snapshot: Snapshot) -> Counter[str]:
+    """By buffer UID, for how many virtual pods a claim was planned that is not launched yet."""
+    found: Counter[str] = Counter()
+    if snapshot.buffers:
+        for claim in snapshot.claims.values():
+            if not claim.provider_id and claim.deleting_since is None:
+                found.update(planned_for(claim.annotations.get(names.PLANNED_BUFFERS, "")))
+    return found
+
+
+def planned_for(text: str) -> dict[str, int]:
+    """What the annotation says: <buffer uid>=<how many>, separated by commas; what nobody can read counts nothing."""
+    pairs = (part.partition("=") for part in text.split(","))
+    return {uid: int(count) for uid, _, count in pairs if uid and count.isdecimal()}
+
+
+def _copies(buffer: CapacityBuffer, found: Resolved, now: float) -> Iterator[Pod]:
+    """Younger than every real pod, which is tried first where it asks for as much."""
+    annotations = {
+        names.FAKE_POD: "true",
+        names.BUFFER_NAME: buffer.name,
+        names.BUFFER_NAMESPACE: buffer.namespace,
+    }
+    first = replace(found.pod, unschedulable=True, priority=PRIORITY, created=now, annotations=annotations)
+    for number in range(1, found.replicas + 1):
+        yield replace(first, name=f"capacity-buffer-{buffer.name}-{number}", uid=f"{buffer.uid}-{number}")
+
+
+def is_virtual(pod: Pod) -> bool:
+    """Whether the pod stands for a buffer's room."""
+    return pod.annotations is not None and pod.annotations.get(names.FAKE_POD) == "true"
+
+
+def buffer_of(pod: Pod) -> str:
+    """namespace/name of a virtual pod's buffer."""
+    annotations = pod.annotations or {}
+    return f"{annotations.get(names.BUFFER_NAMESPACE, '')}/{annotations.get(names.BUFFER_NAME, '')}"
+
+
+def buffer_uid(pod: Pod) -> str:
+    """The UID of a virtual pod's buffer."""
+    return pod.uid.rpartition("-")[0]

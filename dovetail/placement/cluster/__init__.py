@@ -1,0 +1,1 @@
+"""What a decision about placement knows of the cluster before any pod is placed."""

@@ -1,0 +1,171 @@
+"""What can be worked out about a snapshot before any pod is placed?
+
+Made once per snapshot, then used by any number of passes: provisioning makes one, disruption makes hundreds (F-22). It
+is never changed by a pass; what it remembers (masks, states, counts per term) only saves the next pass from working it
+out again. The trap avoided: rebuilding nodes, templates and topology for every simulation, which is where upstream's
+time goes.
+"""
+
+from collections.abc import Iterable
+from itertools import count
+
+from dovetail.model.placements import IgnoredPod
+from dovetail.model.pods import Pod, PodShape
+from dovetail.model.resources import Resources
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.buffers.virtual_pods import virtual_pods
+from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
+from dovetail.placement.cluster.node_table import NodeTable
+from dovetail.placement.cluster.overhead import daemons_of
+from dovetail.placement.cluster.states import NeedsPool
+from dovetail.placement.cluster.templates import EmptyPool, Template, compile_template, usable_pools
+from dovetail.placement.cluster.type_table import Compilers
+from dovetail.placement.cluster.universe import Universe
+from dovetail.placement.cluster.waiting_pods import (
+    EvictionBlocks,
+    WaitingPods,
+    leaving_pods,
+    pending_pods,
+    with_virtual,
+)
+from dovetail.placement.constraints.default_spread import DefaultSpread
+from dovetail.placement.constraints.limits import starting_limits
+from dovetail.placement.constraints.reservations import starting_reservations
+from dovetail.placement.constraints.topology import ClusterCounts
+from dovetail.placement.constraints.topology_terms import TermBook
+from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
+from dovetail.placement.search.kinds import ShapeFacts, alternatives_as_needs
+from dovetail.placement.settings import PlacementSettings
+
+
+def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
+    """Every resource that anybody asks for, in a fixed order."""
+    return tuple(sorted({name for amounts in requests for name in amounts}))
+
+
+class Index:
+    """A snapshot, compiled for placement."""
+
+    def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.daemons = daemons_of(snapshot, settings)
+        self.virtual = virtual_pods(snapshot)
+        self.on_node: dict[str, list[Pod]] = {}
+        self._unbound: list[Pod] = []
+        distinct: dict[int, Resources] = {}
+        on_node = self.on_node
+        for pod in snapshot.pods.values():  # once: in a large cluster to come by each pod costs more than what is asked
+            requests, node_name = pod.requests, pod.node_name
+            distinct[id(requests)] = requests
+            if not node_name:
+                self._unbound.append(pod)
+            elif node_name in on_node:
+                on_node[node_name].append(pod)
+            else:
+                on_node[node_name] = [pod]
+        daemons = [daemon.requests for daemon in self.daemons]
+        virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.aside)]
+        self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
+        everything = cluster_nodes(snapshot)
+        self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
+        self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
+        self._compile_pools()
+        self._vectors: dict[int, tuple[Resources, tuple[int, ...]]] = {}
+        self.table.measure(self.daemons, self.vector)
+        self.needs = NeedsPool()
+        self.book = TermBook(snapshot.namespaces, settings.fixes.exact_spread_identity)
+        self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
+        self.counts.add_bound(self.on_node)
+        self.blocks = EvictionBlocks(snapshot.pdbs.values(), snapshot.now)
+        self.limits = starting_limits(self.pools, self.table.nodes)
+        self.reservations = starting_reservations(self.templates)
+        self._default_spread = DefaultSpread(snapshot, settings)
+        self._facts: dict[object, ShapeFacts | None] = {}
+        self._waiting: WaitingPods | None = None
+
+    def _compile_pools(self) -> None:
+        """S-13 to S-15, S-60: templates in the order in which they are tried, and the universe of their domains."""
+        compiler = Compilers.current()
+        counter = count().__next__
+        self.pools = usable_pools(self.snapshot)
+        self.templates: list[Template] = []
+        self.empty_pools: list[EmptyPool] = []
+        sources = []
+        for pool in self.pools:
+            catalogue = self.snapshot.catalogues.get(pool.name)
+            listed = catalogue.types if catalogue is not None and not catalogue.error else ()
+            types = [compiler.compile(item) for item in listed]
+            sources.append((pool, types))
+            if not types:
+                self.empty_pools.append(EmptyPool(pool=pool, because_of_min_values=False))
+                continue
+            result = compile_template(pool, types, self.daemons, self.dimensions, self.settings, counter)
+            if isinstance(result, EmptyPool):
+                self.empty_pools.append(result)
+            else:
+                result.number = len(self.templates)
+                self.templates.append(result)
+        self.universe = Universe(sources, self.settings.fixes.no_phantom_domains)
+        # S-108: asked of every pool in the list, usable or not.
+        self.prefer_no_schedule = any(
+            taint.effect == "PreferNoSchedule" for pool in self.pools for taint in pool.template.taints
+        )
+
+    def vector(self, requests: Resources) -> tuple[int, ...]:
+        """The requests as amounts in the order of the dimensions."""
+        known = self._vectors.get(id(requests))
+        if known is None:
+            amounts = tuple([requests.get(name, 0) for name in self.dimensions])
+            known = self._vectors[id(requests)] = (requests, amounts)
+        return known[1]
+
+    def facts(self, pod: Pod) -> ShapeFacts | None:
+        """What holds for the pod's shape; None: its volumes cannot be looked up (Q-13)."""
+        shape = self._default_spread.shape_of(pod) if self.settings.default_spread else pod.shape
+        if not shape.volumes:
+            found = self._facts.get(shape)
+            if found is None:
+                found = self._facts[shape] = self._new_facts(shape, ({},))
+            return found
+        try:
+            alternatives = volume_alternatives(pod, self.snapshot)
+        except VolumeLookupError:
+            if self.settings.fixes.refuse_unknown_volumes:
+                return None
+            alternatives = ({},)
+        key = (shape, tuple(frozenset(alternative.values()) for alternative in alternatives))
+        found = self._facts.get(key)
+        if found is None:
+            found = self._facts[key] = self._new_facts(shape, alternatives)
+        return found
+
+    def _new_facts(self, shape: PodShape, alternatives: Alternatives) -> ShapeFacts:
+        return ShapeFacts(
+            shape,
+            alternatives_as_needs(alternatives, self.needs),
+            self.needs,
+            self.templates,
+            self.settings.preference_policy == "Respect",
+        )
+
+    def waiting(self) -> WaitingPods:
+        """S-19, S-30: the pods that need room whatever else happens."""
+        if self._waiting is None:
+            found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
+            self._waiting = WaitingPods(
+                pending=found.pending,
+                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),
+                spoken_for=found.spoken_for,
+                ignored=found.ignored,
+            )
+        return self._waiting
+
+    @property
+    def ignored(self) -> tuple[IgnoredPod, ...]:
+        """The pending pods that take no part, where that was asked for."""
+        return self._waiting.ignored if self._waiting is not None else ()
+
+    def reschedulable_on(self, node_name: str) -> list[Pod]:
+        """S-217: the pods of a candidate that would need another place."""
+        return [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]

@@ -1,0 +1,243 @@
+"""Which existing nodes could take a pod of this kind?
+
+Asked for every kind of pod, once per snapshot. A set of nodes is the bits of an integer, in the order in which they are
+tried, so that the lowest set bit is the first fit (S-67). Masks over labels, taints and requests are made when first
+asked for and shared by all passes over the snapshot. They say what held at the start: whoever places pods checks the
+node that he picks once more.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import sub
+from typing import Any, Final
+
+import numpy as np
+
+from dovetail.model.pods import HostPort, Pod, Toleration
+from dovetail.model.requirements import (
+    NEGATIVE,
+    Requirement,
+    RequirementSet,
+    from_labels,
+    passes,
+    requirement,
+)
+from dovetail.model.resources import Resources, total
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import Taint, untolerated
+from dovetail.placement.cluster.cluster_nodes import ClusterNode, settling
+from dovetail.placement.cluster.overhead import Daemon, expected_on_node, held_back
+
+_LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
+
+
+class _Taken:
+    """What bound pods take of each node. Added up by numpy: in plain integers it was a third of an index."""
+
+    def __init__(self, vector: Callable[[Resources], tuple[int, ...]]) -> None:
+        self._vector = vector
+        self._kinds: dict[int, int] = {}  # by the identity of requests, which pods that are alike share
+        self._amounts: list[tuple[int, ...]] = []  # of each kind
+        self._pods: list[int] = []  # the kind of each pod
+        self._nodes: list[int] = []  # and its node
+
+    def add(self, bit: int, pods: Iterable[Pod]) -> None:
+        """The pods of one node; those that have ended take nothing."""
+        kinds = self._kinds
+        for pod in pods:
+            if pod.phase not in ("Succeeded", "Failed"):
+                requests = pod.requests
+                kind = kinds.get(id(requests))
+                if kind is None:
+                    kind = kinds[id(requests)] = len(self._amounts)
+                    self._amounts.append(self._vector(requests))
+                self._pods.append(kind)
+                self._nodes.append(bit)
+
+    def left_of(self, sizes: Sequence[tuple[int, ...]], width: int) -> "np.ndarray[tuple[int, int], np.dtype[Any]]":
+        """What is left of nodes of these sizes; in exact integers of any length where 64 bits might not do."""
+        most = max((amount for amounts in self._amounts for amount in amounts), default=0)
+        largest = max((abs(amount) for size in set(sizes) for amount in size), default=0)
+        dtype = np.int64 if most * len(self._pods) < _LARGEST and largest < _LARGEST else object
+        left = np.array(sizes, dtype=dtype).reshape(len(sizes), width)
+        if self._pods:
+            np.subtract.at(left, self._nodes, np.array(self._amounts, dtype=dtype)[self._pods])
+        return left
+
+
+class _Expected:
+    """What DaemonSets will still take on a node; worked out once for nodes that are alike to them."""
+
+    def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str]) -> None:
+        self._daemons = daemons
+        self._dimensions = dimensions
+        self._keys = sorted({key for d in daemons for needs in d.alternatives for key in needs})
+        self._known: dict[tuple[object, ...], dict[str, int]] = {}
+
+    def on(self, item: ClusterNode, table: "NodeTable", bit: int, pods: Sequence[Pod]) -> list[int]:
+        """Amounts in the order of the dimensions."""
+        signature = (item.taints, tuple(item.labels.get(key) for key in self._keys))
+        expected = self._known.get(signature)
+        if expected is None:
+            expected = self._known[signature] = expected_on_node(self._daemons, item.taints, table.label_set(bit))
+        running = total(
+            pod.requests
+            for pod in pods
+            if any(owner.kind == "DaemonSet" and owner.api_version == "apps/v1" for owner in pod.owners)
+        )
+        held = held_back(expected, running)
+        return [held.get(name, 0) for name in self._dimensions]
+
+
+class NodeTable:
+    """The nodes that stay, in the order in which they are tried."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        nodes: Sequence[ClusterNode],
+        on_node: Mapping[str, list[Pod]],
+        dimensions: Sequence[str],
+    ) -> None:
+        self.nodes = list(nodes)
+        self.snapshot = snapshot
+        self.every = (1 << len(nodes)) - 1
+        self.number = {item.node_name: bit for bit, item in enumerate(nodes) if item.node_name}
+        self.by_hostname: dict[str, tuple[int, ...]] = {}  # nearly always one
+        self.settling = 0
+        for bit, item in enumerate(nodes):
+            self.by_hostname[item.hostname] = (*self.by_hostname.get(item.hostname, ()), bit)
+            if settling(item, snapshot):
+                self.settling |= 1 << bit
+        # The same where no two nodes have one hostname, as should be.
+        self.bit_of_hostname: dict[str, int] | None = None
+        if len(self.by_hostname) == len(self.nodes):
+            self.bit_of_hostname = {item.hostname: bit for bit, item in enumerate(self.nodes)}
+        self._dimensions = tuple(dimensions)
+        self._on_node = on_node
+        self._labels: dict[str, tuple[dict[str, int], int]] = {}
+        self._label_sets: dict[int, RequirementSet] = {}
+        self._tolerating: dict[tuple[Toleration, ...], int] = {}
+        self._satisfying: dict[Requirement, int] = {}
+        self._holding: dict[tuple[int, ...], int] = {}
+        self.remaining: list[tuple[int, ...]] = []
+        self.usable = 0
+        self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
+
+    def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
+        """S-66: what is left on each node after its pods, daemons that are still to come set aside.
+
+        `vector`: requests as amounts in the order of the dimensions.
+        """
+        taken = _Taken(vector)
+        sizes: list[tuple[int, ...]] = []
+        known: dict[int, tuple[tuple[int, ...], bool]] = {}  # by allocatable, which nodes of one type share
+        sound: list[bool] = []
+        expected = _Expected(daemons, self._dimensions)
+        for bit, item in enumerate(self.nodes):
+            size = known.get(id(item.allocatable))
+            if size is None:
+                amounts = tuple([item.allocatable.get(name, 0) for name in self._dimensions])
+                size = known[id(item.allocatable)] = (amounts, min(item.allocatable.values(), default=0) >= 0)
+            pods = self._on_node.get(item.node_name, ())
+            taken.add(bit, pods)
+            sound.append(size[1])
+            sizes.append(tuple(map(sub, size[0], expected.on(item, self, bit, pods))) if daemons else size[0])
+        left = taken.left_of(sizes, len(self._dimensions))
+        self.remaining = list(map(tuple, left.tolist()))
+        fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # S-76: one negative entry and nothing fits
+        self.usable = int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")
+        self._room = np.minimum(left, _LARGEST).astype(np.int64)
+
+    def label_set(self, bit: int) -> RequirementSet:
+        """S-69: the node's labels as requirements, its hostname included."""
+        known = self._label_sets.get(bit)
+        if known is None:
+            item = self.nodes[bit]
+            labels = {**item.labels, "kubernetes.io/hostname": item.hostname}
+            known = self._label_sets[bit] = from_labels(labels)
+        return known
+
+    def value_of(self, bit: int, key: str) -> str | None:
+        """The node's value of a label."""
+        item = self.nodes[bit]
+        return item.hostname if key == "kubernetes.io/hostname" else item.labels.get(key)
+
+    def with_label(self, key: str) -> tuple[dict[str, int], int]:
+        """The nodes by their value of a label, and those without it."""
+        known = self._labels.get(key)
+        if known is None:
+            values: dict[str, int] = {}
+            without = 0
+            for bit in range(len(self.nodes)):
+                value = self.value_of(bit, key)
+                if value is None:
+                    without |= 1 << bit
+                else:
+                    values[value] = values.get(value, 0) | 1 << bit
+            known = self._labels[key] = (values, without)
+        return known
+
+    def tolerating(self, tolerations: tuple[Toleration, ...]) -> int:
+        """S-140: the nodes all of whose taints are tolerated."""
+        known = self._tolerating.get(tolerations)
+        if known is None:
+            verdicts: dict[tuple[Taint, ...], bool] = {}
+            known = 0
+            for bit, item in enumerate(self.nodes):
+                verdict = verdicts.get(item.taints)
+                if verdict is None:
+                    verdict = verdicts[item.taints] = untolerated(item.taints, tolerations) is None
+                if verdict:
+                    known |= 1 << bit
+            self._tolerating[tolerations] = known
+        return known
+
+    def satisfying(self, needs: RequirementSet) -> int:
+        """S-144: the nodes whose labels satisfy every requirement, nothing undefined allowed."""
+        mask = self.every
+        for item in needs.values():
+            known = self._satisfying.get(item)
+            if known is None:
+                known = self._satisfying[item] = self._satisfying_one(item)
+            mask &= known
+        return mask
+
+    def _satisfying_one(self, item: Requirement) -> int:
+        values, without = self.with_label(item.key)
+        if not item.complement and item.gte is None and item.lte is None:
+            mask = 0
+            for value in item.values:
+                mask |= values.get(value, 0)
+            return mask | (without if item.operator in NEGATIVE else 0)
+        mask = without if item.operator in NEGATIVE else 0
+        for value, nodes in values.items():
+            if passes(requirement(item.key, "In", (value,)), item):
+                mask |= nodes
+        return mask
+
+    def holding(self, wanted: tuple[int, ...]) -> int:
+        """S-143: the nodes that had this much left at the start of every pass."""
+        known = self._holding.get(wanted)
+        if known is None:
+            if not self.nodes:
+                known = 0
+            else:
+                row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
+                fits = (self._room >= row).all(axis=1)
+                known = int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little") & self.usable
+            self._holding[wanted] = known
+        return known
+
+    def ports_on(self, bit: int) -> list[tuple[str, HostPort]]:
+        """The host ports taken by bound pods, each with the pod's key."""
+        pods = self._on_node.get(self.nodes[bit].node_name, [])
+        return [
+            (pod.key, port)
+            for pod in pods
+            if pod.shape.host_ports and pod.phase not in ("Succeeded", "Failed")
+            for port in pod.shape.host_ports
+        ]
+
+    def pods_on(self, bit: int) -> list[Pod]:
+        """The pods bound to the node."""
+        return self._on_node.get(self.nodes[bit].node_name, [])

@@ -1,0 +1,143 @@
+"""What will the DaemonSets take of a node?
+
+Asked when templates are compiled, and for each existing node (S-182). One pod represents a DaemonSet: its newest live
+one, because admission may have changed its requests, else what its template makes. The trap avoided: the affinity
+with which the DaemonSet controller pins a live pod to its node.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dovetail.model.pods import HostPort, Pod
+from dovetail.model.requirements import RequirementSet, compatible
+from dovetail.model.resources import Resources, total
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import Taint, untolerated
+from dovetail.placement.cluster.type_table import TypeTable
+from dovetail.placement.constraints.fit import Overhead
+from dovetail.placement.constraints.pod_needs import pod_requirements
+from dovetail.placement.constraints.preferences import PREFER_NO_SCHEDULE
+from dovetail.placement.settings import PlacementSettings
+
+
+@dataclass(slots=True, kw_only=True)
+class Daemon:
+    """One DaemonSet's representative: requests, ports, and one requirement set per or-ed node term.
+
+    `first` is the first term that counts; it moves only where upstream's defect Q-7 is wanted.
+    """
+
+    name: str
+    pod: Pod
+    alternatives: tuple[RequirementSet, ...]
+    first: int = 0
+
+    @property
+    def requests(self) -> Resources:
+        """What the pod asks for, `pods: 1` included."""
+        return self.pod.requests
+
+    @property
+    def ports(self) -> tuple[HostPort, ...]:
+        """The host ports it takes."""
+        return self.pod.shape.host_ports
+
+
+def _representative(pod: Pod, template: Pod) -> Pod:
+    shape = pod.shape
+    if template.shape.required_terms:
+        shape = replace(shape, required_terms=template.shape.required_terms)
+    shape = replace(shape, tolerations=(*shape.tolerations, PREFER_NO_SCHEDULE))
+    return replace(pod, shape=shape)
+
+
+def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
+    """S-182a, S-182e: one representative per DaemonSet, sorted by namespace and name."""
+    newest: dict[str, Pod] = {}
+    if snapshot.daemon_sets:
+        wanted = {item.uid for item in snapshot.daemon_sets.values() if item.uid}
+        for pod in snapshot.pods.values():
+            for owner in pod.owners:
+                if owner.uid in wanted and owner.kind == "DaemonSet" and owner.controller:
+                    present = newest.get(owner.uid)
+                    if present is None or (pod.created, pod.name) > (present.created, present.name):
+                        newest[owner.uid] = pod
+    found = []
+    for item in sorted(snapshot.daemon_sets.values(), key=lambda d: (d.namespace, d.name)):
+        pod = _representative(newest.get(item.uid, item.pod), item.pod)
+        if pod.shape.uses_resource_claims and settings.ignore_dra:
+            continue
+        terms = pod.shape.required_terms or ((),)
+        alternatives = tuple(
+            pod_requirements(replace(pod.shape, required_terms=(term,) if term else ()), preferences=False)
+            for term in terms
+        )
+        found.append(Daemon(name=item.name, pod=pod, alternatives=alternatives))
+    return found
+
+
+def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, keep_terms: bool) -> int:
+    """S-182b: the rows on which the daemon will run."""
+    suiting = [
+        table.overlapping(wanted) if compatible(requirements, wanted, table.well_known) else 0
+        for wanted in daemon.alternatives
+    ]
+    if keep_terms or len(suiting) == 1:
+        mask = 0
+        for rows in suiting[daemon.first :]:
+            mask |= rows
+        return mask
+    mask = 0
+    for number in range(len(table.types)):
+        rows = table.type_rows[number]
+        while daemon.first < len(suiting) - 1 and not suiting[daemon.first] & rows:
+            daemon.first += 1  # Q-7: the term is gone for all types and pools that follow
+        mask |= suiting[daemon.first] & rows
+    return mask
+
+
+def overhead_groups(
+    daemons: Sequence[Daemon],
+    requirements: RequirementSet,
+    taints: tuple[Taint, ...],
+    table: TypeTable,
+    keep_terms: bool,
+) -> tuple[list[Overhead], list[int]]:
+    """S-182c: types with the same daemons form a group: the groups, and the group of each type."""
+    running = [
+        (daemon, _rows_for(daemon, requirements, table, keep_terms))
+        for daemon in daemons
+        if untolerated(taints, daemon.pod.shape.tolerations) is None
+    ]
+    numbers: dict[tuple[int, ...], int] = {}
+    groups: list[Overhead] = []
+    group_of: list[int] = []
+    for rows in table.type_rows:
+        members = tuple(index for index, (_, mask) in enumerate(running) if mask & rows)
+        number = numbers.get(members)
+        if number is None:
+            number = numbers[members] = len(groups)
+            chosen = [running[index][0] for index in members]
+            groups.append(
+                Overhead(
+                    requests=total(daemon.requests for daemon in chosen),
+                    ports=tuple(port for daemon in chosen for port in daemon.ports),
+                )
+            )
+        group_of.append(number)
+    return groups, group_of
+
+
+def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet) -> dict[str, int]:
+    """S-182d: the requests of the daemons that an existing node will run, by its effective taints and its labels."""
+    return total(
+        daemon.requests
+        for daemon in daemons
+        if untolerated(taints, daemon.pod.shape.tolerations) is None
+        and compatible(labels, daemon.alternatives[daemon.first])
+    )
+
+
+def held_back(expected: Resources, running: Mapping[str, int]) -> dict[str, int]:
+    """S-66: what must be kept for daemons that do not run yet; unexpected extra ones never give anything back."""
+    return {name: left for name, amount in expected.items() if (left := amount - running.get(name, 0)) > 0}

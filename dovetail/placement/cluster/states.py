@@ -1,0 +1,130 @@
+"""Which requirements does a node under construction have by now?
+
+Asked for every candidate claim. A requirement set is interned, so that "this set narrowed by that pod" is computed once
+per pair and then looked up; each state knows which rows of its template's type table suit it. The hostname is not part
+of a state: it differs for every claim, and a claim's own placeholder is all that it ever is.
+"""
+
+from collections.abc import Callable, Mapping
+
+from dovetail.model.names import HOSTNAME
+from dovetail.model.requirements import (
+    Requirement,
+    RequirementSet,
+    compatible,
+    merge,
+    requirement,
+    with_min_values,
+)
+from dovetail.placement.constraints.min_values import minima_of
+
+_PLACEHOLDER = {HOSTNAME: requirement(HOSTNAME, "In", ("hostname-placeholder",))}
+
+
+class Needs:
+    """An interned requirement set of pods: equal sets are one object, so that it can be a key at no cost."""
+
+    __slots__ = ("hostname", "others", "requirements")
+
+    def __init__(self, requirements: dict[str, Requirement]) -> None:
+        self.requirements = requirements
+        self.others = {key: item for key, item in requirements.items() if key != HOSTNAME}
+        self.hostname = {HOSTNAME: requirements[HOSTNAME]} if HOSTNAME in requirements else None
+
+
+class NeedsPool:
+    """All requirement sets of pods that were seen."""
+
+    def __init__(self) -> None:
+        self._known: dict[frozenset[Requirement], Needs] = {}
+        self.nothing = self.intern({})
+
+    def intern(self, requirements: dict[str, Requirement]) -> Needs:
+        """The one object for this set."""
+        key = frozenset(requirements.values())
+        needs = self._known.get(key)
+        if needs is None:
+            needs = self._known[key] = Needs(requirements)
+        return needs
+
+
+class State:
+    """One requirement set of claims of one template."""
+
+    __slots__ = ("_narrowed", "_pinned", "_pinned_each", "minima", "number", "requirements", "rows", "states", "values")
+
+    def __init__(self, states: "States", requirements: dict[str, Requirement], rows: int) -> None:
+        self.states = states
+        self.requirements = requirements
+        self.rows = rows
+        self.minima = minima_of(requirements)
+        # The one value of each key that has only one left.
+        self.values = {
+            key: next(iter(item.values))
+            for key, item in requirements.items()
+            if len(item.values) == 1 and not item.complement
+        }
+        self.number = states.counter()
+        self._narrowed: dict[Needs, State | None] = {}
+        self._pinned: dict[tuple[str, frozenset[str]], State | None] = {}
+        self._pinned_each: dict[tuple[str, tuple[str, ...]], tuple[State, ...]] = {}
+
+    def narrow(self, needs: Needs) -> "State | None":
+        """S-151, S-152: this set and the pod's, or None where they cannot both hold."""
+        if needs in self._narrowed:
+            return self._narrowed[needs]
+        result: State | None = None
+        if needs.hostname is None or compatible(_PLACEHOLDER, needs.hostname):
+            result = self._with(needs.others)
+        self._narrowed[needs] = result
+        return result
+
+    def pin(self, key: str, domains: frozenset[str]) -> "State | None":
+        """S-154: this set with the domains that topology left for one key."""
+        pinned = (key, domains)
+        if pinned not in self._pinned:
+            self._pinned[pinned] = self._with({key: Requirement(key=key, complement=False, values=domains)})
+        return self._pinned[pinned]
+
+    def pin_each(self, key: str, domains: tuple[str, ...]) -> "tuple[State, ...]":
+        """This set with one domain at a time, where that can be."""
+        pinned = (key, domains)
+        found = self._pinned_each.get(pinned)
+        if found is None:
+            each = (self.pin(key, frozenset((domain,))) for domain in domains)
+            found = self._pinned_each[pinned] = tuple([state for state in each if state is not None])
+        return found
+
+    def accepts(self, offering: RequirementSet) -> bool:
+        """S-43, S-44: whether an offering suits, undefined well-known labels allowed."""
+        return compatible(self.requirements, offering, self.states.well_known)
+
+    def with_minima(self, lowered: Mapping[str, int]) -> "State":
+        """S-123: this set with lower minimum numbers of values."""
+        changed = {key: with_min_values(self.requirements[key], count) for key, count in lowered.items()}
+        return self.states.intern({**self.requirements, **changed})
+
+    def _with(self, wanted: RequirementSet) -> "State | None":
+        if not compatible(self.requirements, wanted, self.states.well_known):
+            return None
+        return self.states.intern(merge(self.requirements, wanted)) if wanted else self
+
+
+class States:
+    """All states of one template. `rows_of` tells which rows of the type table suit a requirement set."""
+
+    def __init__(
+        self, well_known: frozenset[str], rows_of: Callable[[RequirementSet], int], counter: Callable[[], int]
+    ) -> None:
+        self.well_known = well_known
+        self.counter = counter
+        self._rows_of = rows_of
+        self._known: dict[frozenset[Requirement], State] = {}
+
+    def intern(self, requirements: dict[str, Requirement]) -> State:
+        """The one state for this set."""
+        key = frozenset(requirements.values())
+        state = self._known.get(key)
+        if state is None:
+            state = self._known[key] = State(self, requirements, self._rows_of(requirements))
+        return state

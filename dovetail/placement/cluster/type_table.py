@@ -1,0 +1,312 @@
+"""Which instance types suit a requirement set, and which of them hold these pods?
+
+Asked for every new state and at every try on a claim. Types are numbered, and a set of them is the bits of an integer:
+an AND over 400 bits takes 22 ns where numpy's smallest operation takes ten times as long. A *row* is a type together
+with one group of offerings that share its capacity (S-116) and with the DaemonSets that will run on it (S-182c), since
+an offering and the room for the pods must be found in the same group (S-120). The trap avoided: rejecting types by
+overlap on keys that only one side has.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from math import inf
+from typing import NamedTuple
+
+from dovetail.model import names
+from dovetail.model.pods import Expression
+from dovetail.model.pools import InstanceType, Offering
+from dovetail.model.requirements import (
+    Requirement,
+    RequirementSet,
+    compatible,
+    from_expression,
+    from_expressions,
+    passes,
+    requirement_set,
+)
+from dovetail.model.resources import MEMORY, Resources
+
+RESERVATION_ID_SUFFIX = "reservation-id"
+_MOST_KEPT = 8_192  # types, at a few kilobytes each; then all are compiled anew, which changes no answer
+_DIGITS = bytes.maketrans(b"01", b"\0\1")
+
+
+class CompiledOffering(NamedTuple):
+    """An available offering with its requirements as a set. `reservation`: its id if it is reserved.
+
+    A tuple, because thousands are made for every catalogue and a frozen dataclass costs five times as much.
+    """
+
+    requirements: RequirementSet
+    price: float
+    reservation: str | None
+    reservation_capacity: int
+    source: Offering
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CompiledType:
+    """A type with its requirements as a set and its offerings by what they can hold. Nobody writes to it."""
+
+    source: InstanceType
+    requirements: RequirementSet
+    groups: tuple[tuple[Resources, tuple[CompiledOffering, ...]], ...]  # allocatable, available offerings
+    offerings: tuple[CompiledOffering, ...]  # all available ones
+    listed: tuple[tuple[str, int], ...]  # reservation ids with their counts, available or not
+    overlaid: bool  # whether a node overlay has changed its capacity or a price
+
+
+class TypeCompiler:
+    """Compiles types; equal lists of expressions become one requirement set.
+
+    What it has compiled it keeps, with what it was compiled from, so that no other object can come to be at its place.
+    """
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[Expression, ...], RequirementSet] = {}
+        self._items: dict[int, tuple[Expression, Requirement]] = {}
+        self._types: dict[int, tuple[InstanceType, CompiledType]] = {}
+        self._offered: dict[int, tuple[tuple[Expression, ...], RequirementSet, str | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def _offer(self, expressions: tuple[Expression, ...]) -> tuple[object, RequirementSet, str | None]:
+        """What an offering asks for, as a set, and its reservation; once per list of expressions."""
+        items = self._sets.get(expressions)
+        if items is None:
+            items = self._sets[expressions] = from_expressions(expressions)
+        known = self._offered[id(expressions)] = (expressions, items, reservation_of(items))
+        return known
+
+    def _requirements(self, source: InstanceType) -> RequirementSet:
+        items, found = self._items, []
+        for expression in source.requirements:
+            known = items.get(id(expression))
+            if known is None:
+                known = items[id(expression)] = (expression, from_expression(expression))
+            found.append(known[1])
+        return requirement_set(found)
+
+    def compile(self, source: InstanceType) -> CompiledType:
+        """The compiled form; asked again for the same object, the same answer."""
+        known = self._types.get(id(source))
+        if known is None:
+            known = self._types[id(source)] = (source, self._build(source))
+        return known[1]
+
+    def _build(self, source: InstanceType) -> CompiledType:
+        plain: list[CompiledOffering] = []  # those that hold what the type holds: nearly always all
+        groups: dict[object, tuple[Resources, list[CompiledOffering]]] = {}
+        listed: list[tuple[str, int]] = []
+        offerings: list[CompiledOffering] = []
+        overlaid = source.capacity_overlay
+        known = self._offered
+        for offering in source.offerings:
+            asked = offering.requirements
+            _, requirements, reservation = known.get(id(asked)) or self._offer(asked)
+            if offering.price_overlay:
+                overlaid = True
+            if reservation is not None:
+                listed.append((reservation, offering.reservation_capacity))
+            if not offering.available:
+                continue
+            compiled = CompiledOffering(
+                requirements, offering.price, reservation, offering.reservation_capacity, offering
+            )
+            offerings.append(compiled)
+            members = plain
+            if offering.capacity_override or offering.overhead_override:
+                key = (_items(offering.capacity_override), _items(offering.overhead_override))
+                if key not in groups:
+                    groups[key] = (allocatable(source, offering), [])
+                members = groups[key][1]
+            elif not plain:
+                groups[None] = (allocatable(source, offering), plain)
+            members.append(compiled)
+        return CompiledType(
+            source=source,
+            requirements=self._requirements(source),
+            groups=tuple([(room, tuple(members)) for room, members in groups.values()]),
+            offerings=tuple(offerings),
+            listed=tuple(listed),
+            overlaid=overlaid,
+        )
+
+
+class Compilers:
+    """The compiler of this process. A cloud's list of a thousand types is the same objects in one snapshot after the
+    other, and to compile it takes longer than most decisions; so it is kept, until it has seen too many."""
+
+    _current = TypeCompiler()
+
+    @classmethod
+    def current(cls) -> TypeCompiler:
+        """The compiler for one snapshot."""
+        if len(cls._current) > _MOST_KEPT:
+            cls._current = TypeCompiler()
+        return cls._current
+
+
+def _items(amounts: Resources | None) -> tuple[tuple[str, int], ...] | None:
+    return tuple(sorted(amounts.items())) if amounts else None
+
+
+def reservation_of(requirements: RequirementSet) -> str | None:
+    """The reservation id of an offering of capacity type reserved; None for any other."""
+    capacity_type = requirements.get(names.CAPACITY_TYPE)
+    if capacity_type is None or names.CAPACITY_RESERVED not in capacity_type.values:
+        return None
+    for key, item in requirements.items():
+        if key.endswith(RESERVATION_ID_SUFFIX) and item.values:
+            return min(item.values)
+    return ""
+
+
+def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[str, int]:
+    """S-116: capacity minus overhead; huge pages come out of memory, which never goes below zero for it."""
+    capacity, overhead = source.capacity, source.overhead
+    if offering is not None and offering.capacity_override:
+        capacity = {**capacity, **offering.capacity_override}
+    if offering is not None and offering.overhead_override:
+        overhead = {**overhead, **offering.overhead_override}
+    room = {name: amount - overhead.get(name, 0) for name, amount in capacity.items()}
+    pages = [name for name in capacity if name[:10] == "hugepages-"]
+    if pages and MEMORY in room:
+        room[MEMORY] = max(0, room[MEMORY] - sum([capacity[name] for name in pages]))
+    return room
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The numbers of the set bits, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class TypeTable:
+    """The rows of one template."""
+
+    def __init__(self, types: Sequence[CompiledType], dimensions: Sequence[str], well_known: frozenset[str]) -> None:
+        self.types = tuple(types)
+        self.sources = [item.source for item in types]
+        self.well_known = well_known
+        self.dimensions = tuple(dimensions)
+        self.rows = [(number, group) for number, item in enumerate(types) for group in range(len(item.groups))]
+        self.every = (1 << len(self.rows)) - 1
+        self.simple = self.rows == [(number, 0) for number in range(len(types))]  # a row is a type
+        self.type_rows = [0] * len(types)
+        self._offerings: list[tuple[RequirementSet, int]] = []
+        self._prices: list[list[float]] = []
+        self.overlaid = any(item.overlaid for item in types)
+        self._keys: dict[str, tuple[list[tuple[Requirement, int]], int]] = {}
+        self._suiting: dict[Requirement, int] = {}
+        self._index_rows()
+        self.usable = self.every
+        for row, (number, group) in enumerate(self.rows):
+            if min(types[number].groups[group][0].values(), default=0) < 0:
+                self.usable ^= 1 << row
+
+    def _index_rows(self) -> None:
+        found: dict[int, list[int]] = {}
+        sets: dict[int, RequirementSet] = {}
+        for row, (number, group) in enumerate(self.rows):
+            bit = 1 << row
+            self.type_rows[number] |= bit
+            for offering in self.types[number].groups[group][1]:
+                identity = id(offering.requirements)
+                if identity in found:
+                    found[identity].append(bit)
+                else:
+                    found[identity], sets[identity] = [bit], offering.requirements
+        for identity, members in found.items():
+            mask = 0
+            for bit in members:
+                mask |= bit
+            self._offerings.append((sets[identity], mask))
+
+    def _key(self, key: str) -> tuple[list[tuple[Requirement, int]], int]:
+        """The distinct requirements of the types on a key with their rows, and the rows that do not know the key."""
+        known = self._keys.get(key)
+        if known is None:
+            by_item: dict[Requirement, int] = {}
+            without = 0
+            for number, item in enumerate(self.types):
+                requirement = item.requirements.get(key)
+                if requirement is None:
+                    without |= self.type_rows[number]
+                else:
+                    by_item[requirement] = by_item.get(requirement, 0) | self.type_rows[number]
+            known = self._keys[key] = (list(by_item.items()), without)
+        return known
+
+    def overlapping(self, wanted: RequirementSet) -> int:
+        """S-120 (i): the rows whose types overlap on every shared key."""
+        mask = self.every
+        for item in wanted.values():
+            suiting = self._suiting.get(item)
+            if suiting is None:
+                groups, suiting = self._key(item.key)
+                for requirement, rows in groups:
+                    if passes(requirement, item):
+                        suiting |= rows
+                self._suiting[item] = suiting
+            mask &= suiting
+        return mask
+
+    def offered(self, wanted: RequirementSet) -> int:
+        """S-120 (ii): the rows that have a suitable available offering."""
+        mask = 0
+        for requirements, rows in self._offerings:
+            if compatible(wanted, requirements, self.well_known):
+                mask |= rows
+        return mask
+
+    def prices(self, wanted: RequirementSet) -> list[float]:
+        """S-126: for each type the price of its cheapest available offering that suits; infinity if there is none."""
+        if not self._prices:
+            self._prices = self._price_columns()
+        suiting = [
+            column
+            for column, (requirements, _) in zip(self._prices, self._offerings, strict=True)
+            if compatible(wanted, requirements, self.well_known)
+        ]
+        nothing = [inf] * len(self.types)
+        return list(map(min, nothing, *suiting)) if suiting else nothing
+
+    def _price_columns(self) -> list[list[float]]:
+        """For each requirement set of offerings, what each type costs so."""
+        columns = {id(requirements): [inf] * len(self.types) for requirements, _ in self._offerings}
+        for number, item in enumerate(self.types):
+            for offering in item.offerings:
+                column = columns[id(offering.requirements)]
+                if offering.price < column[number]:
+                    column[number] = offering.price
+        return list(columns.values())
+
+    def rows_of(self, wanted: RequirementSet) -> int:
+        """Both."""
+        return self.overlapping(wanted) & self.offered(wanted)
+
+    def types_in(self, rows: int) -> list[int]:
+        """The numbers of the types that have a row in the mask, in list order."""
+        return list(compress(range(len(self.types)), self.present(rows)))
+
+    def present(self, rows: int) -> bytes:
+        """For each type 1 or 0: whether it has a row in the mask."""
+        if self.simple:  # written out: reading four hundred bits as digits is ten times faster than one by one
+            return f"{rows:0{len(self.types)}b}"[::-1].encode().translate(_DIGITS)
+        found = bytearray(len(self.types))
+        for row in bits(rows):
+            found[self.rows[row][0]] = 1
+        return bytes(found)
+
+    def only(self, keep: Callable[[CompiledType], bool]) -> int:
+        """The rows of the types that satisfy a condition."""
+        mask = 0
+        for number, item in enumerate(self.types):
+            if keep(item):
+                mask |= self.type_rows[number]
+        return mask

@@ -1,0 +1,74 @@
+"""Which values of a topology key could a new node have?
+
+Asked when a topology group is made (S-166, S-171). The values come from what the pools' instance types list, each under
+the taints of the pools that offer it. The trap avoided (Q-4): upstream counts the values that a requirement excludes.
+"""
+
+from collections.abc import Sequence
+
+from dovetail.model.pods import Toleration
+from dovetail.model.pools import NodePool
+from dovetail.model.requirements import (
+    Requirement,
+    RequirementSet,
+    from_expressions,
+    from_labels,
+    intersect,
+    merge,
+)
+from dovetail.model.taints import Taint, untolerated
+from dovetail.placement.cluster.type_table import CompiledType
+
+Sources = dict[str, set[tuple[Taint, ...]]]  # domain -> the taint sets under which it can be had
+
+
+class Universe:
+    """The domains per key, worked out for the keys that are asked for."""
+
+    def __init__(self, pools: Sequence[tuple[NodePool, Sequence[CompiledType]]], no_phantoms: bool) -> None:
+        self._pools = [
+            (
+                merge(from_expressions(pool.template.requirements), from_labels(pool.template.labels)),
+                pool.template.taints,
+                types,
+            )
+            for pool, types in pools
+            if types
+        ]
+        self._no_phantoms = no_phantoms
+        self._known: dict[str, Sources] = {}
+        self._domains: dict[tuple[str, tuple[Toleration, ...] | None], list[str]] = {}
+
+    def _listed(self, item: Requirement) -> frozenset[str]:
+        return frozenset() if item.complement and self._no_phantoms else item.values
+
+    def _of_pool(self, key: str, requirements: RequirementSet, types: Sequence[CompiledType]) -> set[str]:
+        own = requirements.get(key)
+        found: set[str] = set(own.values) if own is not None and own.operator == "In" else set()
+        distinct = {item for compiled in types if (item := compiled.requirements.get(key)) is not None}
+        if any(key not in compiled.requirements for compiled in types) and own is not None:
+            found |= self._listed(own)
+        for item in distinct:
+            found |= self._listed(item if own is None else intersect(own, item))
+        return found
+
+    def sources(self, key: str) -> Sources:
+        """Every domain of the key, with the taint sets under which it can be had."""
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = {}
+            for requirements, taints, types in self._pools:
+                for domain in self._of_pool(key, requirements, types):
+                    known.setdefault(domain, set()).add(taints)
+        return known
+
+    def domains(self, key: str, tolerations: tuple[Toleration, ...] | None) -> list[str]:
+        """The domains, sorted; with tolerations given, those that can be had under taints they accept."""
+        found = self._domains.get((key, tolerations))
+        if found is None:
+            found = self._domains[key, tolerations] = sorted(
+                domain
+                for domain, taint_sets in self.sources(key).items()
+                if tolerations is None or any(untolerated(taints, tolerations) is None for taints in taint_sets)
+            )
+        return found

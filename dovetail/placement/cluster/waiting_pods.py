@@ -1,0 +1,194 @@
+"""Which pods need room: pending ones, and those whose node is leaving?
+
+Asked before every pass (S-19 to S-32). The trap avoided: a pod that was planned onto a claim which is not launched yet
+is *spoken for*; planning for it again would buy a second node, and forgetting it in a simulation would take away the
+room it is waiting for.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from dovetail.model import names
+from dovetail.model.placements import IgnoredPod
+from dovetail.model.pod_rules import is_evictable, is_protected, is_provisionable, is_reschedulable
+from dovetail.model.pods import Expression, Pod, PodShape
+from dovetail.model.requirements import as_integer
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import PodDisruptionBudget
+from dovetail.placement.buffers.virtual_pods import VirtualPods
+from dovetail.placement.cluster.cluster_nodes import ClusterNode
+from dovetail.placement.constraints.pod_needs import pod_requirements
+from dovetail.placement.constraints.selectors import matches
+from dovetail.placement.constraints.volumes import volume_fault
+from dovetail.placement.settings import PlacementSettings
+
+_CAPACITY_TYPES = frozenset({names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT, names.CAPACITY_RESERVED})
+_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"})
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
+_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPods:
+    """The pods of a pass."""
+
+    pending: tuple[Pod, ...]
+    leaving: tuple[Pod, ...]  # on nodes that go
+    spoken_for: tuple[Pod, ...]  # planned onto a claim that is not launched yet
+    ignored: tuple[IgnoredPod, ...]
+
+
+def _qualified_name(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    if slash and (not prefix or len(prefix) > 253 or not _DOMAIN.match(prefix)):
+        return False
+    return bool(_NAME.match(name))
+
+
+def _restricted(key: str, well_known: frozenset[str]) -> bool:
+    """S-36."""
+    if key in well_known:
+        return False
+    domain = key.rpartition("/")[0]
+    return key == names.HOSTNAME or domain == "karpenter.sh" or domain.endswith(".karpenter.sh")
+
+
+def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
+    """S-23: what is wrong with one expression of a pod, or nothing."""
+    key, values = names.KEY_ALIASES.get(expression.key, expression.key), expression.values
+    if expression.operator not in _OPERATORS:
+        return f"key {key} has an unsupported operator {expression.operator}"
+    if _restricted(key, well_known):
+        return f"label {key} is restricted"
+    if not _qualified_name(key):
+        return f"label {key} is no qualified name"
+    if any(value and not _NAME.match(value) for value in values):
+        return f"invalid value for label {key}"
+    if expression.operator == "In":
+        if not values:
+            return f"key {key} with operator In must have a value"
+        if key == names.CAPACITY_TYPE and not _CAPACITY_TYPES & set(values):
+            return f"no known value for {key}"
+    if expression.operator in ("Gt", "Lt", "Gte", "Lte"):
+        number = as_integer(values[0]) if len(values) == 1 else None
+        if number is None or number < 0:
+            return f"key {key} with operator {expression.operator} must have a single non-negative integer"
+    return ""
+
+
+def _refuses_pools(shape: PodShape) -> bool:
+    """S-22: "keep me off Karpenter's capacity"."""
+    item = pod_requirements(shape, preferences=True).get(names.NODE_POOL)
+    return item is not None and item.operator == "DoesNotExist"
+
+
+def shape_fault(shape: PodShape, well_known: frozenset[str]) -> str:
+    """S-23: what is wrong with the pod's selector or required node terms, or nothing."""
+    selector = (Expression(key=key, operator="In", values=(value,)) for key, value in shape.node_selector)
+    for expression in (*selector, *(e for term in shape.required_terms for e in term.expressions)):
+        if fault := expression_fault(expression, well_known):
+            return fault
+    return "node selector term has matchFields" if any(t.has_match_fields for t in shape.required_terms) else ""
+
+
+def spoken_for(snapshot: Snapshot) -> frozenset[str]:
+    """UIDs of the pods that were planned onto claims which are not launched yet."""
+    return frozenset(
+        uid
+        for claim in snapshot.claims.values()
+        if not claim.provider_id and claim.deleting_since is None
+        for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",")
+        if uid
+    )
+
+
+def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Iterable[Pod] | None = None) -> WaitingPods:
+    """S-19 to S-25: the pods that wait for a node, those set aside, and those that take no part.
+
+    `unbound`: the pods without a node, from whoever has told them from the others already.
+    """
+    pending: list[Pod] = []
+    aside: list[Pod] = []
+    ignored: list[IgnoredPod] = []
+    planned = spoken_for(snapshot)
+    faults: dict[PodShape, tuple[str, bool]] = {}
+    skip_ending = settings.fixes.skip_ending_pods
+    for pod in snapshot.pods.values() if unbound is None else unbound:
+        if not is_provisionable(pod):
+            continue
+        if skip_ending and (pod.deleting_since is not None or pod.phase in ("Succeeded", "Failed")):
+            continue
+        shape = pod.shape
+        verdict = faults.get(shape)
+        if verdict is None:
+            silent = _refuses_pools(shape)
+            why = "it selects against NodePools" if silent else shape_fault(shape, settings.well_known)
+            verdict = faults[shape] = (why, silent)
+        why, silent = verdict
+        if not why and shape.volumes:
+            why = volume_fault(pod, snapshot, settings)
+        if why:
+            ignored.append(IgnoredPod(pod=pod, why=why, silent=silent))
+        elif pod.uid in planned:
+            aside.append(pod)
+        else:
+            pending.append(pod)
+    return WaitingPods(pending=tuple(pending), leaving=(), spoken_for=tuple(aside), ignored=tuple(ignored))
+
+
+def _fully_blocks(pdb: PodDisruptionBudget) -> bool:
+    return pdb.max_unavailable in ("0", "0%") or pdb.min_available == "100%"
+
+
+class EvictionBlocks:
+    """Which pods no eviction would ever be granted for (S-32)."""
+
+    def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float) -> None:
+        self._now = now
+        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for pdb in pdbs:
+            self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
+
+    def blocked(self, pod: Pod) -> bool:
+        """Whether budgets forbid its eviction whatever the others do."""
+        budgets = self._by_namespace.get(pod.namespace)
+        if not budgets or not is_evictable(pod, self._now):
+            return False
+        matching = [pdb for pdb in budgets if matches(pdb.selector, pod.shape.labels)]
+        if len(matching) > 1:
+            return True
+        for pdb in matching:
+            if pdb.always_allow_unhealthy and pod.ready is False:
+                return False
+            if _fully_blocks(pdb):
+                return True
+        return False
+
+    def currently_reschedulable(self, pod: Pod) -> bool:
+        """S-30: it will need another place when its node goes, and nothing holds it back now."""
+        if not is_reschedulable(pod):
+            return False
+        if is_protected(pod, self._now):
+            return False
+        return not self.blocked(pod)
+
+
+def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
+    """S-29: buffers' pods come after the validation, unvalidated."""
+    return replace(
+        found,
+        pending=(*found.pending, *virtual.pending),
+        spoken_for=(*found.spoken_for, *virtual.aside),
+    )
+
+
+def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], blocks: EvictionBlocks) -> list[Pod]:
+    """S-30: the pods that must move because their node is marked for deletion."""
+    return [
+        pod
+        for item in nodes
+        if item.leaving and item.node is not None
+        for pod in on_node.get(item.node_name, ())
+        if blocks.currently_reschedulable(pod)
+    ]

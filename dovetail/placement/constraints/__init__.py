@@ -1,0 +1,1 @@
+"""What restricts where a pod may go."""

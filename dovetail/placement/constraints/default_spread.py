@@ -1,0 +1,67 @@
+"""How should pods spread whose owner said nothing about it?
+
+Asked at ingestion when the cluster is configured with default constraints (S-56 to S-58). The constraints carry no
+selector of their own: it is deduced from the services and the controller of the pod. Nothing to deduce, no constraint.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import SelectorSource
+from dovetail.placement.constraints.selectors import matches
+from dovetail.placement.settings import PlacementSettings
+
+
+def _controller(pod: Pod) -> Owner | None:
+    return next((owner for owner in pod.owners if owner.controller), None)
+
+
+class DefaultSpread:
+    """The constraints and what selectors can be deduced from, indexed once per snapshot."""
+
+    def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
+        self.constraints = settings.default_spread
+        self._services: dict[str, list[SelectorSource]] = {}
+        self._controllers: dict[tuple[str, str, str], SelectorSource] = {}
+        self._known: dict[tuple[PodShape, str], PodShape] = {}
+        if self.constraints:
+            self._index(snapshot.selector_sources.values())
+
+    def _index(self, sources: Iterable[SelectorSource]) -> None:
+        for source in sorted(sources, key=lambda item: (item.namespace, item.name)):
+            if source.kind == "Service":
+                self._services.setdefault(source.namespace, []).append(source)
+            else:
+                self._controllers[source.namespace, source.kind, source.name] = source
+
+    def _deduced(self, namespace: str, labels: Mapping[str, str], owner: Owner | None) -> LabelSelector | None:
+        equal: dict[str, str] = {}
+        for service in self._services.get(namespace, ()):
+            if service.selector is not None and matches(service.selector, labels):
+                equal.update({e.key: e.values[0] for e in service.selector.expressions if e.values})
+        further: tuple[Expression, ...] = ()
+        found = None if owner is None else self._controllers.get((namespace, owner.kind, owner.name))
+        if found is not None and found.selector is not None:
+            if found.kind == "ReplicationController":
+                equal.update({e.key: e.values[0] for e in found.selector.expressions if e.values})
+            else:
+                further = found.selector.expressions
+        services = tuple(Expression(key=key, operator="In", values=(equal[key],)) for key in sorted(equal))
+        return LabelSelector(expressions=(*services, *further)) if services or further else None
+
+    def shape_of(self, pod: Pod) -> PodShape:
+        """The pod's shape, with the default constraints where it has none of its own."""
+        if not self.constraints or pod.shape.spread:
+            return pod.shape
+        owner = _controller(pod)
+        key = (pod.shape, f"{owner.kind}/{owner.name}" if owner else "")
+        known = self._known.get(key)
+        if known is None:
+            selector = self._deduced(pod.namespace, pod.shape.labels, owner)
+            known = pod.shape
+            if selector is not None:
+                known = replace(pod.shape, spread=tuple(replace(c, selector=selector) for c in self.constraints))
+            self._known[key] = known
+        return known

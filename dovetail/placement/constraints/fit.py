@@ -1,0 +1,74 @@
+"""Which types hold these pods, next to the DaemonSets that will run on them?
+
+Asked at every try on a claim (S-116, S-119, S-120). Per resource the amounts of all rows are sorted once, with a mask
+of the rows that have at least so much; a question is one bisection and one AND per resource. The trap avoided: a
+DaemonSet that does not fit on a type takes the type away, whatever the pods ask for.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dovetail.model.pods import HostPort
+from dovetail.model.resources import Resources
+from dovetail.placement.cluster.type_table import TypeTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overhead:
+    """What the DaemonSets of a group of types take: requests (one `pods` each included) and host ports."""
+
+    requests: Resources
+    ports: tuple[HostPort, ...] = ()
+
+
+class Fit:
+    """Which rows hold a vector of requests, next to the DaemonSets of each row (S-119)."""
+
+    def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
+        self.overheads = tuple(overheads)
+        self.overhead_of = tuple(overhead_of)  # type -> index of its overhead
+        self.overhead_rows = [0] * len(overheads)
+        room: list[dict[str, int]] = []
+        valid = table.usable
+        for row, (number, group) in enumerate(table.rows):
+            overhead = overheads[overhead_of[number]]
+            self.overhead_rows[overhead_of[number]] |= 1 << row
+            have = dict(table.types[number].groups[group][0])
+            for name, amount in overhead.requests.items():
+                have[name] = have.get(name, 0) - amount
+                if have[name] < 0:
+                    valid &= ~(1 << row)
+            room.append(have)
+        self.valid = valid
+        self.room = [[have.get(name, 0) for name in table.dimensions] for have in room]
+        self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(table.dimensions))]
+
+    @staticmethod
+    def _suffixes(amounts: list[int]) -> tuple[list[int], list[int]]:
+        """Distinct amounts ascending, and for each (and past the end) the rows that have at least that much."""
+        order = sorted(range(len(amounts)), key=amounts.__getitem__)
+        values: list[int] = []
+        masks: list[int] = []
+        mask = 0
+        for row in reversed(order):
+            mask |= 1 << row
+            if values and values[-1] == amounts[row]:
+                masks[-1] = mask
+            else:
+                values.append(amounts[row])
+                masks.append(mask)
+        values.reverse()
+        masks.reverse()
+        assert all(a < b for a, b in pairwise(values))
+        masks.append(0)
+        return values, masks
+
+    def holding(self, wanted: Sequence[int], rows: int) -> int:
+        """Of the given rows those that hold the wanted amounts."""
+        rows &= self.valid
+        for amount, (values, masks) in zip(wanted, self._steps, strict=True):
+            if amount:
+                rows &= masks[bisect_left(values, amount)]
+        return rows

@@ -1,0 +1,32 @@
+"""Do enough distinct values remain for every requirement that asks for a minimum?
+
+Asked after every filtering of instance types and after truncation (S-122, S-123, S-137). Types are consumed in order,
+because consolidation asks how long the shortest sufficient prefix is.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from dovetail.model.requirements import RequirementSet
+
+
+def minima_of(wanted: RequirementSet) -> dict[str, int]:
+    """The keys that ask for a minimum of distinct values."""
+    return {key: item.min_values for key, item in wanted.items() if item.min_values is not None}
+
+
+def shortest_prefix(types: Iterable[RequirementSet], minima: Mapping[str, int]) -> tuple[int, dict[str, int]]:
+    """How many types it takes, and for each key that stays short the number of values found."""
+    if not minima:
+        return 0, {}
+    found: dict[str, set[str]] = {key: set() for key in minima}
+    short: dict[str, int] = {}
+    count = 0
+    for requirements in types:
+        count += 1
+        for key, values in found.items():
+            if item := requirements.get(key):
+                values |= item.values
+        short = {key: len(values) for key, values in found.items() if len(values) < minima[key]}
+        if not short:
+            break
+    return count, short

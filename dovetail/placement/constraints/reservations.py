@@ -1,0 +1,65 @@
+"""Is there reserved capacity for this claim?
+
+Asked after the types of a claim were filtered (S-70, S-183 to S-188). A claim holds every reservation that it might
+launch into, pessimistically, and gives back those that it can no longer use. The trap avoided: taking "none left" for
+"does not fit", which would make the pod fall back to dearer capacity instead of waiting (S-186).
+"""
+
+from collections.abc import Iterable
+
+from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.templates import Template
+
+Held = frozenset[str]
+NONE: Held = frozenset()
+
+
+def starting_reservations(templates: Iterable[Template]) -> dict[str, int]:
+    """S-70: per reservation the smallest count that any pool reports."""
+    counts: dict[str, int] = {}
+    for template in templates:
+        for item in template.table.types:
+            for reservation, count in item.listed:
+                counts[reservation] = min(count, counts.get(reservation, count))
+    return counts
+
+
+class Reservations:
+    """What is left of each reservation in one pass."""
+
+    def __init__(self, counts: dict[str, int], strict: bool, enabled: bool) -> None:
+        self._left = dict(counts)
+        self._strict = strict
+        self._enabled = enabled
+        self._suiting: dict[State, list[tuple[int, str]]] = {}
+
+    def _of_state(self, template: Template, state: State) -> list[tuple[int, str]]:
+        """The suitable reserved offerings of a state: the rows of their type and the reservation."""
+        known = self._suiting.get(state)
+        if known is None:
+            known = self._suiting[state] = [
+                (template.table.type_rows[number], offering.reservation)
+                for number, item in enumerate(template.table.types)
+                for offering in item.offerings
+                if offering.reservation is not None and state.accepts(offering.requirements)
+            ]
+        return known
+
+    def available(self, template: Template, state: State, rows: int, held: Held) -> Held | None:
+        """S-183, S-184: what the claim would hold; None: it must wait for reserved capacity."""
+        if not self._enabled or not template.has_reserved:
+            return NONE
+        suitable = {reservation for mask, reservation in self._of_state(template, state) if mask & rows}
+        found = frozenset(r for r in suitable if r in held or self._left.get(r, 0) > 0)
+        if self._strict and not found and (suitable or held):
+            return None
+        return found
+
+    def exchange(self, before: Held, after: Held) -> None:
+        """S-185: hold what is new, give back what is no longer held."""
+        for reservation in after - before:
+            if self._left[reservation] <= 0:
+                raise AssertionError(f"reservation {reservation} is held too often")
+            self._left[reservation] -= 1
+        for reservation in before - after:
+            self._left[reservation] += 1

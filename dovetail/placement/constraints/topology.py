@@ -1,0 +1,294 @@
+"""Which groups bind a pod, whom do they count by now, and where does that leave room?
+
+Counts over the cluster's bound pods are worked out once per snapshot and group (S-172); a pass starts from them, takes
+off the pods that it moves itself (S-165) and then counts its own placements. The trap avoided: a group that is first
+seen in mid-pass (after a relaxation) knows nothing of the placements before it, unless the fix for Q-26 is on.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+
+from dovetail.model.names import HOSTNAME
+from dovetail.model.nodes import Node
+from dovetail.model.pods import Pod, PodShape
+from dovetail.model.requirements import RequirementSet, from_labels
+from dovetail.placement.cluster.node_table import NodeTable
+from dovetail.placement.cluster.universe import Universe
+from dovetail.placement.constraints.topology_groups import (
+    DomainGroup,
+    Group,
+    HostGroup,
+    Levels,
+    add_counts,
+)
+from dovetail.placement.constraints.topology_terms import Term, TermBook
+
+
+def domain_on(node: Node, key: str) -> str | None:
+    """S-172: the node's domain; for the hostname its name stands in for a missing label."""
+    return node.labels.get(key) or (node.name if key == HOSTNAME else None)
+
+
+class ClusterCounts:
+    """Who is where among the pods of the cluster. Worked out per term when first asked for, shared by all passes."""
+
+    def __init__(self, nodes: Mapping[str, Node], table: NodeTable, universe: Universe, book: TermBook) -> None:
+        self.nodes = nodes
+        self.table = table
+        self.universe = universe
+        self.book = book
+        self._bound: dict[str, dict[PodShape, dict[str, int]]] = {}  # namespace -> shape -> node -> pods
+        self._holding: dict[PodShape, dict[str, int]] = {}  # shapes with required anti-affinity -> node -> pods
+        self._counts: dict[Term, dict[str, int]] = {}
+        self._node_domains: dict[Term, dict[str, int]] = {}
+        self._levels: dict[Term, tuple[Levels, int]] = {}
+        self._labels: dict[str, RequirementSet] = {}
+        self._present_on: dict[str, dict[str, int]] = {}  # key -> domain -> nodes
+        self._places: dict[str, Mapping[str, str] | None] = {}  # key -> node -> its domain
+        self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
+        self.held: list[Term] = []  # inverse terms of bound pods
+
+    def add_bound(self, on_node: Mapping[str, Iterable[Pod]]) -> None:
+        """Count bound pods; those that have ended or whose node is gone are nowhere."""
+        holders: list[Pod] = []
+        by_shape: dict[PodShape, dict[str, int]] = {}
+        for node_name, pods in on_node.items():
+            if node_name not in self.nodes:
+                continue
+            for pod in pods:
+                if pod.phase in ("Succeeded", "Failed"):
+                    continue
+                shape = pod.shape
+                if shape.anti_affinity:
+                    add_counts(self._holding.setdefault(shape, {}), (node_name,), 1)
+                    holders.append(pod)
+                if pod.deleting_since is None:
+                    counts = by_shape.get(shape)
+                    if counts is None:
+                        counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
+                    counts[node_name] = counts.get(node_name, 0) + 1
+        holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
+        self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
+
+    def accepts(self, term: Term, node: Node) -> bool:
+        """Whether pods on that node count for the term (S-170)."""
+        if term.filter is None:
+            return True
+        labels = self._labels.get(node.name)
+        if labels is None:
+            labels = self._labels[node.name] = from_labels(node.labels)
+        return term.filter.accepts(node.taints, labels)
+
+    def domain(self, term: Term, node_name: str) -> str | None:
+        """Where a pod on that node counts for the term; None: nowhere."""
+        node = self.nodes.get(node_name)
+        if node is None or not self.accepts(term, node):
+            return None
+        return domain_on(node, term.key)
+
+    def _relevant(self, term: Term) -> Iterable[Mapping[str, int]]:
+        if term.kind == "inverse":
+            return [on for shape, on in self._holding.items() if term in self.book.repelling(shape)]
+        return [
+            on
+            for namespace in term.namespaces
+            for shape, on in self._bound.get(namespace, {}).items()
+            if term.lists(shape)
+        ]
+
+    def counts(self, term: Term) -> dict[str, int]:
+        """S-172 (ii): the bound pods that count, per domain."""
+        known = self._counts.get(term)
+        if known is None:
+            known = self._counts[term] = {}
+            for on in self._relevant(term):
+                counts = self._per_domain(term, on)
+                if not known:
+                    known.update(counts)
+                    continue
+                for domain, count in counts.items():
+                    known[domain] = known.get(domain, 0) + count
+        return known
+
+    def _per_domain(self, term: Term, on: Mapping[str, int]) -> Mapping[str, int]:
+        """Pods per node as pods per domain. Terms that count on every node share it: a cluster has more terms than
+        keys, and each would otherwise go through all nodes again."""
+        if term.filter is not None:
+            filtered: dict[str, int] = {}
+            for node_name, count in on.items():
+                domain = self.domain(term, node_name)
+                if domain is not None:
+                    filtered[domain] = filtered.get(domain, 0) + count
+            return filtered
+        places = self._places_of(term.key)
+        if places is None:
+            return on
+        known = self._by_place.get((term.key, id(on)))
+        if known is None:
+            found = Counter([places.get(node_name, "") for node_name in on])  # each node once,
+            for node_name, count in on.items():
+                if count > 1:  # and then those that have more pods than one
+                    found[places.get(node_name, "")] += count - 1
+            del found[""]
+            known = self._by_place[term.key, id(on)] = found
+        return known
+
+    def _places_of(self, key: str) -> Mapping[str, str] | None:
+        """Each node's domain. None: it is the node's own name for all of them, as the hostname nearly always is."""
+        if key not in self._places:
+            domains = ((name, domain_on(node, key)) for name, node in self.nodes.items())
+            places = {name: domain for name, domain in domains if domain is not None}
+            own = len(places) == len(self.nodes) and all(name == domain for name, domain in places.items())
+            self._places[key] = None if own else places
+        return self._places[key]
+
+    def levels(self, term: Term) -> tuple[Levels, int]:
+        """The same for a term on the hostname, by node; and how many hosts have at least one."""
+        known = self._levels.get(term)
+        if known is None:
+            by_hostname = self.table.by_hostname
+            filled = self.counts(term)
+            bits = self.table.bit_of_hostname
+            if bits is None:  # two nodes claim one hostname
+                nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
+            else:
+                nodes = dict(zip(map(bits.get, filled, repeat(-1)), filled.values(), strict=True))
+                nodes.pop(-1, None)  # hostnames of no node that stays
+            known = self._levels[term] = (Levels(nodes), len(filled))
+        return known
+
+    def node_domains(self, term: Term) -> dict[str, int]:
+        """S-172 (i): how many nodes that pods may land on carry each domain."""
+        known = self._node_domains.get(term)
+        if known is None and term.filter is None:
+            known = self._node_domains[term] = self._present(term.key)
+        if known is None:
+            known = self._node_domains[term] = {}
+            for item in self.table.nodes:
+                if item.node is not None and self.accepts(term, item.node):
+                    domain = item.node.labels.get(term.key)
+                    if domain is not None:
+                        known[domain] = known.get(domain, 0) + 1
+        return known
+
+    def _present(self, key: str) -> dict[str, int]:
+        """The same for terms that count on every node."""
+        known = self._present_on.get(key)
+        if known is None:
+            known = self._present_on[key] = {}
+            for item in self.table.nodes:
+                domain = item.node.labels.get(key) if item.node is not None else None
+                if domain is not None:
+                    known[domain] = known.get(domain, 0) + 1
+        return known
+
+    def is_counted(self, term: Term, pod: Pod) -> bool:
+        """Whether a bound pod is part of `counts`."""
+        if pod.phase in ("Succeeded", "Failed"):
+            return False
+        if term.kind == "inverse":
+            return bool(pod.shape.anti_affinity) and term in self.book.repelling(pod.shape)
+        return pod.deleting_since is None and term.lists(pod.shape)
+
+
+class Topology:
+    """The groups of one pass."""
+
+    def __init__(self, cluster: ClusterCounts, removed: Sequence[int], moved: Sequence[Pod], preferences: bool) -> None:
+        self.cluster = cluster
+        self.book = cluster.book
+        self.preferences = preferences
+        self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
+        self.inverse: dict[Term, Group] = {}
+        self.born = 0  # rises with every new group, so that whoever remembers a list of groups sees that it is old
+        self._removed = [cluster.table.nodes[bit] for bit in removed]
+        self._moved = [pod for pod in moved if pod.node_name]
+        self._by_anchor: dict[tuple[str, str], list[Term]] = {}
+        self._loose: list[Term] = []
+        self._inverse_terms: dict[Term, None] = dict.fromkeys(cluster.held)
+
+    def _moved_from(self, term: Term) -> list[str]:
+        """S-165: the domains in which pods of this pass are counted as bound."""
+        return [
+            domain
+            for pod in self._moved
+            if self.cluster.is_counted(term, pod) and (domain := self.cluster.domain(term, pod.node_name)) is not None
+        ]
+
+    def _make(self, term: Term) -> Group:
+        return self._host_group(term) if term.key == HOSTNAME else self._domain_group(term)
+
+    def _host_group(self, term: Term) -> HostGroup:
+        base, filled = self.cluster.levels(term)
+        levels = base.copy()
+        moved: dict[str, int] = {}
+        add_counts(moved, self._moved_from(term), 1)
+        for hostname, count in moved.items():
+            for bit in self.cluster.table.by_hostname.get(hostname, ()):
+                for _ in range(count):
+                    levels.remove(bit)
+            if self.cluster.counts(term)[hostname] == count:
+                filled -= 1
+        return HostGroup(term, levels, filled)
+
+    def _domain_group(self, term: Term) -> DomainGroup:
+        counts = dict(self.cluster.counts(term))
+        add_counts(counts, self._moved_from(term), -1)
+        known = dict.fromkeys(self.cluster.universe.domains(term.key, term.domain_tolerations), 0)
+        present = self.cluster.node_domains(term)
+        if self._removed:
+            present = dict(present)
+            for item in self._removed:
+                counted = item.node is not None and self.cluster.accepts(term, item.node)
+                domain = item.node.labels.get(term.key) if item.node is not None and counted else None
+                if domain is not None:
+                    present[domain] -= 1
+        known.update((domain, 0) for domain, nodes in present.items() if nodes > 0)
+        known.update((domain, count) for domain, count in counts.items() if count)
+        return DomainGroup(term, known)
+
+    def group(self, term: Term) -> Group:
+        """The group of an ordinary term, made if this is the first time."""
+        found = self.groups.get(term)
+        if found is None:
+            found = self.groups[term] = self._make(term)
+            self.born += 1
+            if term.anchor is None:
+                self._loose.append(term)
+            else:
+                for value in term.anchor.values:
+                    self._by_anchor.setdefault((term.anchor.key, value), []).append(term)
+        return found
+
+    def inverse_group(self, term: Term) -> Group:
+        """The group of an inverse term."""
+        found = self.inverse.get(term)
+        if found is None:
+            found = self.inverse[term] = self._make(term)
+        return found
+
+    def hold(self, shape: PodShape) -> None:
+        """S-181a (ii): a pod of the pass keeps others away; said once for every shape before the pass begins."""
+        for term in self.book.repelling(shape):
+            self._inverse_terms[term] = None
+            self.inverse_group(term)
+
+    def owned(self, shape: PodShape) -> list[Group]:
+        """The groups that bind a pod of this shape."""
+        return [self.group(term) for term in self.book.owned(shape, self.preferences)]
+
+    def repelling(self, shape: PodShape) -> list[Group]:
+        """The inverse groups that keep a pod of this shape away."""
+        return [self.inverse_group(term) for term in self._inverse_terms if term.counts(shape)]
+
+    def held(self, shape: PodShape) -> list[Group]:
+        """The inverse groups through which a pod of this shape keeps others away."""
+        return [self.inverse_group(term) for term in self.book.repelling(shape)]
+
+    def counting(self, shape: PodShape) -> list[Group]:
+        """The ordinary groups that count a pod of this shape, wherever it lands."""
+        terms = list(self._loose)
+        for pair in shape.labels.items():
+            terms += self._by_anchor.get(pair, ())
+        return [self.groups[term] for term in dict.fromkeys(terms) if term.counts(shape)]

@@ -1,0 +1,236 @@
+"""How many of the counted pods are where, and which places are left?
+
+Asked at every try of a pod with spread or (anti-)affinity (S-171 to S-181). Two families: groups on the hostname keep a
+mask of nodes and of claims per count, because a host is a single place and there are thousands of them; groups on any
+other key keep a count per domain. A group belongs to one pass and starts from counts that all passes share.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import numpy as np
+
+from dovetail.model.requirements import Requirement
+from dovetail.placement.constraints.topology_terms import Term
+
+
+class DomainGroup:
+    """Counts per domain of a key other than the hostname."""
+
+    __slots__ = ("_by_count", "_limits", "_within", "counts", "every_value", "filled", "term", "version")
+
+    def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
+        self.term = term
+        # Rises whenever an answer may change, so that whoever remembers one sees that it is old: with every count
+        # of a spread, but for the other kinds only when a domain is filled for the first time.
+        self.version = 0
+        self._by_count = term.kind == "spread"
+        self.every_value = term.kind in ("anti", "inverse")  # S-181: a pod counts for all values that are left
+        self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
+        # The domains that a requirement allows, by name; kept with how many were known by then.
+        self._within: dict[int, tuple[int, Requirement | None, list[str]]] = {}
+        self.counts = dict(counts)
+        self.filled = sum(1 for count in self.counts.values() if count)
+
+    def record(self, domain: str) -> None:
+        """One more there; a domain never heard of becomes known."""
+        counts = self.counts
+        count = counts.get(domain)
+        if not count:
+            self.filled += 1
+            self.version += 1
+            self._limits.clear()
+            counts[domain] = 1
+            return
+        counts[domain] = count + 1
+        if self._by_count:
+            self.version += 1
+            self._limits.clear()
+
+    def record_placement(self, final: Requirement | None) -> None:
+        """S-181: anti-affinity counts every value that the node may still have, the others only a single one."""
+        if final is not None and (self.every_value or (len(final.values) == 1 and not final.complement)):
+            for value in final.values:
+                self.record(value)
+
+    def _minimum(self, wanted: Requirement | None) -> int:
+        """S-175: the smallest count over the known domains that the pod itself allows."""
+        allowed: Collection[int] = self.counts.values()
+        if wanted is not None:
+            allowed = [count for domain, count in self.counts.items() if wanted.has(domain)]
+        few = self.term.min_domains is not None and len(allowed) < self.term.min_domains
+        return 0 if few else min(allowed, default=0)
+
+    def within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> dict[str, int]:
+        """S-177: the domains that the node may have and that keep the skew, each with its count."""
+        most = self.term.max_skew + self._minimum(wanted) - own
+        return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
+
+    def most(self, wanted: Requirement | None, own: bool) -> int:
+        """S-177: the highest count with which a domain of a spread may take another pod."""
+        key = (id(wanted), own)
+        most = self._limits.get(key)
+        if most is None:
+            most = self._limits[key] = self.term.max_skew + self._minimum(wanted) - own
+        return most
+
+    def lowest_within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> tuple[str, ...]:
+        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+        counts = self.counts
+        known = self._within.get(id(have))
+        if known is None or known[0] != len(counts):
+            allowed = sorted(counts) if have is None else [domain for domain in sorted(counts) if have.has(domain)]
+            known = self._within[id(have)] = (len(counts), have, allowed)
+        allowed = known[2]
+        here = [counts[domain] for domain in allowed]
+        least = min(here, default=None)
+        if least is None or least > self.most(wanted, own):
+            return ()
+        return tuple([domain for domain, count in zip(allowed, here, strict=True) if count == least])
+
+    def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
+        """S-179: the domains with somebody to be near to."""
+        return [
+            d
+            for d, n in self.counts.items()
+            if n and (wanted is None or wanted.has(d)) and (have is None or have.has(d))
+        ]
+
+    def may_start(self, wanted: Requirement | None) -> bool:
+        """S-179: whether nobody is anywhere that the pod could be, so that a pod near to itself may begin."""
+        return not self.filled or not any(n and (wanted is None or wanted.has(d)) for d, n in self.counts.items())
+
+    def known_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
+        """The known domains that both allow."""
+        return [d for d in self.counts if (wanted is None or wanted.has(d)) and (have is None or have.has(d))]
+
+    def empty_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
+        """S-180: the known domains with nobody to keep away from."""
+        return [
+            d
+            for d, n in self.counts.items()
+            if not n and (wanted is None or wanted.has(d)) and (have is None or have.has(d))
+        ]
+
+
+class Levels:
+    """How many are on each host of one family: per count k, the hosts that have more than k.
+
+    Copies share the counts that they started from and keep only what has changed since.
+    """
+
+    __slots__ = ("_base", "_changed", "_masks")  # the list of masks is changed, never replaced: see `masks`
+
+    def __init__(self, counts: Mapping[int, int] | None = None) -> None:
+        self._base: Mapping[int, int] = counts or {}
+        self._changed: dict[int, int] = {}
+        self._masks: list[int] = []
+        if self._base:
+            self._masks = _masks(self._base)
+
+    def record(self, host: int) -> int:
+        """One more there; how many there were before."""
+        changed, masks = self._changed, self._masks
+        count = changed.get(host)
+        if count is None:
+            count = self._base.get(host, 0)
+        changed[host] = count + 1
+        if count == len(masks):
+            masks.append(1 << host)
+        else:
+            masks[count] |= 1 << host
+        return count
+
+    def remove(self, host: int) -> None:
+        """One fewer there."""
+        count = self.count(host) - 1
+        self._changed[host] = count
+        self._masks[count] &= ~(1 << host)
+
+    @property
+    def masks(self) -> list[int]:
+        """Per k the hosts with more than k, as they are at any time: for whoever asks thousands of times."""
+        return self._masks
+
+    def at_least(self, count: int) -> int:
+        """The hosts with that many or more; count is 1 or more."""
+        return self._masks[count - 1] if count <= len(self._masks) else 0
+
+    def count(self, host: int) -> int:
+        """How many are there."""
+        found = self._changed.get(host)
+        return self._base.get(host, 0) if found is None else found
+
+    def copy(self) -> "Levels":
+        """An independent copy of levels that have not changed since they were made."""
+        other = Levels()
+        other._base, other._masks = self._base, list(self._masks)
+        return other
+
+
+def _masks(counts: Mapping[int, int]) -> list[int]:
+    """Per k the hosts with more than k. In numpy: setting a bit in an integer would copy all of it."""
+    by_host = np.zeros(max(counts) + 1, dtype=np.int64)
+    by_host[list(counts)] = list(counts.values())
+    return [
+        int.from_bytes(np.packbits(by_host > count, bitorder="little").tobytes(), "little")
+        for count in range(int(by_host.max()))
+    ]
+
+
+class HostGroup:
+    """Counts per host: existing nodes by their number, claims by theirs."""
+
+    __slots__ = ("claims", "filled", "nodes", "term")
+
+    def __init__(self, term: Term, nodes: Levels, filled: int) -> None:
+        self.term = term
+        self.nodes = nodes
+        self.claims = Levels()
+        self.filled = filled  # hosts with at least one, those of nodes that left included
+
+    def record(self, levels: Levels, host: int) -> None:
+        """One more on a host."""
+        if not levels.record(host):
+            self.filled += 1
+
+    def record_claim(self) -> Callable[[int], object]:
+        """How to count one more on a claim; how many hosts have any is asked of affinity alone."""
+        if self.term.kind != "affinity":
+            return self.claims.record
+        return lambda claim: self.record(self.claims, claim)
+
+    def rejects(self, levels: Levels, own: bool, every: int) -> int:
+        """S-176, S-178, S-180: of `every` host of a family those that may not take the pod."""
+        kind = self.term.kind
+        if kind == "spread":
+            limit = self.term.max_skew - own + 1  # the count from which on the skew would be broken
+            return levels.at_least(limit) if limit > 0 else every
+        if kind == "affinity":
+            if not self.filled:
+                return 0 if own else every
+            return every ^ (levels.at_least(1) & every)
+        return levels.at_least(1)
+
+    def full_from(self, own: bool) -> int:
+        """The count from which on a host rejects the pod, whoever else is where; 0 where that is no matter of one count
+        (affinity, and a spread that no host could keep)."""
+        kind = self.term.kind
+        if kind == "spread":
+            return max(0, self.term.max_skew - own + 1)
+        return 0 if kind == "affinity" else 1
+
+    def accepts_new(self, own: bool) -> bool:
+        """The same question for a host that does not exist yet."""
+        kind = self.term.kind
+        if kind == "spread":
+            return own <= self.term.max_skew
+        return kind != "affinity" or (own and not self.filled)
+
+
+Group = DomainGroup | HostGroup
+
+
+def add_counts(counts: dict[str, int], domains: Iterable[str], amount: int) -> None:
+    """Add to the count of each domain."""
+    for domain in domains:
+        counts[domain] = counts.get(domain, 0) + amount

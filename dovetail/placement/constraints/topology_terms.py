@@ -1,0 +1,210 @@
+"""What does a pod ask of the places of other pods?
+
+Asked for every shape (S-167 to S-170). Each spread constraint and each (anti-)affinity term becomes a *group*: a key,
+whom it counts, and on which nodes. Equal groups are one object, shared by all pods that ask for the same. The trap
+avoided (Q-2, Q-3): upstream's notion of "equal" leaves out filter values and minDomains; a switch says which holds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dovetail.model.pods import Expression, LabelSelector, PodShape, PodTerm, SpreadConstraint, Toleration
+from dovetail.model.requirements import (
+    RequirementSet,
+    compatible,
+    from_expression,
+    requirement,
+    requirement_set,
+)
+from dovetail.model.taints import Taint, untolerated
+from dovetail.model.workloads import Namespace
+from dovetail.placement.constraints.selectors import expression_matches, identity, matches
+
+GroupKind = Literal["spread", "affinity", "anti", "inverse"]
+UNBOUNDED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFilter:
+    """S-170: the nodes whose pods a spread counts."""
+
+    branches: tuple[RequirementSet, ...]  # node selector and one required term each; any of them suffices
+    tolerations: tuple[Toleration, ...] | None  # None: taints do not matter
+
+    def accepts(self, taints: tuple[Taint, ...], have: RequirementSet) -> bool:
+        """Whether pods on such a node count; nothing undefined is allowed (Q-9)."""
+        if self.branches and not any(compatible(have, branch) for branch in self.branches):
+            return False
+        return self.tolerations is None or untolerated(taints, self.tolerations) is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Term:
+    """One group's definition. Compared by identity: the book of terms makes equal ones the same object."""
+
+    kind: GroupKind
+    key: str
+    namespaces: frozenset[str]
+    selector: LabelSelector | None
+    max_skew: int = UNBOUNDED
+    min_domains: int | None = None
+    filter: NodeFilter | None = None  # None: every node
+    domain_tolerations: tuple[Toleration, ...] | None = None  # S-171: None: all domains of the universe
+    anchor: Expression | None = None  # an In expression that every counted pod satisfies, to find terms by label
+
+    def counts(self, shape: PodShape) -> bool:
+        """S-173: whether a pod of this shape is counted (or, for an inverse group, repelled)."""
+        if shape.namespace not in self.namespaces or self.selector is None:
+            return False
+        # A loop, not all(): this is asked of every shape for every term.
+        for expression in self.selector.expressions:  # noqa: SIM110
+            if not expression_matches(expression, shape.labels):
+                return False
+        return True
+
+    def lists(self, shape: PodShape) -> bool:
+        """S-172: the same for pods in the cluster, where a missing selector lists everything."""
+        if self.selector is None:
+            return shape.namespace in self.namespaces
+        return self.counts(shape)
+
+
+def _with_label_keys(constraint: SpreadConstraint, labels: Mapping[str, str]) -> LabelSelector | None:
+    """S-168: the pod's own values of matchLabelKeys are part of the selector."""
+    added = tuple(
+        Expression(key=key, operator="In", values=(labels[key],))
+        for key in constraint.match_label_keys
+        if key in labels
+    )
+    if not added:
+        return constraint.selector
+    present = constraint.selector.expressions if constraint.selector is not None else ()
+    return LabelSelector(expressions=(*present, *added))
+
+
+def _branches(shape: PodShape) -> tuple[RequirementSet, ...]:
+    selector = [requirement(key, "In", (value,)) for key, value in shape.node_selector]
+    if not shape.required_terms:
+        return (requirement_set(selector),) if selector else ()
+    return tuple(
+        requirement_set([*selector, *(from_expression(e) for e in term.expressions)]) for term in shape.required_terms
+    )
+
+
+def _filter_identity(constraint: SpreadConstraint, shape: PodShape) -> object:
+    """S-169: what tells a spread's filter from another to upstream: policies, tolerations, and keys, but no values."""
+    return (
+        constraint.node_affinity_policy,
+        constraint.node_taints_policy,
+        frozenset(shape.tolerations),
+        frozenset(frozenset((item.key, item.min_values) for item in branch.values()) for branch in _branches(shape)),
+    )
+
+
+def _exact_identity(node_filter: NodeFilter | None) -> object:
+    if node_filter is None:
+        return None
+    tolerations = None if node_filter.tolerations is None else frozenset(node_filter.tolerations)
+    return tolerations, frozenset(frozenset(branch.values()) for branch in node_filter.branches)
+
+
+class TermBook:
+    """All terms that were seen, each once."""
+
+    def __init__(self, namespaces: Mapping[str, Namespace], exact: bool) -> None:
+        self._namespaces = namespaces
+        self._exact = exact
+        self._known: dict[object, Term] = {}
+        self._repelling: dict[PodShape, list[Term]] = {}
+        self._owned: dict[tuple[PodShape, bool], list[Term]] = {}
+
+    def _spread(self, constraint: SpreadConstraint, shape: PodShape) -> Term:
+        selector = _with_label_keys(constraint, shape.labels)
+        branches = _branches(shape) if constraint.node_affinity_policy == "Honor" else ()
+        tolerations = shape.tolerations if constraint.node_taints_policy == "Honor" else None
+        node_filter = (
+            NodeFilter(branches=branches, tolerations=tolerations) if branches or tolerations is not None else None
+        )
+        key = (
+            "spread",
+            constraint.topology_key,
+            shape.namespace,
+            constraint.max_skew,
+            constraint.min_domains if self._exact else None,
+            _exact_identity(node_filter) if self._exact else _filter_identity(constraint, shape),
+            identity(selector),
+        )
+        term = self._known.get(key)
+        if term is None:
+            term = self._known[key] = Term(
+                kind="spread",
+                key=constraint.topology_key,
+                namespaces=frozenset((shape.namespace,)),
+                selector=selector,
+                max_skew=constraint.max_skew,
+                min_domains=constraint.min_domains,
+                filter=node_filter,
+                domain_tolerations=tolerations,
+                anchor=_anchor(selector),
+            )
+        return term
+
+    def _affinity(self, kind: GroupKind, term: PodTerm, shape: PodShape) -> Term:
+        namespaces = self._spaces(term, shape.namespace)
+        key = (kind, term.topology_key, namespaces, identity(term.selector))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Term(
+                kind=kind,
+                key=term.topology_key,
+                namespaces=namespaces,
+                selector=term.selector,
+                domain_tolerations=shape.tolerations,  # Q-17: those of the first pod that asks
+                anchor=_anchor(term.selector),
+            )
+        return found
+
+    def _spaces(self, term: PodTerm, own: str) -> frozenset[str]:
+        """S-167: the listed namespaces and those that the selector matches, or the pod's own if neither is given."""
+        if not term.namespaces and term.namespace_selector is None:
+            return frozenset((own,))
+        selected = (name for name, space in self._namespaces.items() if matches(term.namespace_selector, space.labels))
+        return frozenset((*term.namespaces, *selected))
+
+    def owned(self, shape: PodShape, preferences: bool) -> list[Term]:
+        """S-167: the groups that bind a pod of this shape, in upstream's order."""
+        known = self._owned.get((shape, preferences))
+        if known is None:
+            known = self._owned[shape, preferences] = self._new_owned(shape, preferences)
+        return known
+
+    def _new_owned(self, shape: PodShape, preferences: bool) -> list[Term]:
+        found = [
+            self._spread(constraint, shape)
+            for constraint in shape.spread
+            if preferences or constraint.when_unsatisfiable == "DoNotSchedule"
+        ]
+        found += [self._affinity("affinity", term, shape) for term in shape.affinity]
+        if preferences:
+            found += [self._affinity("affinity", term, shape) for term in shape.preferred_affinity]
+        found += [self._affinity("anti", term, shape) for term in shape.anti_affinity]
+        if preferences:
+            found += [self._affinity("anti", term, shape) for term in shape.preferred_anti_affinity]
+        return list(dict.fromkeys(found))
+
+    def repelling(self, shape: PodShape) -> list[Term]:
+        """S-181a: the inverse groups that a pod of this shape holds; preferred terms are never inverted."""
+        if not shape.anti_affinity:
+            return []
+        known = self._repelling.get(shape)
+        if known is None:
+            found = [self._affinity("inverse", term, shape) for term in shape.anti_affinity]
+            known = self._repelling[shape] = list(dict.fromkeys(found))
+        return known
+
+
+def _anchor(selector: LabelSelector | None) -> Expression | None:
+    if selector is None:
+        return None
+    return next((expression for expression in selector.expressions if expression.operator == "In"), None)

@@ -1,0 +1,167 @@
+"""Where do a pod's volumes force it to be, and how many more may a node attach?
+
+Asked once per pod with volumes (S-25 to S-27, S-50 to S-55) and for existing nodes (S-84, S-85). A pod gets a list of
+alternatives, each a requirement set, kept apart from its own: they constrain the node, never the domains for spread.
+The trap avoided: a local volume's hostname, which no new node could ever have.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from dovetail.model.names import HOSTNAME
+from dovetail.model.pods import Pod, VolumeUse
+from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import StorageClass, Volume, VolumeClaim
+from dovetail.placement.settings import PlacementSettings
+
+Alternatives = tuple[RequirementSet, ...]
+
+
+class VolumeLookupError(LookupError):
+    """Something that a pod's volumes refer to does not exist."""
+
+
+def claim_key(pod: Pod, use: VolumeUse) -> str:
+    """namespace/name of the claim that a volume leads to."""
+    name = f"{pod.name}-{use.claim_name}" if use.ephemeral else use.claim_name
+    return f"{pod.namespace}/{name}"
+
+
+def _class_of(claim: VolumeClaim, snapshot: Snapshot) -> StorageClass | None:
+    return snapshot.storage_classes.get(claim.storage_class) if claim.storage_class else None
+
+
+def driver_of(claim: VolumeClaim, snapshot: Snapshot) -> str:
+    """S-27: the CSI driver that a claim's volume counts for, or the empty string."""
+    if claim.volume_name:
+        volume = snapshot.volumes.get(claim.volume_name)
+        return volume.driver if volume is not None else ""
+    found = _class_of(claim, snapshot)
+    return found.provisioner if found is not None else ""
+
+
+def _fault_unbound(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSettings) -> str:
+    if not claim.storage_class:
+        return "unbound volume claim must define a storage class"
+    found = _class_of(claim, snapshot)
+    if found is None:
+        return f"storage class {claim.storage_class} not found"
+    if found.immediate:
+        return "unbound volume claim with binding mode Immediate"
+    for term in found.topologies:
+        for expression in term:
+            if expression.key in settings.unsupported_topology_keys:
+                return f"topology key {expression.key} is not supported"
+    return ""
+
+
+def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSettings) -> str:
+    """S-25, S-26: why a claim keeps its pod out of the pass, or nothing."""
+    if claim.deleting:
+        return "volume claim is being deleted"
+    if claim.phase == "Lost":
+        return "volume claim has lost its volume"
+    if claim.volume_name:
+        volume = snapshot.volumes.get(claim.volume_name)
+        if volume is None or volume.deleting:
+            return f"volume {claim.volume_name} is missing or being deleted"
+        if not claim.bind_completed:
+            return "volume claim is not completely bound"
+    elif fault := _fault_unbound(claim, snapshot, settings):
+        return fault
+    driver = driver_of(claim, snapshot)
+    return f"provisioner {driver} is not supported" if driver in settings.unsupported_provisioners else ""
+
+
+def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> str:
+    """S-25: why the pod's volumes keep it out of the pass, or nothing."""
+    for use in pod.shape.volumes:
+        key = claim_key(pod, use)
+        claim = snapshot.volume_claims.get(key)
+        if claim is None:
+            return f"volume claim {key} not found"
+        if fault := _fault_of_claim(claim, snapshot, settings):
+            return f"{key}: {fault}"
+    return ""
+
+
+def _of_volume(volume: Volume) -> list[RequirementSet]:
+    """S-51: one alternative per term; a local volume's hostname does not count."""
+    found: list[RequirementSet] = []
+    for term in volume.node_terms:
+        kept = [e for e in term.expressions if not (volume.local and e.key == HOSTNAME)]
+        if kept or (term.expressions and volume.local):
+            found.append(from_expressions(kept))
+    return found
+
+
+def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
+    if claim.volume_name:
+        volume = snapshot.volumes.get(claim.volume_name)
+        if volume is None:
+            raise VolumeLookupError(f"volume {claim.volume_name} not found")
+        return _of_volume(volume)
+    if not claim.storage_class:
+        return []
+    found = _class_of(claim, snapshot)
+    if found is None:
+        raise VolumeLookupError(f"storage class {claim.storage_class} not found")
+    return [from_expressions(term) for term in found.topologies]
+
+
+def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
+    """S-52: the pairs that can hold together; if none can, all pairs, so that the pod fails later with a reason."""
+    pairs = [(a, b) for a in present for b in added]
+    agreeing = [(a, b) for a, b in pairs if not conflicts(a, b)]
+    return [merge(a, b) for a, b in (agreeing or pairs)]
+
+
+def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
+    """S-50 to S-52: requirement sets of which a node must meet one; a single empty one for most pods."""
+    alternatives: list[RequirementSet] = [{}]
+    for use in pod.shape.volumes:
+        key = claim_key(pod, use)
+        claim = snapshot.volume_claims.get(key)
+        if claim is None:
+            raise VolumeLookupError(f"volume claim {key} not found")
+        if added := _of_claim(claim, snapshot):
+            alternatives = _folded(alternatives, added)
+    return tuple(alternatives)
+
+
+def attached_by(pod: Pod, snapshot: Snapshot) -> dict[str, set[str]]:
+    """S-84, S-85: the claims of a pod per driver; a claim that is merely missing does not count."""
+    found: dict[str, set[str]] = {}
+    for use in pod.shape.volumes:
+        key = claim_key(pod, use)
+        claim = snapshot.volume_claims.get(key)
+        if claim is None:
+            continue
+        if claim.volume_name and claim.volume_name not in snapshot.volumes:
+            raise VolumeLookupError(f"volume {claim.volume_name} not found")
+        if driver := driver_of(claim, snapshot):
+            found.setdefault(driver, set()).add(key)
+    return found
+
+
+def attached_on(pods: Iterable[Pod], snapshot: Snapshot) -> dict[str, set[str]]:
+    """The claims of all pods of a node, per driver."""
+    found: dict[str, set[str]] = {}
+    for pod in pods:
+        if pod.shape.volumes and pod.phase not in ("Succeeded", "Failed"):
+            try:
+                mine = attached_by(pod, snapshot)
+            except VolumeLookupError:
+                continue  # it is there already: what cannot be looked up cannot be counted
+            for driver, keys in mine.items():
+                found.setdefault(driver, set()).update(keys)
+    return found
+
+
+def exceeds_limit(present: Mapping[str, set[str]], added: Mapping[str, set[str]], limits: Mapping[str, int]) -> str:
+    """S-84: the driver whose limit the pod would break, or nothing."""
+    for driver, keys in added.items():
+        limit = limits.get(driver)
+        if limit is not None and len(present.get(driver, set()) | keys) > limit:
+            return driver
+    return ""

@@ -1,0 +1,161 @@
+"""Which instance types do the NodeOverlays of the cluster change, and which overlays contradict each other?
+
+Asked whenever a snapshot gets its catalogues, and by upkeep, which writes the verdict on each overlay (S-138, N-50 to
+N-56). Every overlay is judged against all pools before any is applied: one that contradicts another of equal weight
+anywhere is applied nowhere. The trap avoided: an overlay selects a type by the type's requirements together with the
+pool's name and labels, and then only those offerings that suit it, but its capacity is the whole type's.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dovetail.model import names
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
+from dovetail.model.requirements import (
+    RequirementSet,
+    compatible,
+    conflicts,
+    from_expressions,
+    from_labels,
+    merge,
+)
+from dovetail.model.resources import Resources
+from dovetail.placement.answer.prices import adjusted_price
+
+Verdict = Literal["applied", "invalid", "conflict"]
+Place = tuple[str, int]  # a pool and the number of one of its types
+
+
+@dataclass(slots=True, kw_only=True)
+class _Change:
+    """What the overlays make of one type. Weights are those of the last overlay that wished for a change."""
+
+    prices: dict[int, str]  # by the number of the offering
+    capacity: dict[str, int]
+    price_weights: dict[int, int]
+    capacity_weights: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlaid:
+    """The verdict on each overlay, and the catalogues with all that may be applied."""
+
+    verdicts: Mapping[str, Verdict]
+    catalogues: Mapping[str, Catalogue]
+
+
+def overlay(
+    overlays: Iterable[NodeOverlay],
+    pools: Mapping[str, NodePool],
+    catalogues: Mapping[str, Catalogue],
+) -> Overlaid:
+    """N-50 to N-53, N-56: judge all, then apply those that may be applied. Catalogues that failed stay as they are."""
+    chosen = sorted(overlays, key=lambda item: item.name, reverse=True)
+    chosen.sort(key=lambda item: -item.weight)
+    selecting = _Selecting(pools, catalogues)
+    changes: dict[Place, _Change] = {}
+    verdicts: dict[str, Verdict] = {}
+    for item in chosen:
+        if item.fault:
+            verdicts[item.name] = "invalid"
+            continue
+        selected = list(selecting.by(item))
+        if any(_contradicts(item, changes.get(place), offerings) for place, offerings in selected):
+            verdicts[item.name] = "conflict"
+            continue
+        verdicts[item.name] = "applied"
+        for place, offerings in selected:
+            if place not in changes:
+                changes[place] = _Change(prices={}, capacity={}, price_weights={}, capacity_weights={})
+            _record(item, changes[place], offerings)
+    return Overlaid(verdicts=verdicts, catalogues=_applied(catalogues, changes))
+
+
+class _Selecting:
+    """What an overlay selects."""
+
+    def __init__(self, pools: Mapping[str, NodePool], catalogues: Mapping[str, Catalogue]) -> None:
+        self._types: list[tuple[Place, InstanceType, RequirementSet]] = []
+        for name in sorted(catalogues):
+            pool = pools.get(name)
+            if pool is None:
+                continue
+            own = from_labels({**pool.template.labels, names.NODE_POOL: name})
+            for number, item in enumerate(catalogues[name].types):
+                self._types.append(((name, number), item, merge(from_expressions(item.requirements), own)))
+        self._offered: dict[tuple[object, ...], RequirementSet] = {}
+
+    def by(self, item: NodeOverlay) -> Iterator[tuple[Place, list[int]]]:
+        """N-52: the types, each with the numbers of its offerings; one without any is not selected."""
+        wanted = from_expressions(item.requirements)
+        suits: dict[tuple[object, ...], bool] = {}
+        for place, source, have in self._types:
+            if not compatible(have, wanted):
+                continue
+            offerings = []
+            for number, offering in enumerate(source.offerings):
+                verdict = suits.get(offering.requirements)
+                if verdict is None:
+                    verdict = not conflicts(wanted, self._requirements(offering))  # its keys are all well-known
+                    suits[offering.requirements] = verdict
+                if verdict:
+                    offerings.append(number)
+            if offerings:
+                yield place, offerings
+
+    def _requirements(self, offering: Offering) -> RequirementSet:
+        known = self._offered.get(offering.requirements)
+        if known is None:
+            known = self._offered[offering.requirements] = from_expressions(offering.requirements)
+        return known
+
+
+def _contradicts(item: NodeOverlay, change: _Change | None, offerings: Iterable[int]) -> bool:
+    """N-53: an overlay of equal weight wishes for the same, even where both wish for the same value."""
+    if change is None:
+        return False
+    if item.price and any(change.price_weights.get(number) == item.weight for number in offerings):
+        return True
+    return any(change.capacity_weights.get(name) == item.weight for name in item.capacity)
+
+
+def _record(item: NodeOverlay, change: _Change, offerings: Iterable[int]) -> None:
+    """N-53: the heavier one came first and stays; the weight is kept so that equals below it are noticed."""
+    if item.price:
+        for number in offerings:
+            change.prices.setdefault(number, item.price)
+            change.price_weights[number] = item.weight
+    for name, amount in item.capacity.items():
+        change.capacity.setdefault(name, amount)
+        change.capacity_weights[name] = item.weight
+
+
+def _applied(catalogues: Mapping[str, Catalogue], changes: Mapping[Place, _Change]) -> dict[str, Catalogue]:
+    touched = {pool for pool, _ in changes}
+    return {
+        name: replace(
+            catalogue,
+            types=tuple([_changed(item, changes.get((name, n))) for n, item in enumerate(catalogue.types)]),
+        )
+        if name in touched
+        else catalogue
+        for name, catalogue in catalogues.items()
+    }
+
+
+def _changed(item: InstanceType, change: _Change | None) -> InstanceType:
+    """N-56; unlike upstream an offering keeps the capacity that it overrides (Q-22)."""
+    if change is None:
+        return item
+    offerings = tuple(
+        replace(offering, price=adjusted_price(offering.price, change.prices[number]), price_overlay=True)
+        if number in change.prices
+        else offering
+        for number, offering in enumerate(item.offerings)
+    )
+    capacity: Resources = {**item.capacity, **change.capacity}
+    return replace(
+        item, offerings=offerings, capacity=capacity, capacity_overlay=item.capacity_overlay or bool(change.capacity)
+    )

@@ -1,0 +1,57 @@
+"""Which of thousands of claims have room for this much at all?
+
+Asked when a pod was refused by several claims in a row, as happens when every pod has a size of its own. The bound is
+coarse (the largest type of a claim's state, minus what is used) and only ever too generous. This is one of two places
+where numpy is faster than plain integers.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.templates import Template
+from dovetail.placement.cluster.type_table import bits
+
+_LARGEST = 2**62
+
+
+class Claim(Protocol):
+    """What is asked of a claim here."""
+
+    template: Template
+    state: State
+    used: list[int]
+
+
+class Headroom:
+    """An upper bound of what is left on each claim; brought up to date when it is asked for."""
+
+    def __init__(self) -> None:
+        self.changed: set[int] = set()  # claims that hold more or may be less than before
+        self._most: dict[State, list[int]] = {}
+        self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
+
+    def _left(self, claim: Claim) -> list[int]:
+        most = self._most.get(claim.state)
+        if most is None:
+            fit = claim.template.fit
+            room = [fit.room[row] for row in bits(claim.state.rows & fit.valid)]
+            columns = zip(*room, strict=True) if room else ([0] * len(claim.used) for _ in claim.used)
+            most = self._most[claim.state] = [min(max(column), _LARGEST) for column in columns]
+        return [have - want for have, want in zip(most, claim.used, strict=True)]
+
+    def with_room(self, wanted: tuple[int, ...], claims: Sequence[Claim]) -> int:
+        """The claims that may have room."""
+        if len(self._room) < len(claims):
+            grown = np.full((2 * len(claims), len(wanted)), -1, dtype=np.int64)
+            grown[: len(self._room)] = self._room if len(self._room) else grown[:0]
+            self._room = grown
+        if self.changed:
+            numbers = list(self.changed)
+            self._room[numbers] = [self._left(claims[number]) for number in numbers]
+            self.changed.clear()
+        row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
+        fits = (self._room[: len(claims)] >= row).all(axis=1)
+        return int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")

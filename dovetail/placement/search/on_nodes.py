@@ -1,0 +1,184 @@
+"""Can a node that stands in the cluster take this pod?
+
+Asked first at every try (S-140 to S-148). Nodes are tried in a fixed order and the first that accepts wins. Masks sort
+out the nodes that cannot; the one that is left at the front is checked exactly, because pods of this pass may have
+landed on it meanwhile. The trap avoided: a node that took a pod which refuses some value of an unknown label knows that
+label from then on (S-148).
+"""
+
+from dovetail.model.host_ports import first_conflict
+from dovetail.model.pods import HostPort, Pod
+from dovetail.model.requirements import Requirement, RequirementSet, compatible, intersect, merge
+from dovetail.placement.cluster.node_table import NodeTable
+from dovetail.placement.constraints.domain_choices import node_values
+from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
+from dovetail.placement.constraints.volumes import (
+    VolumeLookupError,
+    attached_by,
+    attached_on,
+    exceeds_limit,
+)
+from dovetail.placement.search.kinds import Kin, Kind
+
+
+class NodePlacer:
+    """The existing nodes in one pass: what was placed on them, and what is left."""
+
+    def __init__(self, table: NodeTable, active: int) -> None:
+        self.table = table
+        self.active = active
+        self.placed: dict[int, list[Pod]] = {}
+        self._left: dict[int, tuple[int, ...]] = {}
+        self._ports: dict[int, list[tuple[str, HostPort]]] = {}
+        self._attached: dict[int, dict[str, set[str]]] = {}
+        self._extra: dict[int, dict[str, Requirement]] = {}
+        self._extra_mask = 0
+
+    def _suiting(self, kind: Kind) -> int:
+        """The nodes whose taints and labels suit the kin."""
+        kin = kind.kin
+        if kin.node_mask is None:
+            facts = kin.facts
+            mask = self.active & self.table.tolerating(facts.shape.tolerations)
+            labels = self.table.satisfying(facts.needs.requirements)
+            if len(facts.alternatives) > 1 or facts.alternatives[0].requirements:
+                alternatives = 0
+                for alternative in facts.alternatives:
+                    alternatives |= self.table.satisfying(alternative.requirements)
+                labels &= alternatives
+            kin.node_mask = mask & labels
+        mask = kin.node_mask
+        if self._extra_mask:  # nodes that learnt of further labels in this pass are judged one by one
+            mask |= self._extra_mask & self.active & self.table.tolerating(kin.facts.shape.tolerations)
+        if kind.settled:
+            mask &= ~self.table.settling
+        return mask
+
+    def _by_topology(self, kin: Kin, mask: int) -> int:
+        for group, own in kin.hosts:
+            mask ^= mask & group.rejects(group.nodes, own, self.table.every)
+        if mask and kin.domains:
+            for key, values in node_values(kin):
+                by_value, _ = self.table.with_label(key)
+                allowed = 0
+                for value in values:
+                    allowed |= by_value.get(value, 0)
+                mask &= allowed
+        return mask
+
+    def place(self, kind: Kind, pod: Pod) -> bool:
+        """Put the pod on the first node that accepts it."""
+        if not self.active:
+            return False
+        mask = self._suiting(kind)
+        if not mask:
+            return False
+        mask &= self.table.holding(kind.wanted)
+        mask ^= mask & kind.node_dead
+        if mask:
+            mask = self._by_topology(kind.kin, mask)
+        while mask:
+            low = mask & -mask
+            bit = low.bit_length() - 1
+            if self._accepts(kind, pod, bit):
+                self._commit(kind, pod, bit)
+                return True
+            mask ^= low
+        return False
+
+    def left(self, bit: int) -> tuple[int, ...]:
+        """What is left on the node now."""
+        return self._left.get(bit) or self.table.remaining[bit]
+
+    def _accepts(self, kind: Kind, pod: Pod, bit: int) -> bool:
+        for wanted, left in zip(kind.wanted, self.left(bit), strict=True):
+            if wanted > left:
+                kind.node_dead |= 1 << bit
+                return False
+        shape = kind.kin.facts.shape
+        if shape.volumes and not self._attaches(pod, bit):
+            return False
+        if shape.host_ports and self._port_conflict(pod, bit):
+            return False
+        return not self._extra_mask >> bit & 1 or self._knows(kind, bit)
+
+    def _known(self, bit: int) -> RequirementSet:
+        """The node's labels and what it learnt in this pass."""
+        extra = self._extra.get(bit)
+        return {**self.table.label_set(bit), **extra} if extra else self.table.label_set(bit)
+
+    def _knows(self, kind: Kind, bit: int) -> bool:
+        """S-144, S-145 on a node that knows more labels than it carries."""
+        have = self._known(bit)
+        needs = kind.kin.facts.needs.requirements
+        if not compatible(have, needs):
+            return False
+        narrowed = merge(have, needs)
+        return any(compatible(narrowed, a.requirements) for a in kind.kin.facts.alternatives)
+
+    def taken_ports(self, bit: int) -> list[tuple[str, HostPort]]:
+        """The host ports that are taken on the node, each with its pod."""
+        known = self._ports.get(bit)
+        if known is None:
+            known = self._ports[bit] = self.table.ports_on(bit)
+        return known
+
+    def _port_conflict(self, pod: Pod, bit: int) -> bool:
+        """S-142: a pod never conflicts with itself."""
+        taken = [port for key, port in self.taken_ports(bit) if key != pod.key]
+        return first_conflict(pod.shape.host_ports, taken) is not None
+
+    def attached(self, bit: int) -> dict[str, set[str]]:
+        """The volume claims of the node's pods, per driver."""
+        known = self._attached.get(bit)
+        if known is None:
+            known = self._attached[bit] = attached_on(self.table.pods_on(bit), self.table.snapshot)
+        return known
+
+    def _attaches(self, pod: Pod, bit: int) -> bool:
+        """S-141, S-85: a pod whose volumes cannot be looked up fits no existing node."""
+        snapshot = self.table.snapshot
+        try:
+            added = attached_by(pod, snapshot)
+        except VolumeLookupError:
+            return False
+        limits = snapshot.csi_nodes.get(self.table.nodes[bit].node_name)
+        return limits is None or not added or not exceeds_limit(self.attached(bit), added, limits.limits)
+
+    def _commit(self, kind: Kind, pod: Pod, bit: int) -> None:
+        self._left[bit] = tuple([have - want for have, want in zip(self.left(bit), kind.wanted, strict=True)])
+        self.placed.setdefault(bit, []).append(pod)
+        shape = kind.kin.facts.shape
+        if shape.host_ports:
+            self.taken_ports(bit).extend((pod.key, port) for port in shape.host_ports)
+        if shape.volumes:
+            for driver, keys in attached_by(pod, self.table.snapshot).items():
+                self.attached(bit).setdefault(driver, set()).update(keys)
+        self._learn(kind, bit)
+        self.record(kind.kin, bit)
+
+    def _learn(self, kind: Kind, bit: int) -> None:
+        """S-148: requirements on labels that the node does not carry stay with it for the rest of the pass."""
+        labels = self.table.label_set(bit)
+        facts = kind.kin.facts
+        for needs in (facts.needs, *facts.alternatives[:1]):
+            for key, item in needs.requirements.items():
+                if key not in labels:
+                    extra = self._extra.setdefault(bit, {})
+                    extra[key] = intersect(extra[key], item) if key in extra else item
+                    self._extra_mask |= 1 << bit
+
+    def record(self, kin: Kin, bit: int) -> None:
+        """S-181: tell the groups that count such a pod."""
+        for group in kin.recording.everything:
+            self.record_in(group, bit)
+
+    def record_in(self, group: DomainGroup | HostGroup, bit: int) -> None:
+        """Count one pod on a node in one group, if the group counts pods of such nodes."""
+        item, labels = self.table.nodes[bit], self._known(bit)
+        if group.term.filter is not None and not group.term.filter.accepts(item.taints, labels):
+            return
+        if isinstance(group, HostGroup):
+            group.record(group.nodes, bit)
+        else:
+            group.record_placement(labels.get(group.term.key))

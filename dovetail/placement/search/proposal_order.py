@@ -1,0 +1,164 @@
+"""In what order are the claims of this pass tried?
+
+Asked at every try on open claims (S-97): the emptiest first, and among equals in the order in which upstream's unstable
+sort leaves them. Sorting thousands of claims before every try would cost most of the pass, so claims are kept in one
+list per number of pods. One claim moves at a time, and the sort then puts it at the front of the next level; a new one
+goes to the end of its level. The trap: between 13 and 49 claims, and wherever the moved one stands next to a pivot, the
+sort does more than that; there it is run in full, up to a bound above which ties are ours to break.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from dovetail.placement.search.go_sort import unstable_sorted
+
+_STABLE_UP_TO: Final = 12  # insertion sort, which is stable
+_NINTHER_FROM: Final = 50  # from here on a nearly sorted array is repaired instead of partitioned
+# Above this the order of equals is the repaired one; a full sort at every pivot hit would not stay near-linear.
+EXACT_UP_TO: Final = 512
+
+
+class _Level:
+    """The claims that hold one number of pods, in order."""
+
+    __slots__ = ("claims", "first", "last", "mask")
+
+    def __init__(self) -> None:
+        self.claims: list[int] = []
+        self.mask = 0
+        self.first, self.last = 1, 0  # the ranks of both ends; the next one in front has one less than the first
+
+
+class ClaimOrder:
+    """Claims by number, each in the level of its number of pods."""
+
+    def __init__(self) -> None:
+        self._lowest = _Level()  # of one pod; stays when it is empty, for new claims come to it
+        self._levels: list[_Level] = [self._lowest]  # ascending; those above the lowest have claims
+        self._at: dict[int, _Level] = {1: self._lowest}  # the same by height
+        self._rank: list[int] = []  # position within the level; negative after a front insertion
+        self.pods: list[int] = []  # pods per claim
+
+    def __len__(self) -> int:
+        return len(self.pods)
+
+    def append(self, claim: int) -> None:
+        """A new claim with its first pod."""
+        pods = self.pods
+        pods.append(1)
+        level = self._lowest
+        level.mask |= 1 << claim
+        if _STABLE_UP_TO < len(pods) < _NINTHER_FROM and len(self._levels) > 1:
+            self._rank.append(0)
+            self._sort([*self.in_order(), claim])
+            return
+        level.last += 1
+        self._rank.append(level.last)
+        level.claims.append(claim)
+
+    def raise_claim(self, claim: int) -> None:
+        """One more pod on a claim."""
+        pods = self.pods
+        height = pods[claim]
+        level = self._at[height]
+        claims, count = level.claims, len(pods)
+        upper = self._at.get(height + 1)
+        if upper is None:
+            if len(claims) == 1 and height > 1:  # it is alone and takes its level along
+                pods[claim] = height + 1
+                self._at[height + 1] = self._at.pop(height)
+                return
+            upper = self._at[height + 1] = _Level()
+            self._levels.insert(self._levels.index(level) + 1, upper)
+        sort = _STABLE_UP_TO < count <= EXACT_UP_TO and claims[-1] != claim and self._must_sort(claim, level)
+        flat = self.in_order() if sort else []
+        pods[claim] = height + 1
+        claims.remove(claim)
+        bit = 1 << claim
+        level.mask ^= bit
+        upper.mask |= bit
+        if not claims and height > 1:
+            del self._at[height]
+            self._levels.remove(level)
+        if sort:
+            self._sort(flat)
+            return
+        upper.first -= 1
+        self._rank[claim] = upper.first
+        upper.claims.insert(0, claim)
+
+    def _must_sort(self, claim: int, level: _Level) -> bool:
+        count = len(self.pods)
+        if count < _NINTHER_FROM:
+            return True
+        position = level.claims.index(claim)
+        for lower in self._levels:
+            if lower is level:
+                break
+            position += len(lower.claims)
+        quarter = count // 4
+        return position in (quarter - 1, quarter, 2 * quarter - 1, 2 * quarter, 3 * quarter - 1, 3 * quarter)
+
+    def _sort(self, flat: list[int]) -> None:
+        """The full sort. Who is on which level is known already; the order within the levels is made anew."""
+        in_order = unstable_sorted(flat, self.pods.__getitem__)
+        ranks, start = self._rank, 0
+        for rank, claim in enumerate(in_order):
+            ranks[claim] = rank
+        for level in self._levels:
+            end = start + level.mask.bit_count()
+            level.claims = in_order[start:end]
+            level.first, level.last = start, end - 1
+            start = end
+
+    def front(self) -> int:
+        """The first of all; there must be one."""
+        lowest = self._lowest.claims
+        return lowest[0] if lowest else self._levels[1].claims[0]
+
+    def first(self, candidates: int) -> int:
+        """The first of the candidates (at least one) in order."""
+        for level in self._levels:
+            here = candidates & level.mask
+            if not here:
+                continue
+            if not here & (here - 1):
+                return here.bit_length() - 1
+            claims = level.claims
+            if here >> claims[0] & 1:  # nearly always
+                return claims[0]
+            if here.bit_count() * 8 < len(claims):
+                return min(_numbers(here), key=self._rank.__getitem__)
+            for claim in claims:
+                if here >> claim & 1:
+                    return claim
+        raise ValueError("no such claim")
+
+    def among(self, candidates: int) -> Iterator[int]:
+        """The candidates in order. The order must not be changed while this runs."""
+        for level in list(self._levels):
+            here = candidates & level.mask
+            if not here:
+                continue
+            if here.bit_count() * 8 < len(level.claims):  # few of many: pick them out and order them
+                yield from sorted(_numbers(here), key=self._rank.__getitem__)
+            else:
+                for claim in level.claims:
+                    if here >> claim & 1:
+                        yield claim
+            candidates ^= here
+            if not candidates:
+                return
+
+    def in_order(self) -> list[int]:
+        """All claims in order."""
+        return [claim for level in self._levels for claim in level.claims]
+
+
+def _numbers(mask: int) -> list[int]:
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found

@@ -1,0 +1,123 @@
+"""The cloud that sells instances.
+
+What a workflow must branch on is returned, never raised: no capacity, a NodeClass that is not ready, an instance that
+is gone. Throttling and silence are raised, because only trying again helps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.resources import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A launch worked out but not made: short text (hashes and ids, no user data) that `launch` understands."""
+
+    kind: Literal["prepared"] = "prepared"
+    request: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoCapacity:
+    """Nothing that the claim allows can be bought now. The offerings refused are remembered as shortages."""
+
+    kind: Literal["no_capacity"] = "no_capacity"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassNotReady:
+    """The claim's NodeClass is missing or not ready."""
+
+    kind: Literal["class_not_ready"] = "class_not_ready"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRefused:
+    """The cloud finds the request wrong in a way that the claim's condition should tell (CreateError, C-9)."""
+
+    kind: Literal["refused"] = "refused"
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """An instance as the cloud tells it, and what its NodeClaim is to say of it."""
+
+    kind: Literal["instance"] = "instance"
+    provider_id: str
+    claim_uid: str = ""  # the tag dovetail.sh/claim-uid
+    claim_name: str = ""
+    state: Literal["pending", "running", "stopping", "stopped", "terminating"] = "running"
+    launched: float = 0.0
+    image_id: str = ""
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    capacity: Resources
+    allocatable: Resources
+
+
+class Cloud(Protocol):
+    """Instances."""
+
+    async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        """Work out what would be bought for a claim. Buys nothing."""
+
+    async def launch(
+        self, claim: NodeClaim, request: str, token: str
+    ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
+        """Buy one instance, tagged with the claim's UID in the call itself. The same token never buys a second."""
+
+    async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
+        """The live instance of that claim or that id; None where it is gone or terminated."""
+
+    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+        """Terminate it. `gone` only once it is fully gone; repeating is safe (C-2)."""
+
+    async def list_instances(self) -> tuple[Instance, ...]:
+        """Every instance that carries this cluster's tag and is not yet gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClassState:
+    """What a NodePool must know of its NodeClass (N-15)."""
+
+    found: bool
+    deleting: bool = False
+    ready: Literal["True", "False", "Unknown"] = "Unknown"
+    reason: str = ""
+    message: str = ""
+    generation: int = 0
+    version: str = ""  # another one after every change, of what it resolved to too: drift is judged anew
+
+
+class Catalogues(Protocol):
+    """What could be bought, pool by pool, and whether what was bought is still what would be."""
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        """The pool's instance types, those without available offering included (C-5), shortages applied."""
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        """The state of a NodeClass."""
+
+    async def drift(self, claim: NodeClaim) -> str:
+        """Why the claim's instance is no longer what its NodeClass asks for; empty where it is (C-6)."""
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        """(group, kind) of the NodeClasses that this cloud understands."""
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        """Which node conditions, standing for how long, make a node unhealthy; none where it knows of none (C-7)."""
+
+
+class NodeClassUpkeep(Protocol):
+    """What a cloud keeps true about its NodeClasses: what they resolve to, whether they are ready, what they leave."""
+
+    async def keep(self) -> float:
+        """Look at every class that has changed or is due, and write what differs; the moment to look again."""

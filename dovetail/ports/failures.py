@@ -1,0 +1,65 @@
+"""What can go wrong outside, as activities see it.
+
+Raised by adapters, which classify by code or status and never by message text; turned into Temporal's errors in one
+place, activities/steps/translate_failures.py. The tree asks one question: can trying again help?
+"""
+
+
+class Failure(Exception):
+    """Something outside failed. `subject` names the object or call, as Kind/name or service:Operation."""
+
+    def __init__(self, subject: str, message: str) -> None:
+        super().__init__(f"{subject}: {message}")
+        self.subject = subject
+
+
+class Retryable(Failure):
+    """Trying again may help. `after` is the least wait in seconds, where the other side named one."""
+
+    def __init__(self, subject: str, message: str, after: float | None = None) -> None:
+        super().__init__(subject, message)
+        self.after = after
+
+
+class Conflict(Retryable):
+    """The object has changed since it was read; read it again."""
+
+
+class Throttled(Retryable):
+    """The other side asks for fewer calls."""
+
+
+class Unreachable(Retryable):
+    """No answer, or an answer that says "not now"."""
+
+
+class NotSeenYet(Retryable):
+    """The watch-fed view has not caught up with a write, or is not usable now."""
+
+
+class Unauthenticated(Retryable):
+    """Credentials are missing or have expired; they are renewed outside, so it is tried again."""
+
+
+class NotReadable(Retryable):
+    """An object has a form that we cannot read. Nothing is decided on it until it has been put right or is gone."""
+
+
+class Permanent(Failure):
+    """Trying the same again cannot help; a person is told."""
+
+
+class Forbidden(Permanent):
+    """The identity lacks a right."""
+
+
+class Refused(Permanent):
+    """The other side finds the request wrong."""
+
+
+class Misconfigured(Permanent):
+    """A file or setting of ours is missing or wrong."""
+
+
+class Taken(Permanent):
+    """An object of that name exists and is not ours."""

@@ -1,0 +1,32 @@
+"""What a person at a terminal may ask of a cluster beyond what decisions need.
+
+Facts only: what a missing right means is said by whoever asks.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+RawObjects = Mapping[str, list[dict[str, Any]]]  # Kubernetes JSON by kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """The API server as it looks from here."""
+
+    address: str
+    version: str
+    clock_ahead: float  # seconds that the API server's clock is ahead of ours
+    clock_error: float = 0.0  # how far off that figure may be
+    missing_kinds: tuple[str, ...] = ()  # kinds that we watch and that the server does not serve
+    missing_rights: tuple[str, ...] = ()  # as "verb resource", what our identity may not do
+
+
+class Inspection(Protocol):
+    """A cluster, looked at as a whole."""
+
+    async def facts(self) -> ClusterFacts:
+        """What there is and what we may do."""
+
+    async def objects(self) -> RawObjects:
+        """Every object that decisions read, as JSON."""

@@ -1,0 +1,168 @@
+"""Reading live and writing Kubernetes objects.
+
+Every write is a patch with a resourceVersion precondition, never a PUT (P-8); "already gone" is success for every
+delete. A read here is a request to the API server, for the moments when a cache is not good enough: before anything
+irreversible.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from dovetail.model.buffers import BufferStatus, CapacityBuffer
+from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.notice import Notice
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pods import Expression, Owner, Pod
+from dovetail.model.pools import NodePool
+from dovetail.model.resources import Resources
+from dovetail.model.taints import Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewClaim:
+    """A NodeClaim to create, finalizer included in the same request."""
+
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    finalizers: tuple[str, ...]
+    owner: Owner | None
+    node_class: NodeClassRef
+    requirements: tuple[Expression, ...]
+    requests: Resources
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: float | None = None
+    termination_grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimStatus:
+    """Status fields to set; None leaves a field as it is."""
+
+    provider_id: str | None = None
+    image_id: str | None = None
+    node_name: str | None = None
+    capacity: Resources | None = None
+    allocatable: Resources | None = None
+    last_pod_event: float | None = None
+    conditions: tuple[Condition, ...] | None = None  # the whole list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataChange:
+    """Labels and annotations to set (None removes one); finalizers as a whole; owners to add."""
+
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    finalizers: tuple[str, ...] | None = None
+    add_owner: Owner | None = None
+
+
+class NodeClaims(Protocol):
+    """NodeClaim objects."""
+
+    async def create(self, claim: NewClaim) -> NodeClaim:
+        """Create it. A claim of that name with the same dovetail.sh/plan is ours and is returned; else Taken."""
+
+    async def read(self, name: str) -> NodeClaim | None:
+        """The claim as the API server has it now."""
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        """Change metadata at the version of `claim`; None where it is gone, Conflict where it has changed."""
+
+    async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
+        """Change status at the version of `claim`; None where it is gone, Conflict where it has changed."""
+
+    async def delete(self, name: str, uid: str) -> int:
+        """Delete the claim of that UID; the version at which it is now deleting, 0 where it is gone."""
+
+
+class Nodes(Protocol):
+    """Node objects."""
+
+    async def read(self, name: str) -> Node | None:
+        """The node as the API server has it now."""
+
+    async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        """The nodes of an instance as the API server has them now."""
+
+    async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
+        """Change metadata and, where given, all taints; None where it is gone, Conflict where it has changed."""
+
+    async def delete(self, name: str, uid: str) -> int:
+        """Delete the node of that UID; the version at which it is now deleting, 0 where it is gone."""
+
+
+class NodeOverlays(Protocol):
+    """NodeOverlay objects; their spec is a person's, their conditions are ours."""
+
+    async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay | None:
+        """Change the conditions at the version of `overlay`; None where it is gone, Conflict where it has changed."""
+
+
+class CapacityBuffers(Protocol):
+    """CapacityBuffer objects; their spec is a person's, their status is ours."""
+
+    async def read(self, buffer: CapacityBuffer) -> CapacityBuffer | None:
+        """The buffer of that name as the API server has it now."""
+
+    async def patch_status(self, buffer: CapacityBuffer, status: BufferStatus) -> CapacityBuffer | None:
+        """Set the whole status at the version of `buffer`; None where it is gone, Conflict where it has changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """How the API server answered an eviction.
+
+    evicted: accepted. blocked: a PDB does not allow it now (429). unsupported: several PDBs match (500).
+    gone: no such pod (404). replaced: another pod has that name (409 on the UID).
+    """
+
+    outcome: Literal["evicted", "blocked", "unsupported", "gone", "replaced"]
+    code: int
+    message: str = ""
+
+
+class Pods(Protocol):
+    """Pods that must leave a node."""
+
+    async def list_on(self, node: str) -> tuple[Pod, ...]:
+        """The pods bound to a node as the API server has them now."""
+
+    async def evict(self, pod: Pod) -> Eviction:
+        """Ask for an eviction with the pod's UID as precondition."""
+
+    async def delete(self, pod: Pod, grace_seconds: int) -> None:
+        """Delete with the pod's UID as precondition, within the grace given (at least 1: I5)."""
+
+
+class Notices(Protocol):
+    """Where notices go. Publishing never fails a step: what cannot be published is logged."""
+
+    async def publish(self, *notices: Notice) -> None:
+        """Publish each notice that was not said within its window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatus:
+    """Status fields of a NodePool to set; None leaves a field as it is."""
+
+    usage: Resources | None = None
+    node_count: int | None = None
+    class_generation: int | None = None
+    conditions: tuple[Condition, ...] | None = None
+
+
+class NodePools(Protocol):
+    """NodePool objects."""
+
+    async def read(self, name: str) -> NodePool | None:
+        """The pool as the API server has it now."""
+
+    async def patch(self, pool: NodePool, change: MetadataChange) -> NodePool | None:
+        """Change metadata at the version of `pool`; None where it is gone, Conflict where it has changed."""
+
+    async def patch_status(self, pool: NodePool, status: PoolStatus) -> NodePool | None:
+        """Change status at the version of `pool`; None where it is gone, Conflict where it has changed."""

@@ -1,0 +1,32 @@
+"""Which attached volumes hold a node whose pods have left?
+
+Volumes of pods that stay (tolerating, static, stuck) are not waited for: they will not come off. The attach-detach
+controller takes volumes off; this product never does (T-32).
+"""
+
+from collections.abc import Mapping
+
+from dovetail.model.pod_rules import is_drainable
+from dovetail.model.pods import Pod, VolumeUse
+from dovetail.model.workloads import VolumeAttachment
+
+
+def volume_claim_keys(pods: tuple[Pod, ...], now: float) -> tuple[str, ...]:
+    """namespace/name of the volume claims of the pods that stay."""
+    staying = (pod for pod in pods if not is_drainable(pod, now))
+    keys = {_key(pod, volume) for pod in staying for volume in pod.shape.volumes}
+    return tuple(sorted(keys))
+
+
+def holding(
+    attachments: tuple[VolumeAttachment, ...], staying: tuple[str, ...], volumes: Mapping[str, str]
+) -> tuple[VolumeAttachment, ...]:
+    """The attachments to wait for. `volumes`: claim key -> volume name, for those of `staying` that are known."""
+    ignored = {volumes[key] for key in staying if volumes.get(key)}
+    held = (a for a in attachments if a.volume_name and a.volume_name not in ignored)
+    return tuple(sorted(held, key=lambda attachment: attachment.name))
+
+
+def _key(pod: Pod, volume: VolumeUse) -> str:
+    name = f"{pod.name}-{volume.claim_name}" if volume.ephemeral else volume.claim_name
+    return f"{pod.namespace}/{name}"

@@ -1,0 +1,47 @@
+"""By when must a node's pods be gone?
+
+Asked at the start of a departure and at each turn of the drain. The deadline is the deletion plus the claim's
+termination grace period, written on the claim once and never moved later (L-51, T-6, I7). The trap avoided: an
+annotation that cannot be read must not stop the termination, as it does upstream; it is reported and worked around.
+"""
+
+from dovetail.model.names import TERMINATION_DEADLINE
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import format_moment, parse_moment
+
+
+def written_deadline(claim: NodeClaim) -> float | None:
+    """The deadline on the claim; None where it has none or an unreadable one."""
+    text = claim.annotations.get(TERMINATION_DEADLINE)
+    return None if text is None else parse_moment(text)
+
+
+def unreadable_deadline(claim: NodeClaim) -> str | None:
+    """The annotation's text where it cannot be read."""
+    text = claim.annotations.get(TERMINATION_DEADLINE)
+    return text if text is not None and parse_moment(text) is None else None
+
+
+def deadline_of(claim: NodeClaim) -> float | None:
+    """The moment by which its pods must be gone: as written, else deletion plus grace; None without a grace."""
+    written = written_deadline(claim)
+    if written is not None:
+        return written
+    if claim.termination_grace is None or claim.deleting_since is None:
+        return None
+    return float(int(claim.deleting_since + claim.termination_grace))
+
+
+def deadline_to_write(claim: NodeClaim) -> str | None:
+    """The annotation's value where it is to be written; one that is there is never changed (L-51)."""
+    if TERMINATION_DEADLINE in claim.annotations:
+        return None
+    deadline = deadline_of(claim)
+    return None if deadline is None else format_moment(deadline)
+
+
+def tighter(one: float | None, other: float | None) -> float | None:
+    """The earlier of two deadlines; None is no deadline."""
+    if one is None or other is None:
+        return one if other is None else other
+    return min(one, other)

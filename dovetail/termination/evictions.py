@@ -1,0 +1,64 @@
+"""Which pods still hold a node, and which of them go now?
+
+Four tiers leave one after the other (T-15); a pod whose own grace would not fit before the deadline is deleted by
+force, whatever its tier (T-14). The trap avoided: an absent tier is not an empty one; a pod that terminates still holds
+it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
+from dovetail.model.pods import Pod
+
+# The two built-in classes carry the only priorities above a milliard: users may not define higher ones, so that the
+# number tells the class (T-15 names the class; a pod's priority is filled in from it at admission).
+SYSTEM_PRIORITY: Final = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one look at a node's pods asks for. Pods are in order of their keys."""
+
+    force: tuple[Pod, ...] = ()  # delete, with what is left of the deadline
+    evict: tuple[Pod, ...] = ()  # ask for an eviction
+    protected: tuple[Pod, ...] = ()  # of the turn's tier, but they ask not to be disrupted
+    waiting: tuple[Pod, ...] = ()  # everything that holds the node, these included
+
+
+def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn:
+    """The turn for a node with these pods."""
+    waiting = tuple(sorted((pod for pod in pods if awaits_eviction(pod, now)), key=lambda pod: (pod.key, pod.uid)))
+    force = tuple(pod for pod in waiting if must_force(pod, deadline, now))
+    forced = {pod.uid for pod in force}
+    rest = [pod for pod in waiting if pod.uid not in forced]
+    first = min((tier(pod) for pod in rest), default=0)
+    asked = [pod for pod in rest if tier(pod) == first and pod.deleting_since is None]
+    protected = tuple(pod for pod in asked if is_protected(pod, now))
+    held = {pod.uid for pod in protected}
+    return Turn(
+        force=force,
+        evict=tuple(pod for pod in asked if pod.uid not in held),
+        protected=protected,
+        waiting=waiting,
+    )
+
+
+def must_force(pod: Pod, deadline: float | None, now: float) -> bool:
+    """T-14: whether only force brings it off the node in time. All comparisons are strict."""
+    if deadline is None:
+        return False
+    if pod.deleting_since is not None:
+        return pod.deleting_since > deadline
+    return pod.grace_seconds is not None and now > deadline - pod.grace_seconds
+
+
+def forced_grace(deadline: float, now: float) -> int:
+    """T-27: the seconds that it still gets; never 0, which would break "at most one" (I5)."""
+    return max(int(deadline - now), 1)
+
+
+def tier(pod: Pod) -> int:
+    """1 to 4: workload, DaemonSet, critical, critical DaemonSet."""
+    critical = pod.priority is not None and pod.priority >= SYSTEM_PRIORITY
+    return 1 + is_daemon(pod) + 2 * critical

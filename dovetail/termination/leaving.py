@@ -1,0 +1,31 @@
+"""What does a Node say while it leaves, and which finalizers stay when it is let go?
+
+The taint and the label that takes it out of external load balancers go on in one change, before any eviction (T-7).
+"""
+
+from typing import Final
+
+from dovetail.model.names import DISRUPTED_TAINT, TERMINATION_FINALIZER
+from dovetail.model.nodes import Node
+from dovetail.model.taints import Taint
+
+EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+LEAVING_TAINT: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
+
+
+def leaving_labels(node: Node) -> dict[str, str]:
+    """The label to set; none where the node has it."""
+    return {} if node.labels.get(EXCLUDE_LABEL) == "karpenter" else {EXCLUDE_LABEL: "karpenter"}
+
+
+def leaving_taints(node: Node) -> tuple[Taint, ...] | None:
+    """All taints with ours among them; None where nothing changes. One of that key with another effect goes."""
+    if any((taint.key, taint.effect) == (LEAVING_TAINT.key, LEAVING_TAINT.effect) for taint in node.taints):
+        return None
+    return (*(taint for taint in node.taints if taint.key != DISRUPTED_TAINT), LEAVING_TAINT)
+
+
+def finalizers_left(finalizers: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Without ours; those of others stay (T-11). None where ours is not there."""
+    rest = tuple(name for name in finalizers if name != TERMINATION_FINALIZER)
+    return None if rest == finalizers else rest

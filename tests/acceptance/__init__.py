@@ -1,0 +1,1 @@
+"""Is what judges the product right itself?"""

@@ -1,0 +1,1 @@
+"""Reading, writing and caching Kubernetes JSON, without a server."""

@@ -1,0 +1,121 @@
+"""Pods and workloads from raw JSON: what is shared, what is read, and which fault is named."""
+
+from typing import Any
+
+import pytest
+
+from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.kubernetes_json.parsing.workloads import (
+    parse_daemon_set,
+    parse_storage_class,
+    parse_volume,
+)
+from dovetail.model.pods import Pod
+
+Raw = dict[str, Any]
+
+
+def _pod(name: str = "p", **spec: Any) -> Raw:
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}
+    return {
+        "metadata": {"name": name, "namespace": "shop", "uid": name, "labels": {"app": "x"}},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def test_pods_that_are_alike_share_their_shape_and_their_requests() -> None:
+    """The token volume that every pod has under a name of its own does not tell them apart."""
+    one = parse_pod(_pod("a", volumes=[{"name": "kube-api-access-1", "projected": {}}]))
+    other = parse_pod(_pod("b", volumes=[{"name": "kube-api-access-2", "projected": {}}]))
+
+    assert (one.shape is other.shape, one.requests is other.requests) == (True, True)
+
+
+def test_replicas_that_were_resized_or_taken_over_do_not_share_what_differs() -> None:
+    """S-73. The same workload as the pod beside it, but for what the status and the owners say."""
+    plain, resized, refused, orphan = _pod(), _pod(), _pod(), _pod()
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
+    for raw in (plain, resized, refused):
+        raw["metadata"]["ownerReferences"] = [owner]
+    actual = [{"name": "c", "resources": {"requests": {"cpu": "50m"}}}]
+    pending = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+    resized["status"] = {"containerStatuses": actual}
+    refused["status"] = {"containerStatuses": actual, "conditions": pending}
+    pods = [parse_pod(raw) for raw in (plain, resized, refused, orphan)]
+
+    assert [pod.requests["cpu"] // 10**6 for pod in pods] == [100, 100, 50, 100]
+    assert [len(pod.owners) for pod in pods] == [1, 1, 1, 0]
+    assert len({pod.shape for pod in pods}) == 1
+
+
+def test_a_pod_that_says_nothing_is_read_in_every_field() -> None:
+    pod = parse_pod({"metadata": {"name": "p"}, "spec": {"containers": []}})
+
+    assert pod == Pod(name="p", uid="", shape=pod.shape, requests={"pods": 1})
+
+
+def test_requests_count_cpu_in_nanocores_and_one_pod() -> None:
+    """S-74, S-77."""
+    assert parse_pod(_pod()).requests == {"cpu": 100_000_000, "memory": 2**30, "pods": 1}
+
+
+def test_a_resized_container_asks_for_the_larger_of_wish_and_fact() -> None:
+    """S-73."""
+    raw = _pod()
+    raw["status"] = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
+
+    assert parse_pod(raw).requests["cpu"] == 2 * 10**9
+
+
+def test_an_ephemeral_volume_is_kept_by_its_own_name() -> None:
+    """Its claim is called after the pod, which is no part of the shape."""
+    volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}
+
+    use = parse_pod(_pod(volumes=[volume])).shape.volumes[0]
+
+    assert (use.claim_name, use.ephemeral, use.storage_class) == ("scratch", True, "fast")
+
+
+def test_any_reason_unschedulable_makes_a_pod_unschedulable_whatever_its_status() -> None:
+    """S-20."""
+    raw = _pod()
+    raw["status"] = {"conditions": [{"type": "PodScheduled", "status": "True", "reason": "Unschedulable"}]}
+
+    assert parse_pod(raw).unschedulable
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"spec": {}}, "spec"),
+        ({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "much"}}}]}}, "spec resources"),
+        (
+            {"spec": {"containers": [], "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z"}]}},
+            "spec (affinity, tolerations, spread, ports, volumes)",
+        ),
+        ({"status": {"startTime": "yesterday"}}, "status"),
+    ],
+)
+def test_a_pod_that_cannot_be_read_is_named_with_the_field(change: Raw, field: str) -> None:
+    """One bad object must not hide the others."""
+    with pytest.raises(UnreadableObject) as caught:
+        parse_pod({**_pod(), **change})
+
+    assert (caught.value.kind, caught.value.name, caught.value.field) == ("Pod", "shop/p", field)
+
+
+def test_a_daemon_sets_pod_asks_for_its_limits_where_it_has_no_requests() -> None:
+    """S-75."""
+    container = {"name": "c", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}}
+    raw = {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": [container]}}}}
+
+    assert parse_daemon_set(raw).pod.requests == {"cpu": 500_000_000, "memory": 2**30, "pods": 1}
+
+
+def test_in_tree_volumes_count_for_the_driver_that_took_them_over() -> None:
+    """S-27."""
+    volume = {"metadata": {"name": "v"}, "spec": {"awsElasticBlockStore": {"volumeID": "vol-1"}}}
+    storage = {"metadata": {"name": "s"}, "provisioner": "kubernetes.io/aws-ebs"}
+
+    assert (parse_volume(volume).driver, parse_storage_class(storage).provisioner) == ("ebs.csi.aws.com",) * 2

@@ -1,0 +1,135 @@
+"""Several processes on one file: writers, a player, and a reader that follows them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.play.player import Player
+from dovetail.adapters.simulator.store import Store
+from dovetail.adapters.simulator.world import EmbeddedWorld
+from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
+
+ROOT = Path(__file__).parents[3]
+WRITERS = ("a", "b", "c")
+ROUNDS = 150
+PATIENCE_SECONDS = 30.0
+
+
+def until(look: Callable[[], bool]) -> bool:
+    """Whether it comes true in time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not look() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return look()
+
+
+def run(*arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "world.sqlite"
+    EmbeddedWorld.create(path).close()
+    return path
+
+
+async def test_three_processes_write_at_once_without_an_error_and_a_watch_sees_all_of_it(file: Path) -> None:
+    world = EmbeddedWorld.open(file)
+    world.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "shared", "labels": {"x": "y"}}, "spec": {}})
+    last = world.ledger()[-1].id
+    adapter = EmbeddedAdapter.open(file)
+
+    writers = [run("-m", "tests.adapters.simulator.writer", str(file), name, str(ROUNDS)) for name in WRITERS]
+    ends = [await asyncio.to_thread(writer.communicate, timeout=60) for writer in writers]
+
+    assert [(writer.returncode, err) for writer, (_, err) in zip(writers, ends, strict=True)] == [(0, "")] * 3
+    entries = world.ledger(last)
+    assert {e.outcome for e in entries} == {"ok"}
+    assert len(entries) == len(WRITERS) * ROUNDS * 3
+    names = {f"{name}-{index}" for name in WRITERS for index in range(ROUNDS)} | {"shared"}
+    assert await asyncio.to_thread(until, lambda: set(adapter.view.snapshot().nodes) == names)
+    assert {n.labels.get("round") for n in adapter.view.snapshot().nodes.values()} == {
+        None,
+        *(str(index) for index in range(ROUNDS)),
+    }
+    adapter.close()
+    world.close()
+
+
+def test_the_player_as_a_process_moves_the_world_and_ends_when_told(file: Path) -> None:
+    world = EmbeddedWorld.open(file)
+    world.apply(a_node())
+    world.apply(a_deployment(3))
+
+    player = run("-m", "dovetail.adapters.simulator.play", str(file), "--speed", "20")
+    moved = until(lambda: len(ready_pods(world)) == 3)
+    player.send_signal(signal.SIGTERM)
+    _, errors = player.communicate(timeout=20)
+
+    assert moved
+    assert (player.returncode, errors) == (0, "")
+    assert world.settings().speed == 20
+    world.close()
+
+
+def test_the_player_ends_with_the_process_that_started_it(file: Path) -> None:
+    play = "['-m', 'dovetail.adapters.simulator.play', sys.argv[1], '--parent', str(os.getpid())]"
+
+    starter = run("-c", f"import os, subprocess, sys; subprocess.Popen([sys.executable, *{play}])", str(file))
+
+    # The player has inherited the starter's output: reading it ends only when both have ended.
+    starter.communicate(timeout=PATIENCE_SECONDS)
+    assert starter.returncode == 0
+
+
+def test_a_player_without_a_world_says_so(tmp_path: Path) -> None:
+    player = run("-m", "dovetail.adapters.simulator.play", str(tmp_path / "none"))
+
+    _, errors = player.communicate(timeout=20)
+
+    assert player.returncode == 2
+    assert "there is no world" in errors
+
+
+def test_two_players_on_one_world_do_no_harm(file: Path) -> None:
+    world = EmbeddedWorld.open(file)
+    world.apply(a_node())
+    world.apply(a_deployment(4))
+    with world.playing(), world.playing():
+        grown = until(lambda: len(ready_pods(world)) == 4)
+        world.scale("web", 1)
+        shrunk = until(lambda: len(world.objects("Pod")) == 1)
+
+    assert (grown, shrunk) == (True, True)
+    made = [e for e in world.ledger() if e.operation == "cluster:create" and e.kind == "Pod"]
+    assert len(made) == 4
+    world.close()
+
+
+def test_a_player_that_is_killed_leaves_a_world_that_the_next_one_moves_on(file: Path) -> None:
+    world = EmbeddedWorld.open(file)
+    world.apply(a_node(cpu="64"))
+    player = run("-m", "dovetail.adapters.simulator.play", str(file), "--speed", "20")
+    world.apply(a_deployment(40))
+    until(lambda: len(world.objects("Pod")) > 0)
+    os.kill(player.pid, signal.SIGKILL)
+    player.communicate(timeout=20)
+
+    store = Store(file)
+    survivor, moment = Player(store), time.time() + 60
+    survivor.settle(moment)
+    store.close()
+
+    assert len(ready_pods(world)) == 40
+    world.close()

@@ -1,0 +1,128 @@
+"""Budgets: what they allow, and when (D-49 to D-57)."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from dovetail.disruption.budgets.allowances import allowances
+from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_for
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model import names
+from dovetail.model.pools import Budget
+from tests.disruption.worlds import NOW, a_pair, a_pool, a_world, condition
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def allowed(budgets: tuple[Budget, ...], nodes: int, now: float = NOW, reason: str = "Drifted") -> int:
+    return limit_for(judge_budgets(budgets, now), reason, nodes).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "expected"), [("20%", 19, 4), ("5%", 10, 1), ("50%", 0, 0), ("0%", 9, 0), ("3", 1, 3)]
+)
+def test_a_percentage_is_rounded_up(text: str, nodes: int, expected: int) -> None:
+    """D-53."""
+    assert allowed((Budget(nodes=text),), nodes) == expected
+
+
+def test_the_smallest_active_budget_for_the_reason_decides() -> None:
+    """D-52."""
+    budgets = (Budget(nodes="7"), Budget(nodes="2", reasons=("Drifted",)), Budget(nodes="1", reasons=("Empty",)))
+    verdict = limit_for(judge_budgets(budgets, NOW), "Drifted", 10)
+    assert (verdict.allowed, verdict.binding) == (2, budgets[1])
+
+
+def test_without_a_budget_for_the_reason_there_is_no_bound() -> None:
+    """D-52."""
+    assert allowed((Budget(nodes="0", reasons=("Empty",)),), 10) == UNBOUNDED
+
+
+def test_an_empty_list_of_reasons_speaks_of_none() -> None:
+    """D-52, Q-13."""
+    assert allowed((Budget(nodes="0", reasons=()),), 10) == UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    "bad", [Budget(nodes="x"), Budget(nodes="1", schedule="0 0 * * 7", duration=60.0), Budget(nodes="1", duration=60.0)]
+)
+def test_whatever_is_wrong_with_a_budget_closes_the_pool_for_every_reason(bad: Budget) -> None:
+    """D-54."""
+    budgets = (Budget(nodes="7"), bad)
+    assert [allowed(budgets, 10, reason=r) for r in ("Empty", "Drifted", "Underutilized")] == [0, 0, 0]
+
+
+NINE_TO_FIVE = Budget(nodes="0", schedule="0 9 * * mon-fri", duration=8 * 3600.0)
+
+
+@pytest.mark.parametrize(
+    ("moment", "active"),
+    [
+        ("2026-08-20T08:59:59", False),
+        ("2026-08-20T09:00:00", True),
+        ("2026-08-20T16:59:59.999", True),
+        ("2026-08-20T17:00:00", False),
+        ("2026-08-22T12:00:00", False),
+    ],
+)
+def test_a_window_holds_its_first_instant_and_not_its_last(moment: str, active: bool) -> None:
+    """D-55; appendix B, 7."""
+    assert judge_budgets((NINE_TO_FIVE,), at(moment))[0].active is active
+
+
+def test_a_window_tells_when_it_closes_and_a_closed_one_when_it_opens() -> None:
+    """Nothing waits for a poll."""
+    inside, outside = at("2026-08-20T12:00:00"), at("2026-08-20T20:00:00")
+    verdicts = [judge_budgets((NINE_TO_FIVE,), moment)[0].until for moment in (inside, outside)]
+    assert verdicts == [at("2026-08-20T17:00:00"), at("2026-08-21T09:00:00")]
+
+
+def test_windows_that_overlap_are_one_window() -> None:
+    """D-55."""
+    budget = Budget(nodes="0", schedule="0 9,10 * * *", duration=2 * 3600.0)
+    assert judge_budgets((budget,), at("2026-08-20T09:30:00"))[0].until == at("2026-08-20T12:00:00")
+
+
+def test_either_day_is_enough_when_both_are_restricted() -> None:
+    """D-56."""
+    budget = Budget(nodes="0", schedule="0 0 15 * mon", duration=60.0)
+    days = ["2026-08-15T00:00:30", "2026-08-17T00:00:30", "2026-08-18T00:00:30"]
+    assert [judge_budgets((budget,), at(day))[0].active for day in days] == [True, True, False]
+
+
+def test_a_date_that_never_comes_is_always_active() -> None:
+    """Q-20."""
+    assert judge_budgets((Budget(nodes="0", schedule="0 0 30 2 *", duration=60.0),), NOW)[0].active
+
+
+def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
+    """D-51; T-11, T-12; appendix B, 6."""
+    not_ready = {"conditions": (condition("Ready", status="False"),)}
+    pairs = [a_pair(f"n{i}") for i in range(8)]
+    pairs.append(a_pair("both", node=not_ready, claim={"deleting_since": NOW}))
+    pairs.append(a_pair("unready", node=not_ready))
+    found = allowances(a_world(pairs, pools=[a_pool(budgets=(Budget(nodes="50%"),))]), DisruptionSettings())
+    assert [found["a", r].left for r in ("Empty", "Drifted", "Underutilized")] == [3, 3, 3]
+
+
+def test_launching_terminated_and_foreign_nodes_are_no_nodes_to_a_budget() -> None:
+    """D-50; T-7 to T-9."""
+    launching = a_pair("new")
+    del_label = {k: v for k, v in launching.node.labels.items() if k != names.INITIALIZED}
+    pairs = [a_pair(f"n{i}") for i in range(4)]
+    pairs.append(a_pair("new", node={"labels": del_label}))
+    pairs.append(a_pair("gone", also=[names.INSTANCE_TERMINATING]))
+    pairs.append(a_pair("foreign", claim={"node_class": a_pool().template.node_class}))
+    world = a_world(pairs, supported_node_classes=frozenset({("other", "Kind")}))
+    assert allowances(world, DisruptionSettings()) == {}
+    world = a_world(pairs, pools=[a_pool(budgets=(Budget(nodes="100%"),))])
+    assert allowances(world, DisruptionSettings())["a", "Empty"].allowed == 5
+
+
+def test_a_node_that_a_plan_has_taken_counts_as_leaving() -> None:
+    """No mark of ours exceeds the allowance: taken is as good as marked."""
+    pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3", claim={"annotations": {names.OWNER: "c/disrupt/x"}})]
+    world = a_world(pairs, pools=[a_pool(budgets=(Budget(nodes="2"),))], disrupting=frozenset({"claim-n1"}))
+    assert allowances(world, DisruptionSettings())["a", "Drifted"].left == 0

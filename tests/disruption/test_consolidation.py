@@ -1,0 +1,188 @@
+"""Consolidation: fewer or cheaper nodes (D-96 to D-119), and the second look (D-135)."""
+
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+
+from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.single_node import SINGLE
+from dovetail.disruption.revalidate import Invalid, Valid, revalidate
+from dovetail.disruption.rounds import Round, never, run
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import DisruptionPlan, Seen
+from dovetail.model import names
+from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.pools import Budget
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import NOW, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
+
+SETTINGS = DisruptionSettings()
+FLEXIBLE: dict[str, Any] = {"requirements": ()}
+
+
+def plan(world: Snapshot, settings: DisruptionSettings = SETTINGS) -> DisruptionPlan:
+    choice = choose(world, settings, never)
+    assert isinstance(choice, DisruptionPlan), choice
+    return choice
+
+
+def refused(world: Snapshot, settings: DisruptionSettings = SETTINGS) -> set[str]:
+    return {block.message for _, block in run(SINGLE, Round(world, settings)).found.blocks}
+
+
+def test_pods_that_fit_elsewhere_let_their_node_go() -> None:
+    """T-79: the node with fewer pods."""
+    world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")], types=TYPES[2:3])
+    command = plan(world).commands[0]
+    assert (command.method, [t.node for t in command.targets], command.destinations) == ("single", ["n1"], ("n2",))
+
+
+def test_a_dear_node_is_replaced_by_a_cheaper_one() -> None:
+    """T-66."""
+    found = plan(a_world([a_pair("n1", "m16")], [a_pod("n1")]))
+    made = found.commands[0].replacements[0]
+    assert (found.type_lists[made.type_list], found.commands[0].summary) == (
+        ("m2", "m4", "m8"),
+        "replace: [n1] -> [1 replacement] (savings: $0.70)",
+    )
+
+
+def test_where_spot_is_allowed_it_is_demanded() -> None:
+    """D-99 step 8."""
+    found = plan(a_world([a_pair("n1", "m16")], [a_pod("n1")], pools=[a_pool(**FLEXIBLE)]))
+    wanted = {e.key: e.values for e in found.commands[0].replacements[0].requirements}
+    assert wanted[names.CAPACITY_TYPE] == ("spot",)
+
+
+def test_nothing_is_replaced_by_what_might_cost_as_much() -> None:
+    """D-101."""
+    assert refused(a_world([a_pair("n1", "m2")], [a_pod("n1")])) == {"Can't replace with a cheaper node"}
+
+
+SPOT = {"capacity_type": names.CAPACITY_SPOT}
+
+
+def test_spot_is_not_replaced_by_spot_unless_that_is_switched_on() -> None:
+    """T-68."""
+    world = a_world([a_pair("n1", "m16", **SPOT)], [a_pod("n1")], pools=[a_pool(**FLEXIBLE)])
+    assert refused(world) == {"SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"}
+
+
+@pytest.mark.parametrize(("count", "goes"), [(14, False), (15, True), (18, True)])
+def test_one_spot_node_needs_fifteen_cheaper_types(count: int, goes: bool) -> None:
+    """T-67, T-70: and the fifteen cheapest are what is launched."""
+    types = [a_type(f"t{i:02}", 2, 0.01 * (i + 1)) for i in range(count)] + [a_type("m16", 16, 9.0)]
+    world = a_world([a_pair("n1", "m16", **SPOT)], [a_pod("n1")], pools=[a_pool(**FLEXIBLE)], types=types)
+    settings = replace(SETTINGS, spot_to_spot=True)
+    if not goes:
+        assert "requires 15 cheaper" in refused(world, settings).pop()
+        return
+    found = plan(world, settings)
+    assert found.type_lists[found.commands[0].replacements[0].type_list] == tuple(f"t{i:02}" for i in range(15))
+
+
+def test_three_small_nodes_become_one() -> None:
+    """T-95."""
+    pairs = [a_pair(f"n{i}", "m8") for i in range(3)]
+    world = a_world(pairs, [a_pod(f"n{i}", "5") for i in range(3)])
+    command = plan(world).commands[0]
+    assert (command.method, len(command.targets), len(command.replacements)) == ("multi", 3, 1)
+
+
+def test_two_of_the_cheapest_never_become_a_new_one_of_their_type() -> None:
+    """T-96, D-111: one goes and the other stays."""
+    command = plan(
+        a_world([a_pair("n1", "m2"), a_pair("n2", "m2")], [a_pod("n1", "500m"), a_pod("n2", "500m")])
+    ).commands[0]
+    assert (len(command.targets), command.replacements) == (1, ())
+
+
+def test_the_wide_search_passes_over_a_node_that_cannot_go() -> None:
+    """Upstream's prefix search ends at the first node whose pods find no place."""
+    pairs = [a_pair("big", "m16"), *(a_pair(f"n{i}", "m4") for i in range(4))]
+    selector = {"node_selector": ((names.HOSTNAME, "big"),)}
+    pods = [a_pod("big", "100m", shape=selector), *(a_pod(f"n{i}", "500m") for i in range(4))]
+    world = a_world(pairs, pods)
+    wide = plan(world).commands[0]
+    assert (wide.method, sorted(t.node for t in wide.targets)) == ("multi", ["n0", "n1", "n2", "n3"])
+
+
+def test_a_destination_inside_its_own_quiet_time_takes_no_running_pod() -> None:
+    """T-88, D-87."""
+    settling = a_pair("n2", pool="b", claim={"last_pod_event": NOW - 10})
+    pools = [a_pool(), a_pool("b", consolidate_after=60.0)]
+    world = a_world([a_pair("n1", "m2"), settling], [a_pod("n1"), a_pod("n2")], pools=pools)
+    assert isinstance(choose(world, SETTINGS, never), NothingToDo)
+
+
+def test_a_protected_pod_or_a_closed_budget_leaves_the_other_node() -> None:
+    """T-83."""
+    pods = [a_pod("n1", labels={"app": "y"}), a_pod("n2"), a_pod("n2")]
+    world = a_world([a_pair("n1"), a_pair("n2")], pods, pdbs=[a_pdb(labels={"app": "y"})])
+    assert [t.node for t in plan(world).commands[0].targets] == ["n2"]
+
+
+def test_an_empty_node_is_never_taken_for_being_underutilized() -> None:
+    """D-97."""
+    pool = a_pool(budgets=(Budget(nodes="0", reasons=("Empty",)),))
+    assert isinstance(choose(a_world([a_pair("n1"), a_pair("n2")], pools=[pool]), SETTINGS, never), NothingToDo)
+
+
+@pytest.mark.parametrize(
+    ("later", "reason"),
+    [
+        ({"pods_on": "do-not-disrupt"}, Invalidity.CHURN),
+        ({"nominations": {"n1": NOW + 99}}, Invalidity.CHURN),
+        ({"pools": {"a": a_pool(budgets=(Budget(nodes="0"),))}}, Invalidity.BUDGET),
+        ({"pods_on": "large"}, Invalidity.SCHEDULING),
+    ],
+)
+def test_what_changed_during_the_wait_ends_the_command(later: dict[str, Any], reason: Invalidity) -> None:
+    """D-135; T-93, T-94."""
+    world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
+    added = {"do-not-disrupt": a_pod("n1", do_not_disrupt="true"), "large": a_pod("n1", "6")}
+    pod = added.get(later.pop("pods_on", ""))
+    pods = dict(world.pods) if pod is None else {**world.pods, pod.uid: pod}
+    verdict = revalidate(plan(world), replace(world, now=NOW + 15, pods=pods, **later), SETTINGS)
+    assert isinstance(verdict, Invalid) and verdict.reason == reason
+
+
+def test_what_did_not_change_is_carried_out() -> None:
+    world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
+    found, later = plan(world), replace(world, now=NOW + 15)
+    assert revalidate(found, later, SETTINGS) == Valid(plan=replace(found, seen=Seen.of(later)))
+
+
+def test_when_time_runs_out_the_last_valid_command_stands() -> None:
+    """D-112: the first probe is answered, then the time is up."""
+    world = a_world([a_pair(f"n{i}") for i in range(8)], [a_pod(f"n{i}", "100m") for i in range(8)], types=TYPES[2:3])
+    asked = count(1)
+    found = run(MULTI, Round(world, SETTINGS, lambda: next(asked) > 20)).found
+    assert (found.error, len(found.commands)) == ("", 1)
+
+
+def test_without_any_time_nothing_is_decided_and_nothing_is_wrong() -> None:
+    """T-27."""
+    world = a_world([a_pair(f"n{i}") for i in range(4)], [a_pod(f"n{i}", "100m") for i in range(4)])
+    choice = choose(world, SETTINGS, lambda: True)
+    assert isinstance(choice, NothingToDo) and choice.errors == ()
+
+
+def test_a_node_that_other_pods_need_anyway_is_nobodys_replacement() -> None:
+    """While one plan waits, its pods count as needing a node; that node is not another plan's."""
+    held, small = a_pair("held", "m16"), a_pair("n1", "m8")
+    pods = [a_pod("held", "9"), a_pod("n1", "1"), a_pod("n2", "1")]
+    world = a_world([held, small, a_pair("n2", "m8")], pods, disrupting=frozenset({"claim-held"}), types=TYPES[2:])
+    command = plan(world).commands[0]
+    assert ([t.node for t in command.targets], command.replacements) == (["n1"], ())
+
+
+def test_a_pod_that_has_no_place_anyway_holds_nobody_up() -> None:
+    """A pod of a leaving node that fits nowhere: removing another node makes that no worse."""
+    leaving = a_pair("old", claim={"deleting_since": NOW})
+    pods = [a_pod("old", "64"), a_pod("n1", "1"), a_pod("n2", "1")]
+    world = a_world([leaving, a_pair("n1", "m2"), a_pair("n2", "m2")], pods)
+    assert len(plan(world).commands[0].targets) == 1

@@ -1,0 +1,256 @@
+"""Drift in waves, static pools, graceful expiry (D-69 to D-81 and what is ours)."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
+from dovetail.model import names
+from dovetail.model.pools import Budget
+from dovetail.model.resources import NODES
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+
+NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
+HASH: Final = {names.NODE_POOL_HASH: "old", names.NODE_POOL_HASH_VERSION: "v3"}
+
+
+def a_drifted(name: str, since: float = NOW - 60, **changes: Any) -> Pair:
+    return a_pair(name, also=[condition(names.DRIFTED, changed=since)], **changes)
+
+
+def plan(world: Snapshot, settings: DisruptionSettings | None = None) -> DisruptionPlan:
+    choice = choose(world, settings or DisruptionSettings(), never)
+    assert isinstance(choice, DisruptionPlan), choice
+    return choice
+
+
+def nodes(commands: tuple[DisruptionCommand, ...]) -> list[list[str]]:
+    return [[t.node for t in c.targets] for c in commands]
+
+
+def a_full_pool(count: int, **pool: Any) -> Snapshot:
+    """Drifted nodes of 8 cpus, each full with pods of 2."""
+    pairs = [a_drifted(f"n{i:02}", since=NOW - 100 + i) for i in range(count)]
+    pods = [a_pod(f"n{i:02}", "2") for i in range(count) for _ in range(4)]
+    return a_world(pairs, pods, pools=[a_pool(**NEVER_QUIET, **pool)])
+
+
+def test_twenty_like_nodes_go_in_one_plan_of_one_command_each() -> None:
+    """Upstream takes twenty start-up times for this."""
+    found = plan(a_full_pool(20))
+    assert nodes(found.commands) == [[f"n{i:02}"] for i in range(20)]
+    assert [len(c.replacements) for c in found.commands] == [1] * 20
+    assert found.validate_after == 0.0
+
+
+def test_every_replacement_holds_the_pods_of_its_own_node() -> None:
+    world = a_full_pool(5)
+    for command in plan(world).commands:
+        node = command.targets[0].node
+        assert {p.uid for p in command.replacements[0].pods} == {
+            p.uid for p in world.pods.values() if p.node_name == node
+        }
+
+
+def test_a_wave_is_as_large_as_the_budget() -> None:
+    """T-2, T-42."""
+    assert len(plan(a_full_pool(10, budgets=(Budget(nodes="30%"),))).commands) == 3
+
+
+def test_upstreams_way_is_one_node_per_pass_the_earliest_first() -> None:
+    """D-70, D-71."""
+    world = a_full_pool(5)
+    quiet = upstream()
+    assert nodes(plan(world, quiet).commands) == [["n00"]]
+
+
+def test_no_two_commands_of_a_wave_count_the_same_room() -> None:
+    """One node has room for four pods of 2 cpus; two drifted ones have four such pods each."""
+    pairs = [a_drifted("n1", since=NOW - 2), a_drifted("n2", since=NOW - 1), a_pair("room")]
+    pods = [a_pod(n, "2") for n in ("n1", "n2") for _ in range(4)]
+    found = plan(a_world(pairs, pods, pools=[a_pool(**NEVER_QUIET)]))
+    assert [(c.targets[0].node, c.destinations, len(c.replacements)) for c in found.commands] == [
+        ("n1", ("room",), 0),
+        ("n2", (), 1),
+    ]
+
+
+def test_a_node_whose_pods_find_no_place_holds_nobody_else_up() -> None:
+    """T-44; D-91."""
+    pairs = [a_drifted("n1", since=NOW - 9), a_drifted("n2")]
+    pods = [a_pod("n1", "64"), a_pod("n2", "1")]
+    world = a_world(pairs, pods, pools=[a_pool(**NEVER_QUIET, budgets=(Budget(nodes="1"),))])
+    assert nodes(plan(world).commands) == [["n2"]]
+
+
+def test_empty_nodes_go_before_others_that_drifted_earlier() -> None:
+    """T-49."""
+    pairs = [a_drifted("busy", since=NOW - 99), a_drifted("idle")]
+    world = a_world(pairs, [a_pod("busy")], pools=[a_pool(**NEVER_QUIET, budgets=(Budget(nodes="1"),))])
+    assert nodes(plan(world).commands) == [["idle"]]
+
+
+def test_a_replacement_on_its_way_is_no_destination_for_others() -> None:
+    """Upstream skips the second node until the first replacement is up (D-89), or gives it away."""
+    marked = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/p1"}, "deleting_since": None})
+    planned = a_pod("n1", "2")
+    made = {names.PLAN: "p1/0", names.PLANNED_PODS: planned.uid}
+    coming = a_pair("new", claim={"annotations": made}, node={"labels": {**a_pair("new").node.labels}})
+    coming = replace(coming, node=replace(coming.node, labels={**coming.claim.labels, names.REGISTERED: "true"}))
+    world = a_world([marked, coming, a_drifted("n2")], [planned, a_pod("n2", "2")], pools=[a_pool(**NEVER_QUIET)])
+    found = plan(world).commands
+    assert [(c.targets[0].node, len(c.replacements)) for c in found] == [("n2", 1)]
+    assert {p.uid for p in found[0].replacements[0].pods} == {p.uid for p in world.pods.values() if p.node_name == "n2"}
+
+
+def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() -> None:
+    """Point 2 of what was seen live: node 8 was deleted without a replacement because 7's looked free."""
+    going = a_drifted("n7", claim={"annotations": {names.OWNER: "c/disrupt/p7"}, "deleting_since": NOW - 1})
+    ready = a_pair("new7", claim={"annotations": {names.PLAN: "p7/0", names.PLANNED_PODS: "evicted"}})
+    pods = [a_pod("n8", "2") for _ in range(4)]
+    found = plan(a_world([going, ready, a_drifted("n8")], pods, pools=[a_pool(**NEVER_QUIET)])).commands
+    assert [(c.targets[0].node, c.destinations, len(c.replacements)) for c in found] == [("n8", (), 1)]
+
+
+def test_drift_of_protected_pods_needs_a_grace_period() -> None:
+    """T-46, D-72: blocked pods are left out, so nothing is made for them."""
+    protected: dict[str, Any] = {"do_not_disrupt": "true"}
+    without = a_world([a_drifted("n1")], [a_pod("n1", **protected)], pools=[a_pool(**NEVER_QUIET)])
+    given = a_world(
+        [a_drifted("n1", claim={"termination_grace": 60.0})], [a_pod("n1", **protected)], pools=[a_pool(**NEVER_QUIET)]
+    )
+    assert isinstance(choose(without, DisruptionSettings(), never), NothingToDo)
+    assert [len(c.replacements) for c in plan(given).commands] == [0]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "limit", "budget", "expected"),
+    [
+        (5, None, "2", 2),
+        (5, None, "20%", 1),
+        (5, 5, "100%", 0),
+        (5, 6, "100%", 1),
+        (4, None, "100%", 0),
+        (5, 8, "100%", 3),
+    ],
+)
+def test_a_static_pool_drifts_within_budget_replicas_and_limit(
+    replicas: int, limit: int | None, budget: str, expected: int
+) -> None:
+    """T-54, T-56, T-57."""
+    limits = None if limit is None else {NODES: limit}
+    pool = a_pool(replicas=replicas, limits=limits, budgets=(Budget(nodes=budget),))
+    choice = choose(a_world([a_drifted(f"n{i}") for i in range(5)], pools=[pool]), DisruptionSettings(), never)
+    commands = choice.commands if isinstance(choice, DisruptionPlan) else ()
+    assert [len(c.replacements) for c in commands] == [1] * expected
+
+
+def test_a_marked_node_whose_replacement_is_not_there_yet_leaves_no_room() -> None:
+    """D-76, D-78: between a mark and its claim the place is taken, or two nodes would share one."""
+    pool = a_pool(replicas=2, limits={NODES: 3})
+    marked = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/0199-1"}})
+    choice = choose(a_world([marked, a_drifted("n2")], pools=[pool]), DisruptionSettings(), never)
+    assert isinstance(choice, NothingToDo), choice
+
+
+def test_the_last_place_under_a_limit_has_one_name_for_every_plan() -> None:
+    """N-42: two plans that know nothing of each other name the same claim; the API server gives it to one."""
+    pool = a_pool(replicas=2, limits={NODES: 3})
+    older, newer = (plan(a_world([a_drifted(n), a_pair("x")], pools=[pool])) for n in ("n1", "n2"))
+    [one], [other] = ((r.name for c in p.commands for r in c.replacements) for p in (older, newer))
+    assert one == other != ""
+
+
+def test_a_static_replacement_is_the_template_and_names_no_types() -> None:
+    pool = a_pool(replicas=1, annotations={names.NODE_POOL_HASH: "7", names.NODE_POOL_HASH_VERSION: "v3"})
+    found = plan(a_world([a_drifted("n1")], pools=[pool]))
+    made = found.commands[0].replacements[0]
+    assert (found.type_lists[made.type_list], dict(made.annotations)[names.NODE_POOL_HASH]) == ((), "7")
+
+
+def test_an_expired_node_is_replaced_first_only_where_its_pool_asks() -> None:
+    old = {"expire_after": 3600.0}
+    pairs = [a_pair("n1", claim=old), a_pair("n2", pool="b", claim=old)]
+    pools = [a_pool(**NEVER_QUIET), a_pool("b", **NEVER_QUIET, annotations={names.REPLACE_FIRST: "true"})]
+    found = plan(a_world(pairs, [a_pod("n1", "5"), a_pod("n2", "5")], pools=pools)).commands
+    assert [(c.reason, c.targets[0].node, len(c.replacements)) for c in found] == [("Expired", "n2", 1)]
+
+
+def test_an_expired_node_of_a_static_pool_is_replaced_from_the_template_within_its_limits() -> None:
+    """D-76, D-77 hold for it, though another pool could take its pods at once."""
+    first, old = {names.REPLACE_FIRST: "true"}, {"expire_after": 3600.0}
+    pools = [a_pool(replicas=2, limits={NODES: 3}, annotations=first), a_pool("b", **NEVER_QUIET, annotations=first)]
+    pairs = [a_pair("n1", claim=old), a_pair("n2", claim=old), a_pair("n3", pool="b", claim=old)]
+    world = a_world(pairs, [a_pod(name) for name in ("n1", "n2", "n3")], pools=pools)
+    [command] = plan(world).commands
+    assert (command.reason, command.targets[0].node) == ("Expired", "n1")
+    assert [(r.pool, r.name != "") for r in command.replacements] == [("a", True)]
+
+
+def test_a_closed_budget_holds_graceful_expiry() -> None:
+    closed = (Budget(nodes="0", reasons=("Drifted",)),)
+    pool = a_pool(**NEVER_QUIET, budgets=closed, annotations={names.REPLACE_FIRST: "true"})
+    world = a_world([a_pair("n1", claim={"expire_after": 3600.0})], [a_pod("n1")], pools=[pool])
+    assert isinstance(choose(world, DisruptionSettings(), never), NothingToDo)
+
+
+def test_a_plan_ends_before_it_grows_too_large_for_a_history() -> None:
+    world = a_full_pool(20)
+    assert 0 < len(plan(world, DisruptionSettings(plan_bytes=5000)).commands) < 20
+    assert len(plan(world, DisruptionSettings(wave_size=7)).commands) == 7
+
+
+def test_what_a_budget_holds_back_is_a_refusal() -> None:
+    world = a_full_pool(3, budgets=(Budget(nodes="0"),))
+    choice = choose(world, DisruptionSettings(), never)
+    assert isinstance(choice, NothingToDo)
+    assert [(r.reason, r.count) for r in choice.refusals] == [("Budget", 3), ("ConsolidationDisabled", 3)]
+
+
+def test_a_second_wave_starts_when_the_first_has_left() -> None:
+    """Four nodes under budget 2: two waves, and nothing in between that counts the first wave's replacements."""
+    world = a_full_pool(4, budgets=(Budget(nodes="2"),))
+    first = plan(world)
+    assert nodes(first.commands) == [["n00"], ["n01"]]
+    claims, coming = dict(world.claims), dict(world.nodes)
+    for number, command in enumerate(first.commands):
+        old = command.targets[0].claim
+        claims[old] = replace(claims[old], annotations={names.OWNER: f"c/disrupt/p{number}"})
+        planned = ",".join(p.uid for p in command.replacements[0].pods)
+        made = a_pair(f"new{number}", claim={"annotations": {names.PLAN: f"p{number}/0", names.PLANNED_PODS: planned}})
+        claims[made.claim.name], coming[made.node.name] = made.claim, made.node
+    under_way = replace(world, claims=claims, nodes=coming)
+    assert isinstance(choose(under_way, DisruptionSettings(), never), NothingToDo)
+    moved = {u: replace(p, node_name=f"new{p.node_name[-1]}") for u, p in world.pods.items() if p.node_name < "n02"}
+    gone = {"n00", "n01"}
+    after = replace(
+        under_way,
+        pods={**world.pods, **moved},
+        nodes={n: x for n, x in coming.items() if n not in gone},
+        claims={n: c for n, c in claims.items() if c.node_name not in gone},
+    )
+    assert nodes(plan(after).commands) == [["n02"], ["n03"]]
+
+
+def test_a_pod_that_the_scheduler_bound_elsewhere_is_owed_nothing_by_the_claim_made_for_it() -> None:
+    """Pods of one batch land on each other's nodes; once some of those leave, the others would all look promised."""
+    swapped = a_pod("n1", "5", started=NOW - 60)
+    made = {"annotations": {names.PLAN: "p0/1", names.PLANNED_PODS: swapped.uid}, "created": NOW - 90}
+    leaving = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/p1"}})
+    world = a_world([leaving, a_drifted("n2", claim=made)], [swapped, a_pod("n2", "5")], pools=[a_pool(**NEVER_QUIET)])
+    assert nodes(plan(world).commands) == [["n2"]]
+
+
+def test_a_wave_waits_a_moment_for_the_conditions_that_are_still_being_written() -> None:
+    pool = a_pool(**NEVER_QUIET, annotations={**HASH, names.NODE_POOL_HASH: "new"})
+    told = a_drifted("n1", since=NOW - 1, claim={"annotations": HASH})
+    world = a_world([told, a_pair("n2", claim={"annotations": HASH})], pools=[pool])
+    choice = choose(world, DisruptionSettings(), never)
+    assert isinstance(choice, NothingToDo)
+    assert choice.next_due == NOW + 1
+    assert nodes(plan(replace(world, now=NOW + 1)).commands) == [["n1"]]

@@ -1,0 +1,77 @@
+"""Movements: a decision that is quicker than the stamp knows of the pods that have just gone (D-163, D-167)."""
+
+from dataclasses import replace
+
+from dovetail.disruption.nodes.pod_movements import Movements
+from dovetail.disruption.upkeep.conditions import judge_consolidatable
+from dovetail.disruption.upkeep.timers import STAMP_EVERY
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import NOW, a_pair, a_pod, a_world
+
+OLD = NOW - 600.0
+
+
+def a_cluster(now: float, stamp: float | None, *pods: str) -> Snapshot:
+    """One node with these pods, its claim stamped then."""
+    pair = a_pair("n")
+    there = [replace(a_pod("n", name=name), uid=name) for name in pods]
+    world = a_world([replace(pair, claim=replace(pair.claim, last_pod_event=stamp))], there)
+    return replace(world, now=now)
+
+
+def claim_in(snapshot: Snapshot) -> NodeClaim:
+    [claim] = snapshot.claims.values()
+    return claim
+
+
+def test_pods_that_have_just_gone_start_the_quiet_time_before_anybody_has_stamped_it() -> None:
+    seen = Movements()
+    seen.seen(a_cluster(NOW, OLD, "a", "b"))
+
+    told = seen.seen(a_cluster(NOW + 1, OLD))
+
+    assert claim_in(told).last_pod_event == NOW + 1
+    again = seen.seen(a_cluster(NOW + 2, OLD))
+    assert claim_in(again).last_pod_event == NOW + 1, "and it is not forgotten while the stamp is on its way"
+
+
+def test_a_node_whose_pods_have_just_gone_is_not_quiet() -> None:
+    seen, before, after = Movements(), a_cluster(NOW, OLD, "a"), a_cluster(NOW + 1, OLD)
+    [found] = after.pools.values()
+    pool = replace(found, disruption=replace(found.disruption, consolidate_after=30.0))
+    assert judge_consolidatable(claim_in(after), pool, after.now).verdict == "set", "by the stamp alone it is"
+    seen.seen(before)
+
+    judged = judge_consolidatable(claim_in(seen.seen(after)), pool, after.now)
+
+    assert (judged.verdict, judged.look_again) == ("clear", NOW + 31)
+
+
+def test_the_stamp_counts_as_soon_as_it_is_there() -> None:
+    seen = Movements()
+    seen.seen(a_cluster(NOW, OLD, "a"))
+    seen.seen(a_cluster(NOW + 1, OLD))
+
+    assert claim_in(seen.seen(a_cluster(NOW + 2, NOW + 0.5))).last_pod_event == NOW + 0.5
+    assert claim_in(seen.seen(a_cluster(NOW + 3, OLD))).last_pod_event == OLD, "what was stamped is not told again"
+
+
+def test_a_process_that_has_not_looked_for_long_believes_the_stamp() -> None:
+    """Another worker has planned meanwhile; dating the movement now would hold the node back once more."""
+    seen = Movements()
+    seen.seen(a_cluster(NOW, OLD, "a"))
+
+    assert claim_in(seen.seen(a_cluster(NOW + 300, NOW + 100))).last_pod_event == NOW + 100
+    assert claim_in(seen.seen(a_cluster(NOW + 301, NOW + 100))).last_pod_event == NOW + 100
+
+
+def test_what_is_too_close_to_a_stamp_is_left_out_as_stamps_leave_it_out() -> None:
+    seen, stamp = Movements(), NOW - STAMP_EVERY / 2
+    seen.seen(a_cluster(NOW, stamp, "a", "b"))
+
+    assert claim_in(seen.seen(a_cluster(NOW + 1, stamp, "a"))).last_pod_event == stamp
+
+
+def test_a_restart_moves_nothing() -> None:
+    assert claim_in(Movements().seen(a_cluster(NOW, OLD))).last_pod_event == OLD

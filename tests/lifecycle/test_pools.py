@@ -1,0 +1,289 @@
+"""N-10 to N-33: what a NodePool uses, whether it may be used, whether its nodes come up; L-70, L-76."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.lifecycle.pool_health import HEALTHY, RESULTS, Health, judge_health, read_record, record_text
+from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_pool, pool_faults, readiness
+from dovetail.lifecycle.pool_usage import pool_usage
+from dovetail.lifecycle.upkeep import MissingLabel, missing_class_labels, shape_issues
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.pods import Expression, Owner
+from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import Taint
+from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, is_now
+
+NOW = 2000.0
+ZEROS = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, "nodes": 0}
+BOUGHT = {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58}
+OWNED = (Owner(api_version="karpenter.sh/v1", kind="NodePool", name="pool", uid="uid-pool"),)
+
+
+def a_pool(name: str = "pool", **fields: Any) -> NodePool:
+    template = replace(ClaimTemplate(node_class=NODE_CLASS), **fields.pop("template", {}))
+    return NodePool(name=name, uid=f"uid-{name}", resource_version="1", generation=1, template=template, **fields)
+
+
+def a_snapshot(*objects: NodePool | NodeClaim | Node) -> Snapshot:
+    return Snapshot(
+        now=NOW,
+        pools={one.name: one for one in objects if isinstance(one, NodePool)},
+        claims={one.name: one for one in objects if isinstance(one, NodeClaim)},
+        nodes={one.name: one for one in objects if isinstance(one, Node)},
+        supported_node_classes=frozenset({("karpenter.k8s.aws", "EC2NodeClass")}),
+    )
+
+
+def test_a_pool_without_nodes_uses_nothing() -> None:
+    """N-11, B-92."""
+    assert pool_usage(a_snapshot(a_pool())) == {"pool": ZEROS}
+
+
+def test_a_claim_counts_with_what_was_bought_until_its_node_is_initialised() -> None:
+    """N-11, S-7, B-92: the node's own entries where it has any."""
+    claim = a_claim(provider_id="aws:///zone/i-1", capacity=BOUGHT)
+    node = a_joined_node(capacity={"cpu": 3 * 10**9, "memory": 0, "gpu": 1})
+
+    alone = pool_usage(a_snapshot(a_pool(), claim))["pool"]
+    joining = pool_usage(a_snapshot(a_pool(), claim, node))["pool"]
+    joined = pool_usage(a_snapshot(a_pool(), a_joined_claim(capacity=BOUGHT), node))["pool"]
+
+    assert alone == {**ZEROS, **BOUGHT, "nodes": 1}
+    assert joining == {**ZEROS, **BOUGHT, "cpu": 3 * 10**9, "gpu": 1, "nodes": 1}
+    assert joined == {**ZEROS, "cpu": 3 * 10**9, "gpu": 1, "nodes": 1}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        a_claim(capacity=BOUGHT, deleting_since=NOW),
+        a_claim(capacity=BOUGHT, conditions=(is_now(names.INSTANCE_TERMINATING),)),
+        a_claim(capacity=BOUGHT, annotations={names.OWNER: "c/disrupt/1"}),
+        a_claim(capacity=BOUGHT, labels={names.NODE_POOL: "other"}),
+        a_claim(capacity=BOUGHT, labels={}),
+    ],
+)
+def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> None:
+    """S-9, S-12, L-5."""
+    assert pool_usage(a_snapshot(a_pool(), claim)) == {"pool": ZEROS}
+
+
+@pytest.mark.parametrize(
+    ("found", "deleting", "ready", "reason"),
+    [
+        (False, False, "Unknown", "NodeClassNotFound"),
+        (True, True, "True", "NodeClassTerminating"),
+        (True, False, "Unknown", "NodeClassReadinessUnknown"),
+        (True, False, "False", "SubnetsNotFound"),
+    ],
+)
+def test_a_class_that_is_not_ready_closes_its_pool(found: bool, deleting: bool, ready: str, reason: str) -> None:
+    """N-15, N-21, B-93."""
+    own = Condition(type="Ready", status=ready, reason="SubnetsNotFound", message="no subnets")
+    fault = class_readiness(found, deleting, own)
+
+    conditions = conditions_of_pool(a_pool(), NOW)
+    for condition in readiness(a_pool(), fault, NOW):
+        conditions = conditions.set(condition)
+
+    assert fault is not None
+    assert fault[0] == reason
+    root = conditions.find("Ready")
+    assert root is not None
+    assert (root.status, root.message) == ("False", "NodeClassReady=False")
+
+
+def test_a_pool_that_makes_sense_with_a_class_that_is_ready_is_ready() -> None:
+    """N-21."""
+    conditions = conditions_of_pool(a_pool(), NOW)
+    for condition in readiness(a_pool(), None, NOW):
+        conditions = conditions.set(condition)
+
+    root = conditions.find("Ready")
+    assert root is not None
+    assert root.status == "True"
+
+
+GOOD: list[dict[str, Any]] = [
+    {"labels": {"team": "a", "node-role.kubernetes.io/web": ""}},
+    {"taints": (Taint(key="a/b", value="c", effect="NoSchedule"),)},
+    {"requirements": (Expression(key=names.CAPACITY_TYPE, operator="In", values=("spot", "unheard-of")),)},
+    {"requirements": (Expression(key="beta.kubernetes.io/arch", operator="Exists"),)},
+    {"requirements": (Expression(key="karpenter.k8s.aws/instance-cpu", operator="Gt", values=("4",)),)},
+]
+BAD: list[dict[str, Any]] = [
+    {"labels": {names.NODE_POOL: "x"}},
+    {"labels": {"karpenter.sh/anything": "x"}},
+    {"labels": {"sub.karpenter.sh/anything": "x"}},
+    {"labels": {names.HOSTNAME: "x"}},
+    {"labels": {"a b": "x"}},
+    {"labels": {"team": "-x"}},
+    {"labels": {"team": "x" * 64}},
+    {"taints": (Taint(key="", effect="NoSchedule"),)},
+    {"taints": (Taint(key="a", value="b c", effect="NoSchedule"),)},
+    {"taints": (Taint(key="a", effect="Never"),)},
+    {"taints": (Taint(key="a", effect="NoSchedule"),), "startup_taints": (Taint(key="a", effect="NoSchedule"),)},
+    {"requirements": (Expression(key="team", operator="Near", values=("a",)),)},
+    {"requirements": (Expression(key="team", operator="In"),)},
+    {"requirements": (Expression(key="team", operator="In", values=("a b",)),)},
+    {"requirements": (Expression(key="team", operator="In", values=("a",), min_values=2),)},
+    {"requirements": (Expression(key="size", operator="Gt", values=("-1",)),)},
+    {"requirements": (Expression(key="size", operator="Lt", values=("1", "2")),)},
+    {"requirements": (Expression(key=names.NODE_POOL, operator="Exists"),)},
+    {"requirements": (Expression(key=names.CAPACITY_TYPE, operator="In", values=("unheard-of",)),)},
+]
+
+
+@pytest.mark.parametrize("template", GOOD)
+def test_a_template_that_makes_sense_passes(template: dict[str, Any]) -> None:
+    """A-19, N-22, B-95."""
+    assert pool_faults(a_pool(template=template)) == ()
+
+
+@pytest.mark.parametrize("template", BAD)
+def test_a_template_that_does_not_make_sense_is_told_of(template: dict[str, Any]) -> None:
+    """A-18, A-19, B-95."""
+    assert pool_faults(a_pool(template=template))
+
+
+def carried(pool: NodePool, health: Health) -> NodePool:
+    """The pool as it stands once the verdict has been written."""
+    condition = replace(health.condition, generation=pool.generation)
+    others = tuple(one for one in pool.conditions if one.type != HEALTHY)
+    return replace(pool, conditions=(*others, condition), annotations={RESULTS: record_text(health.record)})
+
+
+def judged(pool: NodePool, *claims: NodeClaim, class_generation: int = 1, now: float = NOW) -> NodePool:
+    return carried(pool, judge_health(pool, claims, class_generation, now))
+
+
+def status(pool: NodePool) -> tuple[str, str]:
+    (condition,) = (one for one in pool.conditions if one.type == HEALTHY)
+    return condition.status, condition.reason
+
+
+def came_up(name: str, at: float = NOW + 10) -> NodeClaim:
+    return a_claim(name, owners=OWNED, conditions=(is_now(names.REGISTERED_CONDITION, changed=at),))
+
+
+def gave_up(name: str, at: float = NOW + 10) -> NodeClaim:
+    conditions = (
+        is_now(names.LAUNCHED, changed=at - 900),
+        is_now(names.REGISTERED_CONDITION, "Unknown", changed=at - 900),
+    )
+    return a_claim(name, owners=OWNED, created=at - 900, deleting_since=at, conditions=conditions)
+
+
+def test_a_new_pool_is_unknown_until_a_node_comes_up() -> None:
+    """N-32, N-33, B-53."""
+    fresh = judged(a_pool())
+    assert status(fresh)[0] == "Unknown"
+
+    assert status(judged(fresh, came_up("a")))[0] == "True"
+
+
+def test_two_failures_of_four_make_a_pool_unhealthy_and_one_does_not() -> None:
+    """N-30, N-33, B-66."""
+    fresh = judged(a_pool())
+
+    once = judged(fresh, gave_up("a"))
+    twice = judged(once, gave_up("a"), gave_up("b", NOW + 11))
+
+    assert status(once)[0] == "Unknown"
+    assert status(twice) == ("False", "RegistrationFailed")
+
+
+def test_a_claim_counts_once_however_often_it_is_seen() -> None:
+    """D-7."""
+    pool = judged(a_pool())
+    for _ in range(3):
+        pool = judged(pool, gave_up("a"))
+
+    record = read_record(pool)
+    assert record is not None
+    assert record.results == (("uid-a", False),)
+
+
+def test_one_success_after_two_failures_changes_nothing_and_three_do() -> None:
+    """N-33, B-58: two failures stay among the last four until enough successes push them out."""
+    pool = judged(judged(a_pool()), gave_up("a"), gave_up("b"))
+    one = judged(pool, came_up("c", NOW + 20))
+    three = judged(one, came_up("d", NOW + 21), came_up("e", NOW + 22))
+
+    assert [status(pool)[0], status(one)[0], status(three)[0]] == ["False", "False", "True"]
+
+
+@pytest.mark.parametrize(("generation", "class_generation"), [(2, 1), (1, 2)])
+def test_a_change_of_the_pool_or_its_class_begins_anew(generation: int, class_generation: int) -> None:
+    """N-32, B-94: nodes that came up before say nothing about the new template."""
+    pool = judged(judged(a_pool()), came_up("a"))
+    changed = replace(pool, generation=generation)
+
+    again = judged(changed, came_up("a"), class_generation=class_generation, now=NOW + 100)
+
+    assert status(again)[0] == "Unknown"
+    assert status(judged(again, came_up("a"), class_generation=class_generation))[0] == "Unknown"
+
+
+@pytest.mark.parametrize(("standing", "results"), [("True", (("", True),)), ("False", (("", False), ("", False)))])
+def test_a_pool_taken_over_from_karpenter_keeps_its_verdict(
+    standing: str, results: tuple[tuple[str, bool], ...]
+) -> None:
+    """N-31, B-94."""
+    pool = a_pool(conditions=(is_now(HEALTHY, standing),))
+
+    health = judge_health(pool, (), 1, NOW)
+
+    assert (health.condition.status, health.record.results) == (standing, results)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        replace(came_up("a"), owners=()),
+        replace(came_up("a"), owners=(replace(OWNED[0], uid="older pool of that name"),)),
+        replace(came_up("a"), labels={names.NODE_POOL: "other"}),
+        a_claim("a", owners=OWNED, created=NOW, deleting_since=NOW + 10),  # no capacity
+        a_claim("a", owners=OWNED, created=NOW, deleting_since=NOW + 10, conditions=(is_now(names.LAUNCHED),)),
+    ],
+)
+def test_other_claims_and_other_ends_say_nothing(claim: NodeClaim) -> None:
+    """N-33, L-12, B-66."""
+    if claim.condition(names.LAUNCHED) is not None:
+        claim = replace(claim, conditions=(is_now(names.LAUNCHED, changed=NOW),))
+    assert status(judged(judged(a_pool()), claim))[0] == "Unknown"
+
+
+def test_a_launch_that_timed_out_gives_the_reason_of_the_launch() -> None:
+    """N-33."""
+    launched = is_now(names.LAUNCHED, "Unknown", reason="BadImage", message="no image", changed=NOW)
+    late = [a_claim(name, owners=OWNED, created=NOW, deleting_since=NOW + 300, conditions=(launched,)) for name in "ab"]
+
+    assert status(judged(judged(a_pool()), *late)) == ("False", "BadImage")
+
+
+def test_a_missing_class_label_is_named_for_claims_and_their_nodes() -> None:
+    """L-70, B-84."""
+    claim = a_joined_claim(labels={names.NODE_POOL: "pool"})
+    stranger = a_claim("x", labels={}, node_class=replace(NODE_CLASS, group="other.cloud"))
+
+    found = missing_class_labels(a_snapshot(claim, a_joined_node(), stranger))
+
+    key = "karpenter.k8s.aws/ec2nodeclass"
+    assert found == (
+        MissingLabel(kind="Node", name="node-1", key=key, value="default"),
+        MissingLabel(kind="NodeClaim", name="pool-1", key=key, value="default"),
+    )
+
+
+def test_a_node_that_is_smaller_than_what_was_bought_is_told_of() -> None:
+    """L-76, B-85."""
+    claim = a_joined_claim(requests={"memory": 1, "cpu": 1, "gpu": 0}, capacity={"memory": 1000, "cpu": 10**9})
+    node = a_joined_node(capacity={"memory": 500, "cpu": 9 * 10**8})
+
+    assert shape_issues(claim, node) == ("expected 1000 of resource memory, but found 500 (50.0% of expected)",)
+    assert shape_issues(a_claim(requests={"memory": 1}, capacity={"memory": 1000}), node) == ()

@@ -1,0 +1,261 @@
+"""What wants an owner or an end, and what is left over on one side (T-4, T-10, L-60, G-1 to G-6)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.lifecycle.unfinished import (
+    SoldInstance,
+    collect,
+    deserted,
+    expired,
+    marks,
+    next_expiry,
+    orphans,
+    owners,
+    releases,
+    too_many,
+    unclaimed,
+    vanished,
+)
+from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from dovetail.messages.steps import ClaimRef
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.termination.leaving import LEAVING_TAINT
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, is_now
+
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+CLASS_LABEL = "karpenter.k8s.aws/ec2nodeclass"
+OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
+NOW = 2000.0
+SILENT = (Condition(type=names.READY, status="Unknown"),)
+SOLD = SoldInstance(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1", launched=0.0)
+
+
+def a_snapshot(*objects: NodeClaim | Node, now: float = NOW) -> Snapshot:
+    return Snapshot(
+        now=now,
+        claims={one.name: one for one in objects if isinstance(one, NodeClaim)},
+        nodes={one.name: one for one in objects if isinstance(one, Node)},
+        supported_node_classes=frozenset({("karpenter.k8s.aws", "EC2NodeClass")}),
+    )
+
+
+def a_managed_node(name: str = "node-1", **fields: Any) -> Node:
+    return a_joined_node(name, labels={CLASS_LABEL: "default", names.NODE_POOL: "pool"}, **fields)
+
+
+def everything(snapshot: Snapshot) -> tuple[object, ...]:
+    return (*owners(snapshot), *releases(snapshot), *deserted(snapshot), *expired(snapshot), *marks(snapshot))
+
+
+def test_a_finished_cluster_wants_nothing() -> None:
+    assert everything(a_snapshot(a_joined_claim(), a_managed_node())) == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "workflow"),
+    [
+        (a_claim(), "LaunchNode"),
+        (a_claim(conditions=(is_now(names.LAUNCHED), is_now(names.REGISTERED_CONDITION))), "LaunchNode"),
+        (a_claim(deleting_since=NOW), "TerminateNode"),
+        (a_joined_claim(deleting_since=NOW), "TerminateNode"),
+    ],
+)
+def test_an_unfinished_claim_wants_its_workflow(claim: NodeClaim, workflow: str) -> None:
+    """Design 4: the sweep; a lost signal and a lost database are one case."""
+    assert owners(a_snapshot(claim)) == (StartOwner(claim=REF, workflow_type=workflow),)
+
+
+def test_a_claim_without_our_finalizer_wants_no_termination() -> None:
+    """L-50."""
+    assert owners(a_snapshot(a_claim(deleting_since=NOW, finalizers=("other/one",)))) == ()
+
+
+def test_claims_and_nodes_of_another_provider_are_left_alone() -> None:
+    """P-1, P-2, B-4."""
+    fields: dict[str, Any] = {"node_class": OTHER, "expire_after": 1.0, "annotations": {names.OWNER: "x"}}
+    node = a_joined_node(labels={"other.cloud/otherclass": "default"}, deleting_since=NOW, provider_id="other:///1")
+
+    assert everything(a_snapshot(a_claim("a", deleting_since=NOW, **fields), a_claim("b", **fields), node)) == ()
+
+
+def test_a_deleted_node_deletes_its_claim() -> None:
+    """T-4, B-5, B-123."""
+    snapshot = a_snapshot(a_joined_claim(), a_managed_node(deleting_since=NOW))
+
+    assert [(order.claim, order.reason) for order in deserted(snapshot)] == [(REF, "node_deleted")]
+    assert releases(snapshot) == ()
+
+
+def test_a_deleted_node_without_a_claim_is_released() -> None:
+    """T-10, B-2."""
+    assert releases(a_snapshot(a_managed_node(deleting_since=NOW))) == (StartRelease(node="node-1", uid="uid-node-1"),)
+
+
+def test_a_deleted_node_with_two_claims_has_none() -> None:
+    """T-3, B-3: and neither claim is deleted for it."""
+    snapshot = a_snapshot(a_joined_claim("a"), a_joined_claim("b"), a_managed_node(deleting_since=NOW))
+
+    assert (len(releases(snapshot)), deserted(snapshot)) == (1, ())
+
+
+def test_an_empty_provider_id_matches_nothing() -> None:
+    """P-3."""
+    snapshot = a_snapshot(a_claim(), a_managed_node(provider_id="", deleting_since=NOW))
+
+    assert (len(releases(snapshot)), deserted(snapshot)) == (1, ())
+
+
+@pytest.mark.parametrize("node", [a_managed_node(), a_managed_node(deleting_since=NOW, finalizers=())])
+def test_a_node_that_is_not_leaving_or_not_held_by_us_is_left_alone(node: Node) -> None:
+    """T-1, T-2."""
+    assert releases(a_snapshot(node)) == ()
+
+
+def test_a_claim_expires_at_the_moment_and_not_before() -> None:
+    """L-60, B-80: also before it is registered (L-62)."""
+    claim = a_claim(created=1000.0, expire_after=1000.0)
+    early, due = a_snapshot(claim, now=1999.9), a_snapshot(claim, now=2000.0)
+
+    assert (expired(early), next_expiry(early)) == ((), 2000.0)
+    assert [(order.claim, order.reason) for order in expired(due)] == [(REF, "expired")]
+    assert next_expiry(due) is None
+
+
+def test_a_claim_that_never_expires_or_is_leaving_is_kept() -> None:
+    """L-60."""
+    leaving = a_claim("gone", created=0.0, expire_after=1.0, deleting_since=NOW)
+
+    assert expired(a_snapshot(a_claim(expire_after=None), leaving)) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        ({}, True),
+        ({"termination_grace": 600.0}, True),
+        ({"termination_grace": 60.0}, False),  # too short for a node to start
+        ({"termination_grace": 300.0, "created": 500.0}, False),  # expired 500 s ago: its pods would be gone by now
+        ({"conditions": ()}, False),  # no node that a replacement could stand in for
+    ],
+)
+def test_a_pool_may_ask_for_a_replacement_before_expiry(fields: dict[str, Any], left: bool) -> None:
+    """Ours: dovetail.sh/replace-first; the disruption launches the replacement, and there is an end to waiting."""
+    claim = a_joined_claim(**{"created": 900.0, "expire_after": 1000.0, **fields})
+    template = ClaimTemplate(node_class=claim.node_class)
+    pool = NodePool(name="pool", template=template, annotations={names.REPLACE_FIRST: "true"})
+    world = replace(a_snapshot(claim), pools={"pool": pool})
+
+    assert (expired(world) == ()) is left
+    assert len(expired(replace(world, pools={}))) == 1
+
+
+def test_a_claim_may_ask_for_a_replacement_for_itself() -> None:
+    """Ours: the annotation on the claim alone; without a pool nobody could launch a replacement."""
+    claim = a_joined_claim(created=900.0, expire_after=1000.0, annotations={names.REPLACE_FIRST: "true"})
+    pool = NodePool(name="pool", template=ClaimTemplate(node_class=claim.node_class))
+    world = replace(a_snapshot(claim), pools={"pool": pool})
+
+    assert expired(world) == ()
+    assert expired(replace(world, pools={"pool": replace(pool, replicas=1)})) == ()
+    assert len(expired(replace(world, pools={}))) == 1
+
+
+def test_a_mark_is_named_with_its_owner() -> None:
+    claim = a_joined_claim(annotations={names.OWNER: "c/disrupt/1"})
+
+    assert marks(a_snapshot(claim)) == (TakeOffMark(claim=REF, owner="c/disrupt/1"),)
+
+
+def test_a_deleted_claim_keeps_its_mark() -> None:
+    """S-20: termination owns the taint."""
+    claim = a_joined_claim(annotations={names.OWNER: "c/disrupt/1"}, deleting_since=NOW)
+
+    assert marks(a_snapshot(claim, a_managed_node(taints=(LEAVING_TAINT,)))) == ()
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        (a_joined_claim(), a_managed_node(taints=(LEAVING_TAINT,))),
+        (a_joined_claim(conditions=(*a_joined_claim().conditions, is_now(names.DISRUPTION_REASON))), a_managed_node()),
+    ],
+)
+def test_a_mark_that_karpenter_left_behind_is_found(objects: tuple[NodeClaim | Node, ...]) -> None:
+    """D-26: taken over from a process that was stopped in between; it names no owner."""
+    assert marks(a_snapshot(*objects)) == (TakeOffMark(claim=REF, owner=""),)
+
+
+@pytest.mark.parametrize(
+    "node", [a_managed_node(conditions=SILENT), a_managed_node("other", provider_id="aws:///zone/i-2")]
+)
+def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
+    """G-2, G-3, B-82, B-83."""
+    (order,) = vanished(a_snapshot(a_joined_claim(), node), [])
+
+    assert (order.claim, order.reason) == (REF, "garbage_collected")
+
+
+@pytest.mark.parametrize(
+    ("claim", "node", "sold"),
+    [
+        (a_joined_claim(), a_managed_node(conditions=SILENT), [SOLD]),
+        (a_joined_claim(), a_managed_node(), []),
+        (a_claim(provider_id="aws:///zone/i-1", conditions=(is_now(names.LAUNCHED),)), a_managed_node("x"), []),
+        (a_joined_claim(deleting_since=NOW), a_managed_node(conditions=SILENT), []),
+        (a_joined_claim(node_class=OTHER), a_managed_node(conditions=SILENT), []),
+    ],
+)
+def test_other_claims_are_kept(claim: NodeClaim, node: Node, sold: list[SoldInstance]) -> None:
+    """G-2, G-3, B-82: listed; its kubelet is alive; not registered; leaving; not ours."""
+    assert vanished(a_snapshot(claim, node), sold) == ()
+
+
+def test_an_instance_without_a_claim_is_terminated_when_it_is_seen_again() -> None:
+    """G-6."""
+    found = orphans(a_snapshot(), [SOLD])
+
+    assert collect(found, frozenset()) == ()
+    assert collect(found, frozenset({SOLD.provider_id})) == (
+        TerminateOrphan(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1"),
+    )
+
+
+def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> None:
+    """A purchase that a predecessor did not write down is gone within two minutes: looks are a minute apart, so the
+    first one counts although the instance is too young then."""
+    young = SoldInstance(provider_id="i", launched=NOW - 1.0)
+
+    first = unclaimed(a_snapshot(), [young])
+    later = replace(a_snapshot(), now=NOW + 60.0)
+
+    assert orphans(a_snapshot(), [young]) == ()
+    assert collect(orphans(later, [young]), frozenset(i.provider_id for i in first)) == (
+        TerminateOrphan(provider_id="i", claim_uid=""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("claims", "instance"),
+    [
+        ((a_claim(),), SOLD),  # bought, and not written down yet
+        ((a_joined_claim(uid="other"),), SOLD),  # bought by Karpenter, which sets no tag of ours
+        ((), SoldInstance(provider_id="i", launched=NOW - 30.0)),
+    ],
+)
+def test_instances_with_a_claim_and_young_ones_are_left_alone(
+    claims: tuple[NodeClaim, ...], instance: SoldInstance
+) -> None:
+    """G-6."""
+    assert orphans(a_snapshot(*claims), [instance]) == ()
+
+
+@pytest.mark.parametrize(("found", "sold", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])
+def test_many_orphans_at_once_stop_the_collection(found: int, sold: int, stopped: bool) -> None:
+    """Design 4: more than three and more than a tenth: a backup was restored, or a tag is wrong."""
+    assert too_many(found, sold) is stopped

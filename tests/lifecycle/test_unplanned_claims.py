@@ -1,0 +1,46 @@
+"""Claims that no plan of ours made: each is a node with room for what it asked for."""
+
+from dataclasses import replace
+
+import pytest
+
+from dovetail.lifecycle.unplanned_claims import strangers, with_strangers_sized
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Expression
+from dovetail.model.snapshot import Snapshot
+from tests.lifecycle.objects import a_claim, a_joined_claim
+
+REQUESTS = {"cpu": 1_500_000_000, "pods": 1}
+
+
+def a_snapshot(claim: NodeClaim) -> Snapshot:
+    return Snapshot(now=0.0, claims={claim.name: claim})
+
+
+def test_a_predecessors_claim_holds_what_it_asked_for() -> None:
+    """S-3, D-15: its pods are written nowhere; planned for again, they would be bought for twice."""
+    single = Expression(key=names.ZONE, operator="In", values=("zone-a",))
+    open_ = Expression(key=names.INSTANCE_TYPE, operator="In", values=("m5.large", "m5.xlarge"))
+    claim = replace(a_claim(), requests=REQUESTS, requirements=(single, open_))
+
+    sized = with_strangers_sized(a_snapshot(claim)).claims[claim.name]
+
+    assert (dict(sized.allocatable), dict(sized.capacity)) == (REQUESTS, REQUESTS)
+    assert sized.provider_id
+    assert sized.labels == {**claim.labels, names.ZONE: "zone-a"}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        a_joined_claim(),  # it has a size of its own
+        replace(a_claim(), deleting_since=1.0),
+        replace(a_claim(), annotations={names.PLAN: "p/0"}),  # ours: it names its pods
+    ],
+)
+def test_all_others_are_left_as_they_are(claim: NodeClaim) -> None:
+    snapshot = a_snapshot(claim)
+
+    assert strangers(snapshot) == ()
+    assert with_strangers_sized(snapshot) is snapshot

@@ -1,0 +1,1 @@
+"""What is counted and printed, under Karpenter's names."""

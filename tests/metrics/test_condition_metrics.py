@@ -1,0 +1,118 @@
+"""Metrics of conditions and terminations by kind, and their twins under the older names (M-5, W-167)."""
+
+from typing import Any
+
+import pytest
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
+from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
+from dovetail.metrics.exposition import counted, measured
+from dovetail.model import names
+
+Json = dict[str, Any]
+
+CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
+NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z
+BORN = "2026-01-01T00:00:00Z"
+
+
+class Told:
+    """A cache, what is counted of it, and the lines that a scrape would show."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reader = InMemoryMetricReader()
+        meter = MeterProvider(metric_readers=[self.reader]).get_meter("test")
+        monkeypatch.setattr(metrics, "get_meter", lambda _name: meter)
+        self.cache = Cache((*CLUSTER_KINDS, EC2_NODE_CLASS))
+        self.metrics = ConditionMetrics(self.cache, [CLASS], lambda: NOW)
+        self.metrics.follow()
+        self.version = 0
+
+    def hear(self, kind: str, name: str, *conditions: Json, deleted: bool = False, **metadata: Any) -> None:
+        self.version += 1
+        meta = {"name": name, "uid": name, "resourceVersion": str(self.version), "creationTimestamp": BORN, **metadata}
+        reference = {"group": CLASS[0], "kind": CLASS[1], "name": "default"}
+        spec = {"nodeClassRef": reference, "requirements": []}
+        body = {"metadata": meta, "spec": spec, "status": {"conditions": list(conditions)}}
+        self.cache.apply(kind, body, deleted=deleted)
+
+    def lines(self) -> list[str]:
+        told = [*counted(self.reader.get_metrics_data())]
+        told += measured(self.metrics.samples(), self.metrics.help, PREFIX)
+        return told
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    return Told(monkeypatch)
+
+
+def a_condition(status: str, changed: str, reason: str = "R") -> Json:
+    return {"type": "Ready", "status": status, "reason": reason, "lastTransitionTime": changed}
+
+
+OWN = 'karpenter_k8s_aws_ec2nodeclass="default",karpenter_sh_nodepool="p"'
+LABELS = {f"{CLASS[0]}/ec2nodeclass": "default", names.NODE_POOL: "p"}
+
+
+def test_a_transition_is_counted_with_how_long_the_last_status_stood(told: Told) -> None:
+    """Under the kind's own name with the claim's labels, and under the older one with group and kind."""
+    told.hear("NodeClaim", "c", a_condition("Unknown", BORN), labels=LABELS)
+    told.hear("NodeClaim", "c", a_condition("True", "2026-01-01T00:00:30Z"), labels=LABELS)
+
+    lines = told.lines()
+
+    own = f'{OWN},reason="R",status="True",type="Ready"'
+    twin = 'group="karpenter.sh",kind="NodeClaim",reason="R",status="True",type="Ready"'
+    assert f"operator_nodeclaim_status_condition_transitions_total{{{own}}} 1" in lines
+    assert f"operator_status_condition_transitions_total{{{twin}}} 1" in lines
+    left = f'{OWN},status="Unknown",type="Ready"'
+    assert f"operator_nodeclaim_status_condition_transition_seconds_sum{{{left}}} 30" in lines
+    assert f'operator_nodeclaim_status_condition_transition_seconds_bucket{{{left},le="32"}} 1' in lines
+    assert f'operator_nodeclaim_status_condition_transition_seconds_bucket{{{left},le="16"}} 0' in lines
+
+
+def test_the_same_status_said_again_is_no_transition(told: Told) -> None:
+    told.hear("NodeClaim", "c", a_condition("True", BORN))
+    told.hear("NodeClaim", "c", a_condition("True", BORN, reason="Other"))
+
+    counts = [
+        line for line in told.lines() if line.startswith("operator_nodeclaim_status_condition_transitions_total{")
+    ]
+
+    assert [line.rpartition(" ")[2] for line in counts] == ["1"]
+
+
+def test_gauges_tell_how_an_object_stands_and_go_with_it(told: Told) -> None:
+    """W-167: node classes, which are kept raw, as well."""
+    told.hear("EC2NodeClass", "default", a_condition("False", BORN), deletionTimestamp="2026-01-01T00:01:00Z")
+
+    lines = told.lines()
+    told.hear("EC2NodeClass", "default", deleted=True, deletionTimestamp="2026-01-01T00:01:00Z")
+    after = told.lines()
+
+    stands = 'namespace="",name="default",type="Ready",status="False",reason="R"'
+    assert f"operator_ec2nodeclass_status_condition_count{{{stands}}} 1" in lines
+    assert f"operator_ec2nodeclass_status_condition_current_status_seconds{{{stands}}} 100" in lines
+    twin = 'namespace="",name="default",group="karpenter.k8s.aws",kind="EC2NodeClass"'
+    assert f"operator_termination_current_time_seconds{{{twin}}} 40" in lines
+    assert not [line for line in after if "status_condition_count{" in line or "current_time_seconds{" in line]
+    assert "operator_ec2nodeclass_termination_duration_seconds_sum 40" in after
+
+
+def test_nodes_have_no_twins_and_no_family_stands_twice(told: Told) -> None:
+    """M-5: Prometheus refuses a page on which a family is announced twice."""
+    told.hear("Node", "n", a_condition("True", BORN), labels={**LABELS, names.INITIALIZED: "true"})
+    told.hear("NodePool", "p", a_condition("True", BORN))
+
+    lines = told.lines()
+
+    own = f'{OWN},karpenter_sh_initialized="true",type="Ready",status="True",reason="R"'
+    assert f'operator_node_status_condition_count{{namespace="",name="n",{own}}} 1' in lines
+    assert not [line for line in lines if 'kind="Node"' in line]
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))

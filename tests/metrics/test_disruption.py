@@ -1,0 +1,124 @@
+"""What decisions about disruption count, by upstream's names and labels (D-192, section 22)."""
+
+from dataclasses import replace
+
+import pytest
+
+from dovetail.disruption.choose import decide
+from dovetail.disruption.revalidate import Invalid, SecondLook
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.metrics import catalogue as meters
+from dovetail.metrics import disruption as counting_disruption
+from dovetail.model import names
+from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.pools import Budget
+from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from tests.metrics.test_lifecycle import Counted, Meter
+
+
+@pytest.fixture
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    made = Meter()
+    monkeypatch.setattr(
+        meters, "INSTRUMENTS", replace(meters.INSTRUMENTS, meter=made.provider.get_meter("test"), made={})
+    )
+    return made
+
+
+def counted(meter: Meter, name: str) -> list[Counted]:
+    return sorted((c for c in meter.kept if c[0] == f"karpenter_{name}"), key=str)
+
+
+def test_a_decision_tells_candidates_by_reason_and_how_long_it_took(meter: Meter) -> None:
+    """D-4."""
+    drifted = [condition(names.DRIFTED, changed=NOW - 60)]
+    pairs = [a_pair("n1", also=drifted), a_pair("n2", also=drifted, node={"conditions": ()})]
+    world = a_world(pairs, [a_pod("n1"), a_pod("n2")], pools=[a_pool(budgets=(Budget(nodes="1"),))])
+
+    counting_disruption.decided(decide(world, DisruptionSettings(), never), 0.25)
+
+    eligible = counted(meter, "voluntary_disruption_eligible_nodes")
+    assert ("karpenter_voluntary_disruption_eligible_nodes", 2, {"reason": "drifted"}) in eligible
+    [(_, seconds, _)] = counted(meter, "voluntary_disruption_decision_evaluation_duration_seconds")
+    assert seconds == 0.25
+
+
+def test_a_command_counts_once_and_once_for_each_of_its_pools(meter: Meter) -> None:
+    """D-143, D-151, D-190."""
+    pools = [a_pool("a"), a_pool("b")]
+    plan = decide(a_world([a_pair("n1"), a_pair("n2", pool="b")], pools=pools), DisruptionSettings(), never).choice
+    assert isinstance(plan, DisruptionPlan)
+    [command] = plan.commands
+
+    counting_disruption.started(command, command.targets)
+    counting_disruption.disrupted(replace(command.targets[0], pods=("u1", "u2")), command.reason)
+
+    kind = {"decision": "delete", "reason": "empty", "consolidation_type": "empty"}
+    assert [c[1:] for c in counted(meter, "voluntary_disruption_decisions_total")] == [(1, kind)]
+    by_pool = [c[2]["nodepool"] for c in counted(meter, "voluntary_disruption_decisions_by_nodepool_total")]
+    assert by_pool == ["a", "b"]
+    labels = {
+        "reason": "empty",
+        "nodepool": "a",
+        "capacity_type": "on-demand",
+        "consolidation_policy": "when_empty_or_underutilized",
+        "termination_mode": "graceful",
+    }
+    assert [c[1:] for c in counted(meter, "nodeclaims_disrupted_total")] == [(1, labels)]
+    assert [c[1:] for c in counted(meter, "pods_disruption_initiated_total")] == [(2, labels)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "number"), [(Invalidity.CHURN, 3), (Invalidity.BUDGET, 3), (Invalidity.SCHEDULING, 0)]
+)
+def test_nodes_that_do_not_survive_the_wait_are_counted_unless_the_simulation_came_out_otherwise(
+    meter: Meter, reason: Invalidity, number: int
+) -> None:
+    """D-134 to D-136."""
+    invalid = Invalid(reason=reason, message="", candidates=3)
+
+    counting_disruption.looked_again(SecondLook(verdict=invalid, notices=()), "multi")
+
+    found = counted(meter, "voluntary_disruption_failed_validations_total")
+    assert sum(c[1] for c in found) == number
+
+
+def test_timeouts_stand_at_zero_before_there_is_one(meter: Meter) -> None:
+    counting_disruption.begin()
+    found = counted(meter, "voluntary_disruption_consolidation_timeouts_total")
+    assert [c[1:] for c in found] == [(0, {"consolidation_type": "multi"}), (0, {"consolidation_type": "single"})]
+
+
+def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -> None:
+    """D-126: a move of any policy counts; only Balanced weighs it, and the score tells what the pool itself thinks."""
+    pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true"), a_pod("n3"), a_pod("n4", do_not_disrupt="true")]
+    pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3", pool="b"), a_pair("n4", pool="b")]
+    balanced = a_world(pairs[:2], pods[:2], pools=[a_pool(policy="Balanced")])
+    other = a_world(pairs[2:], pods[2:], pools=[a_pool("b")])
+
+    for world in (balanced, other):
+        counting_disruption.decided(decide(world, DisruptionSettings(), never), 0.1)
+
+    moves = [c[1:] for c in counted(meter, "consolidation_moves_total")]
+    approved = {"nodepool": "a", "policy": "Balanced", "decision": "approved"}
+    assert moves == [(1, approved), (1, {**approved, "nodepool": "b", "policy": "WhenEmptyOrUnderutilized"})]
+    [(_, score, labels)] = counted(meter, "consolidation_score")
+    assert score == pytest.approx(1.0)
+    assert labels == approved
+
+
+def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
+    """D-124, D-126: to delete the node would be worth it, but its pods need another one that saves half as much."""
+    moved = [a_pod("n1", "0.3") for _ in range(12)]
+    held = [a_pod("n2", "8", do_not_disrupt="true")]
+    world = a_world([a_pair("n1"), a_pair("n2")], [*moved, *held], pools=[a_pool(policy="Balanced")])
+
+    decision = decide(world, DisruptionSettings(), never)
+    counting_disruption.decided(decision, 0.1)
+
+    assert [c[2]["decision"] for c in counted(meter, "consolidation_moves_total")] == ["rejected"]
+    [(_, score, labels)] = counted(meter, "consolidation_score")
+    assert score < 0.5
+    assert labels["decision"] == "rejected"

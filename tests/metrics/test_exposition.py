@@ -1,0 +1,91 @@
+"""Metrics as Prometheus reads them: Karpenter's names and labels, nothing added."""
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from dovetail.metrics import catalogue as meters
+from dovetail.metrics.exposition import counted, measured
+from dovetail.metrics.gauges import Sample, gauges
+from dovetail.model import names
+from dovetail.model.snapshot import Snapshot
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.test_pools import a_pool
+
+
+def test_a_counter_keeps_its_name_and_labels() -> None:
+    reader = InMemoryMetricReader()
+    meter = MeterProvider(metric_readers=[reader]).get_meter("test")
+    meter.create_counter("karpenter_nodes_created_total", description="Nodes created.").add(
+        2, {"zone": "a", "nodepool": 'x"y'}
+    )
+
+    assert list(counted(reader.get_metrics_data())) == [
+        "# HELP karpenter_nodes_created_total Nodes created.",
+        "# TYPE karpenter_nodes_created_total counter",
+        'karpenter_nodes_created_total{nodepool="x\\"y",zone="a"} 2',
+    ]
+
+
+def test_a_histogram_has_cumulative_buckets() -> None:
+    reader = InMemoryMetricReader()
+    meter = MeterProvider(metric_readers=[reader]).get_meter("test")
+    made = meter.create_histogram("karpenter_h", description="H.", explicit_bucket_boundaries_advisory=[1, 2])
+    for seconds in (0.5, 1.5, 9.0):
+        made.record(seconds, {"nodepool": "p"})
+
+    assert list(counted(reader.get_metrics_data()))[2:] == [
+        'karpenter_h_bucket{nodepool="p",le="1"} 1',
+        'karpenter_h_bucket{nodepool="p",le="2"} 2',
+        'karpenter_h_bucket{nodepool="p",le="+Inf"} 3',
+        'karpenter_h_sum{nodepool="p"} 11',
+        'karpenter_h_count{nodepool="p"} 3',
+    ]
+
+
+def test_durations_have_upstreams_buckets() -> None:
+    """M-1, M-3."""
+    bounds = {name: (len(edges), edges[0], edges[-1]) for name, (_, edges) in meters.HISTOGRAMS.items()}
+
+    assert bounds["nodeclaims_termination_duration_seconds"] == (12, 1.0, 2048.0)
+    assert bounds["nodeclaims_instance_termination_duration_seconds"] == (11, 1.0, 1024.0)
+    assert bounds["nodes_lifetime_duration_seconds"] == (21, 900.0, 2592000.0)
+    assert bounds["cloudprovider_duration_seconds"] == (45, 0.005, 600.0)
+
+
+def test_a_nodes_gauges_tell_what_its_pods_request() -> None:
+    """M-3: cpu in cores; M-4: a series for each resource."""
+    node = a_joined_node(
+        labels={names.NODE_POOL: "pool"}, allocatable={"cpu": 3 * 10**9}, capacity={"cpu": 4 * 10**9}, created=500.0
+    )
+    pods = [
+        a_pod("one", node_name=node.name, requests={"cpu": 10**9}),
+        a_pod("agent", node_name=node.name, requests={"cpu": 5 * 10**8}, owners=(DAEMON,)),
+    ]
+    snapshot = Snapshot(
+        now=1000.0,
+        nodes={node.name: node},
+        claims={"c": a_joined_claim()},
+        pods={pod.uid: pod for pod in pods},
+        pools={"pool": a_pool(limits={"cpu": 8 * 10**9})},
+    )
+
+    found = {(sample.name, dict(sample.labels).get("resource_type", "")): sample for sample in gauges(snapshot)}
+
+    assert found[("nodes_allocatable", "cpu")].value == 3.0
+    assert found[("nodes_total_pod_requests", "cpu")].value == 1.0
+    assert found[("nodes_total_daemon_requests", "cpu")].value == 0.5
+    assert found[("nodes_system_overhead", "cpu")].value == 1.0
+    assert found[("nodes_current_lifetime_seconds", "")].value == 500.0
+    assert found[("cluster_utilization_percent", "cpu")].value == 50.0
+    assert found[("nodepools_limit", "cpu")].value == 8.0
+    labels = dict(found[("nodes_allocatable", "cpu")].labels)
+    assert (labels["managed"], labels["nodepool"], labels["node_name"]) == ("true", "pool", node.name)
+
+
+def test_every_gauge_has_its_help() -> None:
+    snapshot = Snapshot(now=1.0, nodes={"n": a_joined_node("n")}, pods={"p": a_pod()}, pools={"pool": a_pool()})
+
+    lines = list(measured(gauges(snapshot)))
+
+    assert any(line.startswith("karpenter_pods_state{") for line in lines)
+    assert list(measured([Sample(name="build_info", value=1.0)]))[-1] == "karpenter_build_info 1"

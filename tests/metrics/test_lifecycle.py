@@ -1,0 +1,165 @@
+"""Karpenter's metric names, counted once each by the steps of a node's life (M-1, B-28, B-30, B-51)."""
+
+from dataclasses import replace
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
+from temporalio.testing import ActivityEnvironment
+
+from dovetail.messages.orders import DeleteClaim
+from dovetail.messages.steps import ClaimRef
+from dovetail.metrics import catalogue as meters
+from dovetail.metrics.lifecycle import ordered
+from dovetail.model import names
+from dovetail.ports.cloud import NoCapacity
+from tests.activities import test_departing, test_draining, test_joining, test_launching
+from tests.activities.fakes import FakeCloud, World
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod, is_now
+
+Counted = tuple[str, float, dict[str, object]]
+
+
+class Meter:
+    """What OpenTelemetry's SDK was told: (name, number or sum of seconds, labels), by name."""
+
+    def __init__(self) -> None:
+        self.reader = InMemoryMetricReader()
+        self.provider = MeterProvider(metric_readers=[self.reader])
+
+    @property
+    def kept(self) -> list[Counted]:
+        data = self.reader.get_metrics_data()
+        if data is None:
+            return []
+        return [
+            (metric.name, _value(point), dict(point.attributes or {}))
+            for resource in data.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            for point in metric.data.data_points
+        ]
+
+
+def _value(point: object) -> float:
+    if isinstance(point, HistogramDataPoint):
+        return point.sum
+    assert isinstance(point, NumberDataPoint)
+    return point.value
+
+
+@pytest.fixture
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    made = Meter()
+    monkeypatch.setattr(
+        meters, "INSTRUMENTS", replace(meters.INSTRUMENTS, meter=made.provider.get_meter("test"), made={})
+    )
+    return made
+
+
+@pytest.fixture
+def environment(meter: Meter) -> ActivityEnvironment:
+    return ActivityEnvironment()
+
+
+async def test_a_registration_counts_a_node(environment: ActivityEnvironment, meter: Meter) -> None:
+    world = World(clock=1010.0)
+    world.put(test_joining.a_launched_claim(), a_node())
+    step = test_joining.stage_over(world).step
+
+    await environment.run(step.await_registered, test_joining.REF)
+    await environment.run(step.await_registered, test_joining.REF)
+
+    assert meter.kept == [("karpenter_nodes_created_total", 1, {"nodepool": "pool", "zone": ""})]
+
+
+async def test_a_launch_without_capacity_counts_a_disruption(environment: ActivityEnvironment, meter: Meter) -> None:
+    stage = test_launching.new_stage()
+    stage.cloud.answer = NoCapacity(message="none")
+
+    await environment.run(stage.step.launch_instance, test_launching.REF)
+
+    ((name, value, labels),) = meter.kept
+    assert (name, value, labels["reason"]) == ("karpenter_nodeclaims_disrupted_total", 1, "insufficient_capacity")
+    assert labels["termination_mode"] == "graceful"
+
+
+async def test_a_termination_counts_node_and_claim_once(environment: ActivityEnvironment, meter: Meter) -> None:
+    """B-28, B-67: durations from the deletion and from the creation."""
+    stage = test_departing.new_stage()
+    stage.world.put(test_departing.a_leaving_claim(), a_joined_node(deleting_since=1000.0))
+    departure = await environment.run(stage.departing.begin_departure, ClaimRef(name="pool-1", uid="uid-pool-1"))
+    stage.world.clock = 1060.0
+    await environment.run(stage.terminating.terminate_instance, departure)
+    for _ in range(2):
+        await environment.run(stage.departing.release_claim, departure)
+
+    found = {name.removeprefix("karpenter_"): value for name, value, _ in meter.kept}
+    assert len(meter.kept) == len(found)
+    assert found.pop("nodes_lifetime_duration_seconds") == 1060.0
+    assert found == {
+        "nodes_terminated_total": 1,
+        "nodes_termination_duration_seconds": 60.0,
+        "nodeclaims_terminated_total": 1,
+        "nodeclaims_termination_duration_seconds": 60.0,
+    }
+
+
+async def test_an_instance_that_took_its_time_tells_how_long(environment: ActivityEnvironment, meter: Meter) -> None:
+    stage = test_departing.new_stage()
+    terminating = is_now(names.INSTANCE_TERMINATING, changed=1000.0)
+    stage.world.put(a_joined_claim(deleting_since=1000.0, conditions=(terminating,)))
+    departure = await environment.run(stage.departing.begin_departure, ClaimRef(name="pool-1", uid="uid-pool-1"))
+    stage.world.clock = 1042.0
+
+    await environment.run(stage.terminating.terminate_instance, departure)
+
+    name = "karpenter_nodeclaims_instance_termination_duration_seconds"
+    assert meter.kept == [(name, 42.0, {"nodepool": "pool"})]
+
+
+async def test_evictions_are_counted_by_their_answer(environment: ActivityEnvironment, meter: Meter) -> None:
+    """T-26, B-30, B-31, B-33."""
+    stage = test_draining.new_stage()
+    pod = a_pod()
+    stage.holds(pod)
+    stage.pods.answers[pod.uid] = "blocked"
+    stage.world.at(1000.05, stage.pods.answers.clear)
+
+    await environment.run(stage.drain.drain_node, test_draining.DEPARTURE)
+    await environment.run(stage.detach.await_detached, test_draining.DEPARTURE)
+
+    assert meter.kept == [
+        ("karpenter_pods_eviction_requests_total", 1, {"code": "429"}),
+        ("karpenter_pods_eviction_requests_total", 1, {"code": "200"}),
+        ("karpenter_pods_drained_total", 1, {"reason": "Drifted"}),
+        ("karpenter_nodes_drained_total", 1, {"nodepool": "pool"}),
+    ]
+    assert isinstance(stage.cloud, FakeCloud)
+
+
+def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> None:
+    """G-16: the condition's type in snake case."""
+    claim = a_joined_claim(image_id="ami-1")
+    order = DeleteClaim(
+        claim=ClaimRef(name=claim.name, uid=claim.uid), reason="unhealthy", condition="KernelReady", pods=3
+    )
+
+    ordered(claim, order)
+
+    found = {name.removeprefix("karpenter_"): (value, labels) for name, value, labels in meter.kept}
+    assert found["nodeclaims_disrupted_total"][0] == 1
+    assert found["pods_disruption_initiated_total"][0] == 3
+    assert found["nodeclaims_unhealthy_disrupted_total"] == (
+        1,
+        {"condition": "kernel_ready", "nodepool": "pool", "capacity_type": "", "image_id": "ami-1"},
+    )
+
+
+def test_a_claim_that_is_surplus_is_no_disruption(meter: Meter) -> None:
+    """M-1: upstream's reasons and no others."""
+    claim = a_joined_claim()
+
+    ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason="static_scale_down", pods=3))
+
+    assert meter.kept == []

@@ -1,0 +1,249 @@
+"""CapacityBuffers: what room they ask for (S-211, S-212) and what a pass makes of it (S-29, S-213, S-214; T-171)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.buffers import WorkloadRef
+from dovetail.model.resources import parse_resources
+from dovetail.placement.answer.proposals import proposed_nodes
+from dovetail.placement.buffers.verdicts import for_real_pods, verdicts
+from dovetail.placement.buffers.virtual_pods import MOST_PODS, Resolved, Unresolved, resolve, virtual_pods
+from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
+from tests.placement.builders import NOW, a_node, a_pod, a_snapshot, an_index, groups, placed
+
+
+def asked_for(of: int = 0, **fields: Any) -> int:
+    """For how many pods a buffer asks for room; it follows the workload `web` of so many replicas, if any."""
+    where: dict[str, Any] = {"workload": DEPLOYMENT} if of else {"replicas": None}
+    buffer = a_buffer(**where | fields)
+    found = resolve(buffer, a_snapshot(**with_buffers(buffer, Deployment=a_source(of))))
+    assert isinstance(found, Resolved)
+    return found.replicas
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"replicas": 3}, 3),
+        ({"replicas": 0}, 0),
+        ({}, 0),
+        ({"limits": {"cpu": "2500m"}}, 2),
+        ({"limits": {"cpu": "10", "memory": "3Gi"}}, 3),
+        ({"limits": {"example.com/gpu": "3"}}, 0),
+        ({"limits": {"example.com/gpu": "3"}, "replicas": 5}, 5),
+        ({"limits": {"cpu": "2"}, "replicas": 5}, 2),
+        ({"limits": {"cpu": "9"}, "replicas": 5}, 5),
+        ({"limits": {"cpu": "500m"}, "replicas": 5}, 0),
+        ({"limits": {"pods": "1"}, "replicas": 5}, 5),
+    ],
+)
+def test_a_buffer_asks_for_its_replicas_within_its_limits(fields: dict[str, Any], count: int) -> None:
+    """S-211: the limits alone where no size is given; only resources that the pods ask for count."""
+    limits = parse_resources(fields.get("limits"))
+    assert asked_for(**fields | {"limits": limits}) == count
+
+
+@pytest.mark.parametrize(
+    ("replicas", "fields", "count"),
+    [
+        (10, {"percentage": 20}, 2),
+        (11, {"percentage": 20}, 3),
+        (1, {"percentage": 1}, 1),
+        (10, {"percentage": 0}, 0),
+        (10, {"percentage": 300}, 30),
+        (10, {"percentage": 20, "replicas": 5}, 5),
+        (10, {"percentage": 80, "replicas": 5}, 8),
+        (10, {"percentage": 80, "limits": {"cpu": 3 * 10**9}}, 3),
+    ],
+)
+def test_a_percentage_is_of_the_workload_and_rounded_up(replicas: int, fields: dict[str, Any], count: int) -> None:
+    """S-211: the greater of the two wishes."""
+    assert asked_for(replicas, **fields) == count
+
+
+@pytest.mark.parametrize(("limits", "count"), [({}, 0), ({"cpu": 4 * 10**9}, 4)])
+def test_a_percentage_of_no_replicas_is_no_size(limits: dict[str, int], count: int) -> None:
+    """S-211."""
+    buffer = a_buffer(workload=DEPLOYMENT, percentage=50, limits=limits)
+    found = resolve(buffer, a_snapshot(**with_buffers(buffer, Deployment=a_source(0))))
+    assert isinstance(found, Resolved) and found.replicas == count
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet"])
+def test_other_workloads_are_followed_too(kind: str) -> None:
+    """S-211."""
+    buffer = a_buffer(workload=WorkloadRef(kind=kind, name="web"), percentage=50)
+    found = resolve(buffer, a_snapshot(**with_buffers(buffer, cpu="1", **{kind: a_source(4)})))
+    assert isinstance(found, Resolved) and found.replicas == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "message"),
+    [
+        (
+            {"template": "large", "replicas": 1},
+            "PodTemplateNotFound",
+            'spec.podTemplateRef: PodTemplate "large" does not exist in namespace default',
+        ),
+        (
+            {"workload": DEPLOYMENT},
+            "ScalableRefNotFound",
+            'spec.scalableRef: Deployment "web" does not exist in namespace default',
+        ),
+        (
+            {"workload": WorkloadRef(group="batch", kind="Job", name="web")},
+            "ResolutionFailed",
+            'spec.scalableRef: Job "web" is none of Deployment, StatefulSet, ReplicaSet of the group apps',
+        ),
+        ({"template": ""}, "ResolutionFailed", "spec: neither podTemplateRef nor scalableRef is set"),
+        ({"fault": "spec.limits: not a quantity: 'much'"}, "ResolutionFailed", "spec.limits: not a quantity: 'much'"),
+        (
+            {"replicas": 10_001},
+            "ResolutionFailed",
+            f"spec: 10001 pods are more than the {MOST_PODS} that a buffer may have",
+        ),
+    ],
+)
+def test_what_cannot_be_resolved_is_said_by_object_and_field(fields: dict[str, Any], reason: str, message: str) -> None:
+    """S-211; the others go on."""
+    bad, good = a_buffer("bad", **fields), a_buffer("good", replicas=2)
+    world = a_snapshot(**with_buffers(bad, good))
+
+    assert resolve(bad, world) == Unresolved(reason=reason, message=message)  # type: ignore[arg-type]
+    assert [pod.name for pod in virtual_pods(world).pending] == ["capacity-buffer-good-1", "capacity-buffer-good-2"]
+
+
+def test_a_template_that_cannot_be_read_is_named_with_its_fault() -> None:
+    """S-211."""
+    buffer = a_buffer()
+    world = a_snapshot(
+        **with_buffers(buffer) | {"pod_templates": {"default/small": a_source(pod=None, fault="no spec")}}
+    )
+    found = resolve(buffer, world)
+    assert isinstance(found, Unresolved)
+    assert found.message == 'spec.podTemplateRef: PodTemplate "small" cannot be read: no spec'
+
+
+def test_virtual_pods_are_the_template_with_names_uids_and_annotations_of_the_buffer() -> None:
+    """S-212, T-171."""
+    pods = virtual_pods(a_snapshot(**with_buffers(a_buffer(replicas=2)))).pending
+
+    assert [(p.namespace, p.name, p.uid) for p in pods] == [
+        ("default", "capacity-buffer-spare-1", "buffer-spare-1"),
+        ("default", "capacity-buffer-spare-2", "buffer-spare-2"),
+    ]
+    assert pods[0].annotations == {
+        "karpenter.sh/capacity-buffer-fake-pod": "true",
+        "karpenter.sh/capacity-buffer-name": "spare",
+        "karpenter.sh/capacity-buffer-namespace": "default",
+    }
+    assert (pods[0].unschedulable, pods[0].priority, pods[0].node_name) == (True, -(2**31), "")
+    assert (pods[0].shape.labels, pods[0].requests) == ({"app": "web"}, a_template().requests)
+    assert pods[0].shape is pods[1].shape
+
+
+@pytest.mark.parametrize("fields", [{"strategy": "example.com/asleep"}, {"deleting": True}])
+def test_a_buffer_of_another_strategy_or_one_that_goes_asks_for_nothing(fields: dict[str, Any]) -> None:
+    assert virtual_pods(a_snapshot(**with_buffers(a_buffer(**fields)))).pending == ()
+
+
+def test_virtual_pods_make_new_nodes_beside_pending_pods() -> None:
+    """S-29, S-213."""
+    world = a_snapshot([a_pod("real", "3")], **with_buffers(a_buffer(replicas=1)))
+
+    assert groups(placed(world)) == [["capacity-buffer-spare-1", "real"]]
+
+
+def test_a_resource_that_only_buffers_ask_for_is_counted() -> None:
+    """S-29: a node without it is no place."""
+    template = a_template(requests={**a_template().requests, "example.com/gpu": 1})
+    fields = with_buffers(a_buffer()) | {"pod_templates": {"default/small": a_source(pod=template)}}
+
+    result = placed(a_snapshot(nodes=[a_node("n1", cpu="8")], **fields))
+
+    assert (dict(result.existing), result.new, len(result.refused)) == ({}, (), 3)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "replicas", "nodes", "verdict"),
+    [
+        ("1", 3, ["4"], "FitsExistingCapacity"),
+        ("1", 5, ["4"], "RequiresNewCapacity"),
+        ("1", 1, [], "RequiresNewCapacity"),
+        ("99", 1, ["4"], "RequiresNewCapacity"),
+        ("1", 0, ["4"], None),
+    ],
+)
+def test_a_buffer_fits_where_all_its_room_stands(
+    cpu: str, replicas: int, nodes: list[str], verdict: str | None
+) -> None:
+    """S-214, T-171: any pod on a new claim, or refused, needs new capacity; of no pods nothing is said."""
+    pairs = [a_node(f"n{number}", cpu=size) for number, size in enumerate(nodes)]
+    world = a_snapshot(nodes=pairs, **with_buffers(a_buffer(replicas=replicas), cpu=cpu))
+
+    assert verdicts(world, placed(world)).get("default/spare") == verdict
+
+
+def test_each_buffer_is_judged_for_itself() -> None:
+    """S-214."""
+    world = a_snapshot(nodes=[a_node("n1", cpu="2")], **with_buffers(a_buffer("one", replicas=2), a_buffer("two")))
+
+    assert verdicts(world, placed(world)) == {
+        "default/one": "FitsExistingCapacity",
+        "default/two": "RequiresNewCapacity",
+    }
+
+
+def test_where_no_pool_is_usable_nothing_is_seen_of_a_buffer() -> None:
+    """S-12, S-214."""
+    world = a_snapshot(pools=[], nodes=[a_node("n1")], **with_buffers(a_buffer()))
+
+    assert verdicts(world, placed(world)) == {}
+    assert for_real_pods(placed(world)).ignored == ()
+
+
+def test_real_pods_are_nominated_counted_and_told_as_if_there_were_no_buffer() -> None:
+    """S-213, T-171: filtered from nominations, errors and mappings."""
+    pending = [a_pod("fits"), a_pod("large", "99")]
+    world = a_snapshot(pending, [a_node("n1", cpu="1"), a_node("n2", cpu="1")], **with_buffers(a_buffer(replicas=2)))
+
+    whole, result = placed(world), for_real_pods(placed(world))
+
+    assert [len(pods) for pods in whole.existing.values()] == [1, 1]
+    assert {name: [p.name for p in pods] for name, pods in result.existing.items()} == {"n1": ["fits"]}
+    assert result.nominated == ("n1",)
+    assert [r.pod.name for r in result.refused] == ["large"]
+    assert [node.pods for node in result.new] == [()]
+
+
+def test_a_plan_counts_virtual_pods_and_names_real_ones() -> None:
+    """S-213: a plan of a thousand virtual pods is as long as one of ten."""
+    world = a_snapshot([a_pod("real")], **with_buffers(a_buffer(replicas=4)))
+
+    (node,), _ = proposed_nodes(placed(world).new, an_index(world).settings.well_known)
+
+    assert ([pod.name for pod in node.pods], node.buffers) == (["real"], (("buffer-spare", 4),))
+
+
+def test_virtual_pods_that_a_claim_on_its_way_is_for_are_spoken_for() -> None:
+    """Design 10: the next round leaves them out; a simulation counts them."""
+    _, claim = a_node("n1")
+    coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2,other=7"})
+    world = replace(a_snapshot(**with_buffers(a_buffer(replicas=3))), claims={claim.name: coming})
+
+    waiting = an_index(world).waiting()
+
+    assert [pod.name for pod in waiting.pending] == ["capacity-buffer-spare-1"]
+    assert [pod.name for pod in waiting.spoken_for] == ["capacity-buffer-spare-2", "capacity-buffer-spare-3"]
+    assert verdicts(world, placed(world)) == {"default/spare": "RequiresNewCapacity"}
+
+
+def test_real_pods_of_the_same_size_go_first() -> None:
+    """Of the room that stands, pods that exist take theirs before pods that do not."""
+    late = a_pod("late", created=NOW - 1)
+    world = a_snapshot([late], [a_node("n1", cpu="1")], **with_buffers(a_buffer(replicas=1)))
+
+    assert [p.name for p in placed(world).existing["n1"]] == ["late"]

@@ -1,0 +1,145 @@
+"""NodeOverlays: which types they select, who wins, who contradicts whom (S-138, N-50 to N-56)."""
+
+from dovetail.model import names
+from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pods import Expression
+from dovetail.model.pools import Catalogue, InstanceType, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.answer.finish import CAPACITY_OVERLAY, PRICE_OVERLAY
+from dovetail.placement.overlays import Overlaid, overlay
+from dovetail.placement.place_pods import place_pods
+from dovetail.placement.settings import PlacementSettings
+from tests.placement.builders import a_pod, a_pool, a_type
+
+GPU = {"example.com/gpu": 2}
+
+
+def an_overlay(name: str, *wanted: tuple[str, str], **fields: object) -> NodeOverlay:
+    requirements = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in wanted)
+    return NodeOverlay(name=name, requirements=requirements, **fields)  # type: ignore[arg-type]
+
+
+def overlaid(*overlays: NodeOverlay, pools: tuple[NodePool, ...] = (), fault: str = "") -> Overlaid:
+    chosen = pools or (a_pool(),)
+    types = (a_type("small", "2", 0.1), a_type("large", "8", 0.4))
+    catalogues = {pool.name: Catalogue(types=types) for pool in chosen}
+    if fault:
+        catalogues[fault] = Catalogue(error="cannot be listed")
+    return overlay(overlays, {pool.name: pool for pool in chosen}, catalogues)
+
+
+def the_type(found: Overlaid, name: str, pool: str = "default") -> InstanceType:
+    return next(item for item in found.catalogues[pool].types if item.name == name)
+
+
+def prices(item: InstanceType) -> dict[tuple[str, str], float]:
+    return {
+        (values[names.ZONE], values[names.CAPACITY_TYPE]): offering.price
+        for offering in item.offerings
+        for values in [{e.key: e.values[0] for e in offering.requirements}]
+    }
+
+
+def test_an_overlay_prices_only_the_offerings_that_it_selects() -> None:
+    """N-52, N-56."""
+    before = overlaid()
+    after = overlaid(an_overlay("a", (names.CAPACITY_TYPE, "spot"), (names.INSTANCE_TYPE, "small"), price="0.001"))
+
+    changed = {
+        place: price
+        for place, price in prices(the_type(after, "small")).items()
+        if price != prices(the_type(before, "small"))[place]
+    }
+    assert set(changed.values()) == {0.001}
+    assert {kind for _, kind in changed} == {"spot"}
+    assert the_type(after, "large") == the_type(before, "large")
+    assert {o.price_overlay for o in the_type(after, "small").offerings} == {True, False}
+
+
+def test_a_signed_price_changes_what_the_cloud_asks_and_never_below_nothing() -> None:
+    """S-138, N-56."""
+    base = prices(the_type(overlaid(), "small"))
+    assert prices(the_type(overlaid(an_overlay("a", price="+50%")), "small")) == {k: v * 1.5 for k, v in base.items()}
+    assert set(prices(the_type(overlaid(an_overlay("a", price="-1000")), "small")).values()) == {0.0}
+
+
+def test_capacity_belongs_to_the_whole_type_if_any_offering_is_selected() -> None:
+    """N-52."""
+    found = overlaid(an_overlay("a", (names.CAPACITY_TYPE, "spot"), capacity=GPU))
+    assert the_type(found, "large").capacity["example.com/gpu"] == 2
+    assert the_type(found, "large").capacity_overlay
+
+
+def test_the_heavier_overlay_wins_per_offering_and_per_resource() -> None:
+    """S-138, N-51, N-53."""
+    found = overlaid(
+        an_overlay("light", price="7", capacity={**GPU, "example.com/fpga": 1}, weight=1),
+        an_overlay("heavy", price="5", capacity={"example.com/gpu": 4}, weight=2),
+    )
+    small = the_type(found, "small")
+    assert set(prices(small).values()) == {5.0}
+    assert (small.capacity["example.com/gpu"], small.capacity["example.com/fpga"]) == (4, 1)
+    assert found.verdicts == {"light": "applied", "heavy": "applied"}
+
+
+def test_of_two_overlays_of_one_weight_on_one_price_the_earlier_name_is_rejected_everywhere() -> None:
+    """N-51, N-53: names are taken from the end of the alphabet."""
+    found = overlaid(
+        an_overlay("a", price="5", capacity=GPU),
+        an_overlay("b", (names.INSTANCE_TYPE, "small"), price="5"),
+    )
+    assert found.verdicts == {"a": "conflict", "b": "applied"}
+    assert "example.com/gpu" not in the_type(found, "large").capacity
+    assert set(prices(the_type(found, "small")).values()) == {5.0}
+
+
+def test_two_overlays_of_one_weight_that_meet_nowhere_are_both_applied() -> None:
+    """N-53."""
+    found = overlaid(
+        an_overlay("a", (names.INSTANCE_TYPE, "large"), price="5"),
+        an_overlay("b", (names.INSTANCE_TYPE, "small"), price="6"),
+    )
+    assert set(found.verdicts.values()) == {"applied"}
+
+
+def test_equals_below_a_heavier_overlay_still_contradict_each_other() -> None:
+    """N-53."""
+    found = overlaid(an_overlay("top", price="1", weight=9), an_overlay("a", price="2"), an_overlay("b", price="3"))
+    assert found.verdicts == {"top": "applied", "b": "applied", "a": "conflict"}
+
+
+def test_an_overlay_may_select_by_the_pools_name_and_its_labels() -> None:
+    """S-138: a label that nobody defines selects nothing."""
+    pools = (a_pool("left"), a_pool("right"))
+    found = overlaid(
+        an_overlay("a", (names.NODE_POOL, "left"), price="5"), an_overlay("b", ("team", "none"), price="6"), pools=pools
+    )
+    assert set(prices(the_type(found, "small", "left")).values()) == {5.0}
+    assert 5.0 not in prices(the_type(found, "small", "right")).values()
+    assert found.verdicts["b"] == "applied"
+
+
+def test_an_overlay_with_a_fault_is_skipped() -> None:
+    """N-51."""
+    found = overlaid(an_overlay("a", price="5", fault="nonsense"))
+    assert found.verdicts == {"a": "invalid"}
+    assert found.catalogues == overlaid().catalogues
+
+
+def test_a_pool_that_cannot_be_listed_keeps_its_error_and_the_others_go_on() -> None:
+    """N-50."""
+    found = overlaid(an_overlay("a", price="5"), fault="broken")
+    assert found.catalogues["broken"].error == "cannot be listed"
+    assert set(prices(the_type(found, "small")).values()) == {5.0}
+
+
+def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
+    """S-139."""
+    pool = a_pool()
+    found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01", capacity=GPU), pools=(pool,))
+    snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})
+
+    (node,) = place_pods(snapshot, None, PlacementSettings()).new
+
+    touched = {key: value for key, value in node.annotations.items() if "overlay" in key}
+    assert touched == {PRICE_OVERLAY: "true", CAPACITY_OVERLAY: "true"}

@@ -1,0 +1,393 @@
+"""Where pods go: the rules of section 5 to 15, one sentence each."""
+
+from dataclasses import replace
+
+from dovetail.model import names
+from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
+from dovetail.model.pools import DisruptionPolicy
+from dovetail.model.resources import parse_resources
+from dovetail.model.taints import Taint
+from dovetail.placement.place_pods import SimulationOptions, place_pods, simulate
+from dovetail.placement.settings import Fixes, PlacementSettings
+from tests.placement.builders import (
+    NOW,
+    TYPES,
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_pool,
+    a_shape,
+    a_snapshot,
+    an_index,
+    groups,
+    near,
+    one_of,
+    placed,
+    spread,
+    term,
+)
+
+
+def test_a_pod_goes_to_an_existing_node_before_a_new_one() -> None:
+    """S-95 (c)."""
+    snapshot = a_snapshot([a_pod("p")], [a_node("n1")])
+
+    placement = placed(snapshot)
+
+    assert (list(placement.existing), placement.new) == (["n1"], ())
+
+
+def test_an_initialised_node_is_tried_before_one_that_still_comes_up() -> None:
+    """S-67, T-93."""
+    coming = a_node("a-first-by-name", labels={names.INITIALIZED: "false"})
+    snapshot = a_snapshot([a_pod("p")], [coming, a_node("z-last-by-name")])
+
+    assert list(placed(snapshot).existing) == ["z-last-by-name"]
+
+
+def test_a_new_node_lists_every_type_that_holds_its_pods_cheapest_first() -> None:
+    """S-120, S-126, T-50."""
+    placement = placed(a_snapshot([a_pod("p", cpu="3")]))
+
+    assert [item.name for item in placement.new[0].types] == ["medium", "large", "huge"]
+
+
+def test_the_emptiest_open_claim_takes_the_next_pod() -> None:
+    """S-97."""
+    apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+    big = [a_pod(f"big-{i}", cpu="2", shape=apart) for i in range(2)]
+    small = [a_pod(f"small-{i}", cpu="100m") for i in range(2)]
+
+    assert groups(placed(a_snapshot([*big, *small]))) == [["big-0", "small-0"], ["big-1", "small-1"]]
+
+
+def test_the_heaviest_pool_wins_whatever_the_price() -> None:
+    """S-13, S-160."""
+    pools = [a_pool("light", weight=1), a_pool("heavy", weight=10), a_pool("unweighted")]
+
+    assert [node.pool for node in placed(a_snapshot([a_pod("p")], pools=pools)).new] == ["heavy"]
+
+
+def test_without_a_usable_pool_nothing_is_placed_not_even_on_nodes() -> None:
+    """S-12."""
+    placement = placed(a_snapshot([a_pod("p")], [a_node("n1")], pools=[]))
+
+    assert (placement.existing, [i.why for i in placement.ignored]) == ({}, ["no dynamic nodepools found"])
+
+
+def test_a_pod_that_selects_a_zone_gets_a_node_there() -> None:
+    """S-45, T-24."""
+    placement = placed(a_snapshot([a_pod("p", shape=a_shape(node_selector=((names.ZONE, "z2"),)))]))
+
+    assert placement.new[0].requirements[names.ZONE].values == {"z2"}
+
+
+def test_a_taint_of_the_pool_keeps_intolerant_pods_away_and_names_itself() -> None:
+    """S-150, T-135."""
+    pool = a_pool(taints=(Taint(key="gpu", effect="NoSchedule"),))
+
+    refused = placed(a_snapshot([a_pod("p")], pools=[pool])).refused[0]
+
+    assert (refused.reasons, "gpu" in refused.pools[0].conflict) == (("taints",), True)
+
+
+def test_a_startup_taint_blocks_nobody_until_the_node_is_initialised() -> None:
+    """S-81, S-65, T-92."""
+    startup = (Taint(key="boot", effect="NoSchedule"),)
+    coming, claim = a_node("n1", labels={names.INITIALIZED: "false"}, taints=startup)
+    ready, _ = a_node("n1", taints=startup)
+    claim = replace(claim, startup_taints=startup)
+
+    before = placed(a_snapshot([a_pod("p")], [(coming, claim)]))
+    after = placed(a_snapshot([a_pod("p")], [(ready, claim)]))
+
+    assert (list(before.existing), list(after.existing)) == (["n1"], [])
+
+
+def test_a_soft_taint_is_given_in_to_after_everything_else() -> None:
+    """S-108, T-14."""
+    pool = a_pool(taints=(Taint(key="soft", effect="PreferNoSchedule"),))
+
+    assert groups(placed(a_snapshot([a_pod("p")], pools=[pool]))) == [["p"]]
+
+
+def test_two_pods_that_want_one_host_port_get_two_nodes() -> None:
+    """S-82, T-97."""
+    shape = a_shape(host_ports=(HostPort(address="0.0.0.0", port=80, protocol="TCP"),))
+
+    assert groups(placed(a_snapshot([a_pod("a", shape=shape), a_pod("b", shape=shape)]))) == [["a"], ["b"]]
+
+
+def test_the_order_among_pods_is_cpu_then_memory_then_age_then_uid() -> None:
+    """S-89: the oldest of equals gets the only room."""
+    node = a_node("n1", cpu="1")
+    pods = [a_pod("young", created=2.0), a_pod("old", created=1.0)]
+
+    assert [pod.name for pod in placed(a_snapshot(pods, [node])).existing["n1"]] == ["old"]
+
+
+def test_pods_spread_over_zones_one_by_one() -> None:
+    """S-177, T-111."""
+    shape = a_shape({"app": "x"}, spread=(spread(names.ZONE, app="x"),))
+
+    placement = placed(a_snapshot([a_pod(f"p{i}", shape=shape) for i in range(3)]))
+
+    assert sorted(min(node.requirements[names.ZONE].values) for node in placement.new) == ["z1", "z2", "z3"]
+
+
+def test_existing_pods_count_in_a_spread() -> None:
+    """S-172, T-112."""
+    shape = a_shape({"app": "x"}, spread=(spread(names.ZONE, app="x"),))
+    bound = a_bound_pod("b", "n1", shape=a_shape({"app": "x"}))
+    snapshot = a_snapshot([bound, a_pod("p", shape=shape)], [a_node("n1", zone="z1")])
+
+    assert placed(snapshot).new[0].requirements[names.ZONE].values == {"z2"}
+
+
+def test_a_soft_spread_gives_way_where_only_one_node_is_allowed() -> None:
+    """S-107, T-113."""
+    shape = a_shape(
+        {"app": "x"}, spread=(spread(names.ZONE, "ScheduleAnyway", app="x"),), node_selector=((names.ZONE, "z1"),)
+    )
+    bound = [a_bound_pod(f"b{i}", "n1", shape=a_shape({"app": "x"}), cpu="100m") for i in range(3)]
+    snapshot = a_snapshot([*bound, a_pod("p", shape=shape)], [a_node("n1", zone="z1")])
+
+    assert list(placed(snapshot).existing) == ["n1"]
+
+
+def test_preferences_are_ignored_when_the_policy_says_so() -> None:
+    """S-46, T-33."""
+    preferred = a_shape(preferred_terms=(term(one_of(names.ZONE, "z3"), weight=10),))
+    snapshot = a_snapshot([a_pod("p", shape=preferred)])
+
+    respected = placed(snapshot).new[0].requirements
+    ignored = placed(snapshot, PlacementSettings(preference_policy="Ignore")).new[0].requirements
+
+    assert (sorted(respected[names.ZONE].values), names.ZONE in ignored) == (["z3"], False)
+
+
+def test_a_later_required_term_is_used_when_the_first_is_impossible() -> None:
+    """S-103, T-31."""
+    shape = a_shape(required_terms=(term(one_of(names.ZONE, "nowhere")), term(one_of(names.ZONE, "z2"))))
+
+    assert placed(a_snapshot([a_pod("p", shape=shape)])).new[0].requirements[names.ZONE].values == {"z2"}
+
+
+def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() -> None:
+    """S-180, S-181a: the second pod does not hold the term, it is repelled by it."""
+    holder = a_pod("holder", cpu="2", shape=a_shape(anti_affinity=(near(names.HOSTNAME, app="x"),)))
+    repelled = a_pod("repelled", shape=a_shape({"app": "x"}))
+
+    assert groups(placed(a_snapshot([holder, repelled]))) == [["holder"], ["repelled"]]
+
+
+def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_zone_is_pinned() -> None:
+    """S-180, S-181, T-130: that no open claim may take the second pod says nothing about zones for a new one."""
+    shape = a_shape({"app": "x"}, anti_affinity=(near(names.ZONE, app="x"), near(names.HOSTNAME, app="x")))
+
+    placement = placed(a_snapshot([a_pod(f"p{n}", shape=shape) for n in range(3)]))
+
+    assert groups(placement) == [["p0"]]
+    assert {refused.pod.name for refused in placement.refused} == {"p1", "p2"}
+
+
+def test_affinity_to_a_pod_that_comes_later_in_the_queue_is_met_in_the_same_pass() -> None:
+    """S-92, T-131."""
+    follower = a_pod("follower", cpu="2", shape=a_shape(affinity=(near(names.HOSTNAME, app="leader"),)))
+    leader = a_pod("leader", cpu="1", shape=a_shape({"app": "leader"}))
+
+    assert groups(placed(a_snapshot([follower, leader]))) == [["follower", "leader"]]
+
+
+def test_affinity_to_nobody_is_refused_with_its_key() -> None:
+    """S-179."""
+    shape = a_shape(affinity=(near(names.ZONE, app="ghost"),))
+
+    refused = placed(a_snapshot([a_pod("p", shape=shape)])).refused[0]
+
+    assert (refused.reasons, names.ZONE in refused.pools[0].conflict) == (("pod_affinity",), True)
+
+
+def test_the_first_of_a_group_pins_one_zone_and_the_others_follow() -> None:
+    """S-179 with Q-6 mended."""
+    shape = a_shape({"app": "x"}, affinity=(near(names.ZONE, app="x"),))
+    placement = placed(a_snapshot([a_pod(f"p{i}", cpu="10", shape=shape) for i in range(3)]))
+
+    assert [node.requirements[names.ZONE].values for node in placement.new] == [{"z1"}] * 3
+
+
+def test_a_limit_of_the_pool_ends_its_growth() -> None:
+    """S-159, S-161, T-71: the claim is charged with the largest type that it may become."""
+    pool = a_pool(limits=parse_resources({"cpu": "8"}))
+    apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+
+    placement = placed(a_snapshot([a_pod("a", shape=apart), a_pod("b", shape=apart)], pools=[pool]))
+
+    assert (len(placement.new), [r.reasons for r in placement.refused]) == (1, [("limits",)])
+
+
+def test_new_claims_count_against_the_limit_of_nodes() -> None:
+    """Q-1, T-73: upstream lets one batch exceed it."""
+    pool = a_pool(limits={"nodes": 2})
+    apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+    snapshot = a_snapshot([a_pod(f"p{i}", shape=apart) for i in range(3)], pools=[pool])
+
+    ours, upstream = placed(snapshot), placed(snapshot, PlacementSettings(fixes=Fixes.none()))
+
+    assert (len(ours.new), ours.refused[0].reasons, len(upstream.new)) == (2, ("node_limits",), 3)
+
+
+def test_a_second_claim_is_opened_rather_than_breaking_a_minimum_of_values() -> None:
+    """S-122, T-60."""
+    pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
+
+    assert groups(placed(a_snapshot([a_pod("a", "3"), a_pod("b", "3")], pools=[pool]))) == [["a"], ["b"]]
+
+
+def test_best_effort_lowers_the_minimum_and_says_so_on_the_claim() -> None:
+    """S-123, S-125, T-63."""
+    pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=9),))
+    settings = PlacementSettings(min_values_policy="BestEffort")
+
+    node = placed(a_snapshot([a_pod("p")], pools=[pool]), settings).new[0]
+
+    assert (node.requirements[names.INSTANCE_TYPE].min_values, node.annotations[names.MIN_VALUES_RELAXED]) == (
+        4,
+        "true",
+    )
+
+
+def test_a_pod_too_large_for_every_type_is_refused_for_that() -> None:
+    """S-124."""
+    refused = placed(a_snapshot([a_pod("p", cpu="100")])).refused[0]
+
+    assert (refused.reasons, refused.pools[0].remedy) == (
+        ("it_fits",),
+        "a larger instance type: the pod asks for cpu 100 of at most 16",
+    )
+
+
+def test_a_pod_with_resource_claims_is_refused_with_upstreams_reason() -> None:
+    """S-200."""
+    assert placed(a_snapshot([a_pod("p", shape=a_shape(uses_resource_claims=True))])).refused[0].reasons == ("dra",)
+
+
+def test_when_the_time_is_up_the_pods_not_reached_are_said_to_be_so() -> None:
+    """Q-23, F-53."""
+    placement = place_pods(a_snapshot([a_pod("p")]), None, PlacementSettings(), should_stop=lambda: True)
+
+    assert (placement.complete, placement.refused[0].reasons) == (False, ("not_reached",))
+
+
+def test_more_types_than_a_claim_may_list_are_cut_by_price() -> None:
+    """S-137."""
+    settings = PlacementSettings(max_types=2)
+
+    assert [t.name for t in placed(a_snapshot([a_pod("p")]), settings).new[0].types] == ["small", "medium"]
+
+
+def test_a_simulation_moves_the_pods_of_the_node_that_is_imagined_gone() -> None:
+    """S-216, S-217."""
+    snapshot = a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), a_node("n2")])
+
+    assert list(simulate(an_index(snapshot), frozenset({"n1"})).existing) == ["n2"]
+
+
+def test_a_simulation_does_not_trust_a_node_that_still_comes_up() -> None:
+    """S-219, T-190."""
+    coming = a_node("n2", labels={names.INITIALIZED: "false"})
+    snapshot = a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), coming])
+
+    placement = simulate(an_index(snapshot), frozenset({"n1"}))
+
+    assert (list(placement.existing), placement.refused[0].reasons) == (["n2"], ("uninitialized_node",))
+
+
+def test_consolidation_leaves_nodes_alone_that_are_still_filling() -> None:
+    """S-91."""
+    pool = a_pool(disruption=DisruptionPolicy(consolidate_after=60.0))
+    node, claim = a_node("n2")
+    settling = (node, replace(claim, last_pod_event=NOW - 10))
+    index = an_index(a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), settling], pools=[pool]))
+
+    drift = simulate(index, frozenset({"n1"}))
+    consolidation = simulate(index, frozenset({"n1"}), options=SimulationOptions(spare_settling_nodes=True))
+
+    assert (list(drift.existing), list(consolidation.existing)) == (["n2"], [])
+
+
+def test_a_pod_that_was_planned_onto_a_claim_not_launched_is_left_out_but_needs_room() -> None:
+    """Design 10: spoken for."""
+    pod: Pod = a_pod("p")
+    _, claim = a_node("coming")
+    unlaunched = replace(claim, provider_id="", annotations={names.PLANNED_PODS: pod.uid})
+    snapshot = replace(a_snapshot([pod]), claims={unlaunched.name: unlaunched})
+
+    provisioned = placed(snapshot)
+    simulated = simulate(an_index(snapshot), frozenset())
+
+    assert (provisioned.new, groups(simulated)) == ((), [["p"]])
+
+
+def test_a_toleration_alone_adds_no_taint() -> None:
+    """T-135."""
+    shape = a_shape(tolerations=(Toleration(key="k", operator="Exists"),))
+
+    assert placed(a_snapshot([a_pod("p", shape=shape)])).new[0].taints == ()
+
+
+def test_the_same_snapshot_gives_the_same_answer_twice() -> None:
+    """F-52."""
+    snapshot = a_snapshot([a_pod(f"p{i}", cpu=f"{i + 1}") for i in range(5)], types=TYPES)
+
+    assert placed(snapshot) == placed(snapshot)
+
+
+def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> None:
+    """S-54, Q-13: upstream places it as if it had no volumes."""
+    pod = a_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="gone"),)))
+    snapshot = a_snapshot([])
+
+    (refused,) = place_pods(snapshot, [pod], PlacementSettings()).refused
+    upstream = place_pods(snapshot, [pod], PlacementSettings(fixes=Fixes.none()))
+
+    assert refused.reasons == ("volume_lookup",)
+    assert groups(upstream) == [["p"]]
+
+
+def test_a_relaxed_pod_is_given_back_as_it_came() -> None:
+    """S-99: no copy, and with the preference that it had to give up."""
+    preferred = replace(term(one_of(names.ZONE, "nowhere")), weight=5)
+    pod = a_pod("p", shape=a_shape(preferred_terms=(preferred,)))
+
+    (node,) = placed(a_snapshot([pod])).new
+
+    assert node.pods[0] is pod
+    assert pod.shape.preferred_terms == (preferred,)
+
+
+def test_what_is_left_of_a_node_is_exact_beyond_64_bits() -> None:
+    """S-66, S-77: an extended resource may be any number; one more than is left does not fit."""
+    most = 2**70
+    node, claim = a_node("n1")
+    node = replace(node, allocatable={**node.allocatable, "example.com/tokens": most})
+    taken = a_bound_pod("old", "n1")
+    taken = replace(taken, requests={**taken.requests, "example.com/tokens": most - 5})
+    for wanted, there in ((5, True), (6, False)):
+        pod = a_pod("p")
+        pod = replace(pod, requests={**pod.requests, "example.com/tokens": wanted})
+
+        placement = placed(a_snapshot([taken, pod], [(node, claim)]))
+
+        assert list(placement.existing) == (["n1"] if there else [])
+
+
+def test_two_nodes_of_one_hostname_count_as_one_host_for_spread() -> None:
+    """S-172: a pod on either keeps the next one off both."""
+    shape = a_shape({"app": "a"}, spread=(spread(names.HOSTNAME, app="a"),))
+    twins = [a_node(name, labels={names.HOSTNAME: "twin"}) for name in ("n1", "n2")]
+    there = a_bound_pod("old", "n1", shape=shape)
+
+    placement = placed(a_snapshot([there, a_pod("p", shape=shape)], twins))
+
+    assert (dict(placement.existing), len(placement.new)) == ({}, 1)

@@ -1,0 +1,60 @@
+"""What asks for a provisioning round (S-1): pods, buffers, and room that has come or gone."""
+
+from dataclasses import replace
+
+from dovetail.model import names
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.triggers import AGAIN_SECONDS, BUFFERS_AGAIN_SECONDS, Tried, asking
+from tests.placement.buffer_worlds import a_buffer, a_source, with_buffers
+from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot
+
+
+def a_world(*pods: str, bound: tuple[str, ...] = (), replicas: int = 2) -> Snapshot:
+    """Pending pods, pods on n1, and a buffer."""
+    all_pods = [*map(a_pod, pods), *[a_bound_pod(name, "n1") for name in bound]]
+    return a_snapshot(all_pods, [a_node("n1")], **with_buffers(a_buffer(replicas=replicas)))
+
+
+def test_a_buffer_asks_for_a_round_as_a_pending_pod_does() -> None:
+    """S-1."""
+    found = asking(a_world("web"))
+    assert [sorted(part) for part in (found.pods, found.buffers)] == [["uid-web"], ["buffer-spare"]]
+    assert found.all == found.pods | found.buffers
+
+
+def test_a_buffer_that_asks_for_nothing_or_is_spoken_for_opens_no_window() -> None:
+    """S-1: nor one that cannot be resolved."""
+    world = a_world()
+    _, claim = a_node("n2")
+    coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2"})
+    lost = a_snapshot(**with_buffers(a_buffer(template="nowhere")))
+    assert asking(a_world(replicas=0)).all == asking(lost).all == frozenset()
+    assert asking(replace(world, claims={**world.claims, coming.name: coming})).all == frozenset()
+
+
+def test_where_only_buffers_ask_they_are_tried_again_after_thirty_seconds() -> None:
+    """S-1: a virtual pod never stops being pending, and must not keep the planner busy."""
+    assert asking(a_world("web")).again_after() == AGAIN_SECONDS == 10.0
+    assert asking(a_world()).again_after() == BUFFERS_AGAIN_SECONDS == 30.0
+    assert Tried().again_after() == 0.0
+
+
+def test_a_pod_that_comes_or_goes_where_a_buffer_has_its_room_asks_again_at_once() -> None:
+    """S-1: a change wakes the decision; a pod that waits for its scheduler changes nothing."""
+    before = asking(a_world(bound=("one",))).room
+    assert asking(a_world("waits", bound=("one",))).room == before
+    assert asking(a_world(bound=("one", "two"))).room != before
+    assert asking(a_world()).room != before
+
+
+def test_without_buffers_bound_pods_are_nobodys_business() -> None:
+    bound, free = a_snapshot([a_bound_pod("one", "n1")], [a_node("n1")]), a_snapshot([], [a_node("n1")])
+    assert asking(bound).room == asking(free).room
+
+
+def test_a_template_or_a_size_that_changes_asks_again() -> None:
+    """S-1."""
+    world = a_world()
+    other = {"default/small": a_source(cpu="2", generation=2)}
+    rooms = [asking(w).room for w in (world, a_world(replicas=3), replace(world, pod_templates=other))]
+    assert len(set(rooms)) == 3

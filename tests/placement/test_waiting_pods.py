@@ -1,0 +1,138 @@
+"""Which pods take part in a pass (S-19 to S-32)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.pods import Expression, LabelSelector, PodShape
+from dovetail.model.workloads import PodDisruptionBudget
+from dovetail.placement.cluster.waiting_pods import EvictionBlocks, expression_fault, pending_pods
+from dovetail.placement.settings import Fixes, PlacementSettings
+from tests.placement.builders import (
+    NOW,
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_shape,
+    a_snapshot,
+    an_index,
+    one_of,
+    selecting,
+    term,
+)
+
+SETTINGS = PlacementSettings()
+
+
+def _why(shape: PodShape) -> list[str]:
+    return [ignored.why for ignored in pending_pods(a_snapshot([a_pod("p", shape=shape)]), SETTINGS).ignored]
+
+
+def test_a_pod_that_the_scheduler_has_not_given_up_on_is_invisible() -> None:
+    """S-20: gated pods too."""
+    found = pending_pods(a_snapshot([replace(a_pod("p"), unschedulable=False)]), SETTINGS)
+
+    assert (found.pending, found.ignored) == ((), ())
+
+
+def test_a_pod_that_selects_a_hostname_is_ignored_even_for_existing_nodes() -> None:
+    """S-24."""
+    assert _why(a_shape(node_selector=((names.HOSTNAME, "n1"),))) == [f"label {names.HOSTNAME} is restricted"]
+
+
+def test_a_pod_that_keeps_off_all_pools_is_ignored_in_silence() -> None:
+    """S-22."""
+    shape = a_shape(required_terms=(term(Expression(key=names.NODE_POOL, operator="DoesNotExist")),))
+
+    found = pending_pods(a_snapshot([a_pod("p", shape=shape)]), SETTINGS)
+
+    assert [ignored.silent for ignored in found.ignored] == [True]
+
+
+def test_one_bad_term_of_several_makes_the_pod_ignored() -> None:
+    """S-23: every required term is looked at, not only the first."""
+    shape = a_shape(required_terms=(term(one_of(names.ZONE, "z1")), term(one_of("karpenter.sh/unknown", "x"))))
+
+    assert _why(shape) == ["label karpenter.sh/unknown is restricted"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "fault"),
+    [
+        (Expression(key="team", operator="In"), "key team with operator In must have a value"),
+        (Expression(key="team", operator="Is", values=("a",)), "key team has an unsupported operator Is"),
+        (
+            Expression(key="n", operator="Gt", values=("1.5",)),
+            "key n with operator Gt must have a single non-negative integer",
+        ),
+        (one_of(names.CAPACITY_TYPE, "gifted"), f"no known value for {names.CAPACITY_TYPE}"),
+        (one_of("-bad-", "a"), "label -bad- is no qualified name"),
+        (one_of("team", "a b"), "invalid value for label team"),
+        (one_of("beta.kubernetes.io/arch", "amd64"), ""),
+    ],
+)
+def test_each_fault_of_an_expression_has_its_words(expression: Expression, fault: str) -> None:
+    """S-23."""
+    assert expression_fault(expression, names.WELL_KNOWN_LABELS) == fault
+
+
+def test_a_pod_that_has_ended_gets_no_node() -> None:
+    """Q-21: upstream would buy one."""
+    snapshot = a_snapshot([replace(a_pod("p"), phase="Failed")])
+
+    ours = pending_pods(snapshot, SETTINGS)
+    upstream = pending_pods(snapshot, PlacementSettings(fixes=Fixes.none()))
+
+    assert (len(ours.pending), len(upstream.pending)) == (0, 1)
+
+
+def _blocks(*budgets: PodDisruptionBudget) -> EvictionBlocks:
+    return EvictionBlocks(budgets, NOW)
+
+
+def _budget(name: str = "b", **fields: Any) -> PodDisruptionBudget:
+    return PodDisruptionBudget(name=name, namespace="default", selector=selecting(app="x"), **fields)
+
+
+def test_a_budget_that_never_allows_an_eviction_holds_its_pods() -> None:
+    """S-32."""
+    pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
+
+    assert [
+        _blocks(_budget(max_unavailable="0")).blocked(pod),
+        _blocks(_budget(min_available="100%")).blocked(pod),
+        _blocks(_budget(max_unavailable="1")).blocked(pod),
+    ] == [True, True, False]
+
+
+def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() -> None:
+    """S-32."""
+    pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
+    unready = replace(pod, ready=False)
+    lenient = _budget(max_unavailable="0", always_allow_unhealthy=True)
+
+    assert [
+        _blocks(_budget("a"), _budget("b")).blocked(pod),
+        _blocks(lenient).blocked(unready),
+        _blocks(lenient).blocked(pod),
+    ] == [True, False, True]
+
+
+def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move() -> None:
+    """S-30, S-31."""
+    node, claim = a_node("n1")
+    pods = [a_bound_pod("moves", "n1"), replace(a_bound_pod("stays", "n1"), do_not_disrupt="true")]
+    snapshot = a_snapshot(pods, [(node, replace(claim, deleting_since=NOW))])
+
+    assert [pod.name for pod in an_index(snapshot).waiting().leaving] == ["moves"]
+
+
+def test_a_selector_of_nothing_selects_everything_and_none_selects_nothing() -> None:
+    """The trap of label selectors."""
+    pod = a_bound_pod("p", "n1")
+    everything = PodDisruptionBudget(name="b", namespace="default", selector=LabelSelector(), max_unavailable="0")
+    nothing = PodDisruptionBudget(name="b", namespace="default", selector=None, max_unavailable="0")
+
+    assert [_blocks(everything).blocked(pod), _blocks(nothing).blocked(pod)] == [True, False]
