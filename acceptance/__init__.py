@@ -1,1 +1,1 @@
-"""Judges the product from outside: recorded results, recorded traffic, takeovers, benchmarks, an independent checker."""
+"""Judges the product from outside: recorded results and traffic, takeovers, benchmarks, an independent checker."""

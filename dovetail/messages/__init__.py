@@ -1,1 +1,1 @@
-"""What crosses Temporal: what workflows and steps are given and answer. Names and fields stay, for histories hold them."""
+"""What crosses Temporal: what workflows and steps are given and answer. Histories hold these names and fields."""

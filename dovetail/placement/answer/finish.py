@@ -41,15 +41,6 @@ class Finished(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TypeList:
-    """Types in price order, and what is true of all of them together."""
-
-    compiled: list[CompiledType]
-    types: tuple[InstanceType, ...]
-    annotations: Mapping[str, str]  # S-139
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
     """What all claims of one state have in common."""
 
@@ -97,10 +88,8 @@ class Finisher:
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
-        self._lists: dict[tuple[int, frozenset[Requirement], int], _TypeList] = {}
         self._by_price: dict[tuple[int, frozenset[Requirement]], _ByPrice] = {}
         self._forms: dict[tuple[int, Held], _Form] = {}
-        self._annotations: dict[tuple[int, bool, bool, bool], Mapping[str, str]] = {}
         self._outlines: dict[tuple[int, Held, int, bool], _Outline] = {}
 
     def finish(self, claim: Claim) -> Finished:
@@ -130,17 +119,22 @@ class Finisher:
         return Finished(node=draft, claim=claim, short={})
 
     def _outline(self, claim: Claim) -> _Outline:
-        form = self._form(claim)
-        listed = self._list(claim.template, form, claim.rows)
+        """S-122, S-126, S-137: the types by price, at most so many, and what is true of all of them together."""
+        template, form = claim.template, self._form(claim)
+        key = (template.number, form.identity)
+        by_price = self._by_price.get(key)
+        if by_price is None:
+            by_price = self._by_price[key] = _ByPrice(template.table.prices(form.requirements))
+        order = by_price.order(template.table.present(claim.rows))[: self._settings.max_types]
         short: Mapping[str, int] = {}
         if form.minima and self._settings.min_values_policy == "Strict":
-            _, short = shortest_prefix((item.requirements for item in listed.compiled), form.minima)
+            _, short = shortest_prefix((template.table.types[number].requirements for number in order), form.minima)
         return _Outline(
             form=form,
-            types=listed.types,
-            annotations=self._annotated(claim, listed),
+            types=tuple(map(template.table.sources.__getitem__, order)),
+            annotations=_annotations(claim, [template.table.types[number] for number in order]),
             least=_least_of_daemons(claim),
-            grace=_grace(claim.template.pool, self._settings),
+            grace=_grace(template.pool, self._settings),
             short=short,
         )
 
@@ -162,46 +156,17 @@ class Finisher:
             )
         return known
 
-    def _list(self, template: Template, form: _Form, rows: int) -> _TypeList:
-        """S-126, S-137: the claim's types by price, at most so many."""
-        key = (template.number, form.identity, rows)
-        known = self._lists.get(key)
-        if known is None:
-            order = self._order(template, form, rows)[: self._settings.max_types]
-            compiled = (
-                [template.table.types[number] for number in order] if template.table.overlaid or form.minima else []
-            )
-            known = self._lists[key] = _TypeList(
-                compiled=compiled,
-                types=tuple(map(template.table.sources.__getitem__, order)),
-                annotations=_overlays(compiled) if template.table.overlaid else {},
-            )
-        return known
 
-    def _order(self, template: Template, form: _Form, rows: int) -> list[int]:
-        """The numbers of the types in the rows by price. Where no two prices are equal, some types are in the order of
-        all; only the order of equals depends on what else is sorted (Q-11)."""
-        key = (template.number, form.identity)
-        known = self._by_price.get(key)
-        if known is None:
-            known = self._by_price[key] = _ByPrice(template.table.prices(form.requirements))
-        return known.order(template.table.present(rows))
-
-    def _annotated(self, claim: Claim, listed: _TypeList) -> Mapping[str, str]:
-        """S-59, S-125, S-139."""
-        overlays = listed.annotations
-        key = (claim.template.number, claim.min_values_relaxed, PRICE_OVERLAY in overlays, CAPACITY_OVERLAY in overlays)
-        known = self._annotations.get(key)
-        if known is None:
-            pool = claim.template.pool
-            known = self._annotations[key] = {
-                **pool.template.annotations,
-                names.NODE_POOL_HASH: pool.hash,
-                names.NODE_POOL_HASH_VERSION: HASH_VERSION,
-                names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
-                **overlays,
-            }
-        return known
+def _annotations(claim: Claim, types: Sequence[CompiledType]) -> dict[str, str]:
+    """S-59, S-125, S-139."""
+    pool = claim.template.pool
+    return {
+        **pool.template.annotations,
+        names.NODE_POOL_HASH: pool.hash,
+        names.NODE_POOL_HASH_VERSION: HASH_VERSION,
+        names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
+        **(_overlays(types) if claim.template.table.overlaid else {}),
+    }
 
 
 def _least_of_daemons(claim: Claim) -> Resources:

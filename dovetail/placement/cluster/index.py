@@ -122,7 +122,7 @@ class Index:
 
     def facts(self, pod: Pod) -> ShapeFacts | None:
         """What holds for the pod's shape; None: its volumes cannot be looked up (Q-13)."""
-        shape = self._default_spread.shape_of(pod) if self.settings.default_spread else pod.shape
+        shape = self._default_spread.shape_of(pod)
         if not shape.volumes:
             found = self._facts.get(shape)
             if found is None:

@@ -12,19 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pods import HostPort, Pod, Toleration
-from dovetail.model.requirements import (
-    NEGATIVE,
-    Requirement,
-    RequirementSet,
-    from_labels,
-    passes,
-    requirement,
-)
+from dovetail.model.requirements import NEGATIVE, Requirement, RequirementSet, from_labels, passes, requirement
 from dovetail.model.resources import Resources, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, untolerated
 from dovetail.placement.cluster.cluster_nodes import ClusterNode, settling
+from dovetail.placement.cluster.masks import mask_of
 from dovetail.placement.cluster.overhead import Daemon, expected_on_node, held_back
 
 _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
@@ -79,12 +74,7 @@ class _Expected:
         expected = self._known.get(signature)
         if expected is None:
             expected = self._known[signature] = expected_on_node(self._daemons, item.taints, table.label_set(bit))
-        running = total(
-            pod.requests
-            for pod in pods
-            if any(owner.kind == "DaemonSet" and owner.api_version == "apps/v1" for owner in pod.owners)
-        )
-        held = held_back(expected, running)
+        held = held_back(expected, total(pod.requests for pod in pods if is_daemon(pod)))
         return [held.get(name, 0) for name in self._dimensions]
 
 
@@ -145,7 +135,7 @@ class NodeTable:
         left = taken.left_of(sizes, len(self._dimensions))
         self.remaining = list(map(tuple, left.tolist()))
         fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # S-76: one negative entry and nothing fits
-        self.usable = int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")
+        self.usable = mask_of(fits)
         self._room = np.minimum(left, _LARGEST).astype(np.int64)
 
     def label_set(self, bit: int) -> RequirementSet:
@@ -224,7 +214,7 @@ class NodeTable:
             else:
                 row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
                 fits = (self._room >= row).all(axis=1)
-                known = int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little") & self.usable
+                known = mask_of(fits) & self.usable
             self._holding[wanted] = known
         return known
 

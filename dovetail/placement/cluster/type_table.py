@@ -7,7 +7,7 @@ an offering and the room for the pods must be found in the same group (S-120). T
 overlap on keys that only one side has.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from math import inf
@@ -26,6 +26,7 @@ from dovetail.model.requirements import (
     requirement_set,
 )
 from dovetail.model.resources import MEMORY, Resources
+from dovetail.placement.cluster.masks import bits
 
 RESERVATION_ID_SUFFIX = "reservation-id"
 _MOST_KEPT = 8_192  # types, at a few kilobytes each; then all are compiled anew, which changes no answer
@@ -176,14 +177,6 @@ def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[
     if pages and MEMORY in room:
         room[MEMORY] = max(0, room[MEMORY] - sum([capacity[name] for name in pages]))
     return room
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The numbers of the set bits, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 class TypeTable:

@@ -73,7 +73,7 @@ def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[
 def forget_old_picks(kin: Kin) -> None:
     """Called before a try: what was picked before one of the groups changed its answers is out of date."""
     version = 0
-    for group in kin.watched:
+    for group, _ in kin.domains:
         version += group.version
     if version != kin.picked_at:
         kin.picks.clear()
@@ -116,7 +116,7 @@ def options_of(kin: Kin, state: State, agree: bool) -> tuple[State, ...]:
 
     The kin has been shown the state before.
     """
-    settled = kin.settled_options.get(state)
+    settled = kin.settled.get(state)
     if settled is not None:
         values, options = settled
         if kin.lone_spread is not None:
@@ -147,10 +147,6 @@ def node_values(kin: Kin) -> list[tuple[str, set[str]]]:
 
 
 def _node_values(kin: Kin) -> list[tuple[str, set[str]]]:
-    if kin.lone_spread is not None:
-        group, own, only = kin.lone_spread
-        most = group.most(only, own)
-        return [(group.term.key, {domain for domain, count in group.counts.items() if count <= most})]
     strict = kin.facts.strict.requirements
     result: list[tuple[str, set[str]]] = []
     for key, groups in kin.by_key.items():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from dovetail.model.requirements import Requirement
+from dovetail.placement.cluster.masks import mask_of
 from dovetail.placement.constraints.topology_terms import Term
 
 
@@ -62,7 +63,7 @@ class DomainGroup:
 
     def within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> dict[str, int]:
         """S-177: the domains that the node may have and that keep the skew, each with its count."""
-        most = self.term.max_skew + self._minimum(wanted) - own
+        most = self.most(wanted, own)
         return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
 
     def most(self, wanted: Requirement | None, own: bool) -> int:
@@ -171,10 +172,7 @@ def _masks(counts: Mapping[int, int]) -> list[int]:
     """Per k the hosts with more than k. In numpy: setting a bit in an integer would copy all of it."""
     by_host = np.zeros(max(counts) + 1, dtype=np.int64)
     by_host[list(counts)] = list(counts.values())
-    return [
-        int.from_bytes(np.packbits(by_host > count, bitorder="little").tobytes(), "little")
-        for count in range(int(by_host.max()))
-    ]
+    return [mask_of(by_host > count) for count in range(int(by_host.max()))]
 
 
 class HostGroup:

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
+from dovetail.placement.cluster.masks import bits, mask_of
 from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
-from dovetail.placement.cluster.type_table import bits
 
 _LARGEST = 2**62
 
@@ -54,4 +54,4 @@ class Headroom:
             self.changed.clear()
         row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
         fits = (self._room[: len(claims)] >= row).all(axis=1)
-        return int.from_bytes(np.packbits(fits, bitorder="little").tobytes(), "little")
+        return mask_of(fits)

@@ -80,8 +80,8 @@ class Kin:
 
     __slots__ = (
         "_recording",
+        "_recording_born",
         "_topology",
-        "born",
         "by_key",
         "crowded",
         "domains",
@@ -99,9 +99,7 @@ class Kin:
         "ports",
         "seen_states",
         "settled",
-        "settled_options",
         "values",
-        "watched",
     )
 
     def __init__(self, facts: ShapeFacts, topology: Topology) -> None:
@@ -114,7 +112,6 @@ class Kin:
         self.hosts: list[tuple[HostGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
         self.domains: list[tuple[DomainGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
         self.held = topology.held(shape)
-        self.watched = tuple([group for group, _ in self.domains])
         # A spread that nothing else on any key but the hostname goes with: the group, whether it counts the pod, and
         # the pod's own requirement. Nearly all that is asked of domains is asked of these.
         self.lone_spread: tuple[DomainGroup, bool, Requirement | None] | None = None
@@ -134,21 +131,20 @@ class Kin:
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
         self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
         self._recording = Recording([])
-        self.born = -1
+        self._recording_born = -1
         self.node_mask: int | None = None
         self.seen_states = 0
         # States of claims that suit, each narrowed per alternative. Where every key of the groups has one value, the
-        # state goes nowhere else, and only whether that value is allowed changes: those are kept by their values, too.
-        self.settled: dict[tuple[str, ...], list[State]] = {}
-        self.settled_options: dict[State, tuple[tuple[str, ...], tuple[State, ...]]] = {}
+        # state goes nowhere else, and only whether those values are allowed changes: they are kept beside it.
+        self.settled: dict[State, tuple[tuple[str, ...], tuple[State, ...]]] = {}
         self.open: dict[State, tuple[State, ...]] = {}
 
     @property
     def recording(self) -> "Recording":
         """The groups to tell of a pod of this kin, wherever it lands: those that count it, and those it holds."""
-        if self.born != self._topology.born:
+        if self._recording_born != self._topology.born:
             self._recording = Recording([*self._topology.counting(self.facts.shape), *self.held])
-            self.born = self._topology.born
+            self._recording_born = self._topology.born
         return self._recording
 
     def admit(self, state: State) -> None:
@@ -163,8 +159,7 @@ class Kin:
                 self.open[state] = narrowed
                 return
             values += item.values
-        self.settled.setdefault(tuple(values), []).append(state)
-        self.settled_options[state] = (tuple(values), narrowed)
+        self.settled[state] = (tuple(values), narrowed)
 
     def narrowings(self, state: State) -> tuple[State, ...]:
         """S-151, S-152: the state with the pod's needs and each alternative of its volumes, where they agree."""

@@ -8,18 +8,14 @@ left in the domain that a spread asks for today is not dead; tomorrow the spread
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import add, contains, le
+from itertools import chain
+from operator import add, le
 
 from dovetail.model.host_ports import first_conflict
 from dovetail.model.pods import HostPort, Pod
 from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
-from dovetail.placement.constraints.domain_choices import (
-    forget_old_picks,
-    node_values,
-    options_of,
-    targets,
-)
+from dovetail.placement.constraints.domain_choices import forget_old_picks, options_of, targets
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.min_values import shortest_prefix
 from dovetail.placement.constraints.reservations import NONE, Held, Reservations
@@ -106,24 +102,8 @@ class ClaimPlacer:
         if not allowed:
             return 0
         candidates, in_state = 0, self._in_state
-        if not kin.domains:
-            for state in kin.settled_options:
-                candidates |= in_state[state]
-            return candidates & allowed
-        sets = [values for _, values in node_values(kin)]
-        for values, states in kin.settled.items():
-            if all(map(contains, sets, values)):
-                for state in states:
-                    candidates |= in_state[state]
-        if kin.open:
-            candidates |= self._open_candidates(kin, allowed)
-        return candidates & allowed
-
-    def _open_candidates(self, kin: Kin, allowed: int) -> int:
-        """The claims whose state leaves a choice of domains."""
-        candidates = 0
-        for state in kin.open:
-            claims = self._in_state[state] & allowed
+        for state in chain(kin.settled, kin.open):
+            claims = in_state[state] & allowed
             if claims and options_of(kin, state, self._agree):
                 candidates |= claims
         return candidates

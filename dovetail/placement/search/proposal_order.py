@@ -10,6 +10,7 @@ sort does more than that; there it is run in full, up to a bound above which tie
 from collections.abc import Iterator
 from typing import Final
 
+from dovetail.placement.cluster.masks import bits
 from dovetail.placement.search.go_sort import unstable_sorted
 
 _STABLE_UP_TO: Final = 12  # insertion sort, which is stable
@@ -128,7 +129,7 @@ class ClaimOrder:
             if here >> claims[0] & 1:  # nearly always
                 return claims[0]
             if here.bit_count() * 8 < len(claims):
-                return min(_numbers(here), key=self._rank.__getitem__)
+                return min(bits(here), key=self._rank.__getitem__)
             for claim in claims:
                 if here >> claim & 1:
                     return claim
@@ -141,7 +142,7 @@ class ClaimOrder:
             if not here:
                 continue
             if here.bit_count() * 8 < len(level.claims):  # few of many: pick them out and order them
-                yield from sorted(_numbers(here), key=self._rank.__getitem__)
+                yield from sorted(bits(here), key=self._rank.__getitem__)
             else:
                 for claim in level.claims:
                     if here >> claim & 1:
@@ -153,12 +154,3 @@ class ClaimOrder:
     def in_order(self) -> list[int]:
         """All claims in order."""
         return [claim for level in self._levels for claim in level.claims]
-
-
-def _numbers(mask: int) -> list[int]:
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found

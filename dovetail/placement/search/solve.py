@@ -74,7 +74,6 @@ class Pass:
         self.by_zone: Mapping[str, int] = {}
         self.progress = 0
         self.complete = True
-        self._seeds = settings.fixes.seed_new_groups
         self._kinds_by_uid: dict[str, Kind] = {}  # of placed pods, for groups that are first seen in mid-pass (Q-26)
         self._kind_of: dict[tuple[int, int], Kind] = {}
 
@@ -91,7 +90,9 @@ class Pass:
 
     def _settled(self, pod: Pod) -> bool:
         """S-91: whether the pod must leave settling nodes alone."""
-        return pod.phase != "Pending" and all(item.node_name != pod.node_name for item in self.index.leaving)
+        if not self.options.spare_settling_nodes or pod.phase == "Pending":
+            return False
+        return all(item.node_name != pod.node_name for item in self.index.leaving)
 
     def kind_of(self, pod: Pod) -> Kind | None:
         """The kind of a pod with all its preferences; None: its volumes cannot be looked up.
@@ -101,8 +102,7 @@ class Pass:
         facts = self.index.facts(pod)
         if facts is None:
             return None
-        settled = self.options.spare_settling_nodes and self._settled(pod)
-        kind = self.kinds.kind(facts, self.index.vector(pod.requests), settled)
+        kind = self.kinds.kind(facts, self.index.vector(pod.requests), self._settled(pod))
         plain = not pod.shape.volumes and not self.index.settings.default_spread
         if plain and not self.options.spare_settling_nodes:
             self._kind_of[id(pod.shape), id(pod.requests)] = kind
@@ -201,8 +201,7 @@ class Pass:
             verdict = self.options.packing(self.nodes, self.claims, current, pod)
             if verdict == "placed":
                 self.progress += 1
-                if self._seeds:
-                    self._kinds_by_uid[pod.uid] = current
+                self._kinds_by_uid[pod.uid] = current
                 return True
             following = self._relaxed(current) if verdict == "refused" else None  # S-112
             if following is None:
@@ -213,9 +212,9 @@ class Pass:
         return False
 
     def _relaxed(self, kind: Kind) -> Kind | None:
-        known = set(self.topology.groups) if self._seeds and not kind.relaxed else None
+        known = set(self.topology.groups) if not kind.relaxed else None
         following = self.kinds.relaxed(kind)
-        if known is not None:
+        if known is not None and self.index.settings.fixes.seed_new_groups:
             for term, group in self.topology.groups.items():
                 if term not in known:
                     self._seed(group)

@@ -1,4 +1,4 @@
-"""An event loop whose clock only moves when it is told to, and gates at which every call waits until it is let through."""
+"""An event loop whose clock only moves when it is told to, and gates at which every call waits to be let through."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
