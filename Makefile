@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CLUSTER ?= embedded
 NAME ?= default
-DIR ?= ../shared/vectors
-STATE ?= ../shared/adopt/mid_flight.jsonl.gz
-bench: DIR := $(or $(filter-out ../shared/vectors,$(DIR)),../shared/bench)
+DIR ?= tests/recorded/vectors
+STATE ?= tests/recorded/adopt/mid_flight.jsonl.gz
+bench: DIR := $(or $(filter-out tests/recorded/vectors,$(DIR)),tests/recorded/bench)
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

@@ -1,4 +1,8 @@
-"""No test waits for ever: one that hangs fails, and its traceback says where it waited."""
+"""What all tests share: a limit for those that wait, and the programs of the control plane.
+
+No test waits for ever: one that hangs fails, and its traceback says where it waited. Where the programs can be neither
+found nor built, each test that needs them is skipped with the reason in words.
+"""
 
 import asyncio
 import functools
@@ -7,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+
+from testbed.plane import Binaries, TestbedUnavailable, find_binaries
 
 LONGEST_SECONDS = 420.0  # more than any test of `make test` takes on a loaded machine; soak tests may take their time
 
@@ -29,3 +35,18 @@ def limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[Non
             await test(*arguments, **named)
 
     return within
+
+
+@pytest.fixture(scope="session")
+def testbed_binaries(request: pytest.FixtureRequest) -> Binaries:
+    """The programs of the control plane. A cold build takes minutes, so its progress is shown despite capturing."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", end="", flush=True)
+
+    try:
+        return find_binaries(say)
+    except TestbedUnavailable as reason:
+        pytest.skip(f"no control plane: {reason}")

@@ -75,12 +75,13 @@ def run(plan: Plan) -> list[Result]:
 
 async def _stoppable(plan: Plan) -> list[Result]:
     """Whoever ends this process must not leave its servers behind: SIGTERM cancels, which stops them."""
-    playing = asyncio.ensure_future(_run(plan))
+    playing = asyncio.ensure_future(play_all(plan))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, playing.cancel)
     return await playing
 
 
-async def _run(plan: Plan) -> list[Result]:
+async def play_all(plan: Plan) -> list[Result]:
+    """All cases on as many lanes as the plan says, in the order of the plan."""
     if plan.again:
         return [await _told(case, None, plan) for case in plan.cases if (_folder(case, plan) / _PLAYED).exists()]
     waiting = sorted(plan.cases, key=_expected_seconds)

@@ -1,21 +1,18 @@
 """Every object that Karpenter wrote or was given in the recordings is one of ours.
 
-Reads the folders of recorded results beside the repository; where they are absent the tests say so and are skipped.
+Reads the recorded results in tests/recorded.
 """
 
 import gzip
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from dovetail.api.kinds import KINDS
 from dovetail.api.validation import InvalidObject, parse
+from tests.recorded import MID_FLIGHT, RESULTS, TRAFFIC
 
-SHARED = Path(__file__).parents[3] / "shared"
-FOLDERS = ("vectors", "vectors-aws", "adopt")
+FOLDERS = (RESULTS, TRAFFIC, MID_FLIGHT.parent)
 MODELS = {(kind.api_version, kind.kind): kind.model for kind in KINDS}
 
 # Inputs of engines that were called without an API server in between: each breaks the rule that is named here.
@@ -27,15 +24,11 @@ NEVER_APPLIED = {
 # What the API server refused when it was recorded.
 REJECTED = {("class-fields.jsonl.gz", "spec.tags")}
 
-AVAILABLE = all((SHARED / folder).is_dir() for folder in FOLDERS)
-WHY_NOT = "the recorded results are not beside the repository"
-pytestmark = pytest.mark.skipif(not AVAILABLE, reason=WHY_NOT)
-
 
 def recorded_objects() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every NodePool, NodeClaim, NodeOverlay and EC2NodeClass, with the file that it stands in."""
     for folder in FOLDERS:
-        for path in sorted((SHARED / folder).glob("*.jsonl.gz")):
+        for path in sorted(folder.glob("*.jsonl.gz")):
             with gzip.open(path, "rt") as lines:
                 for line in lines:
                     yield from ((path.name, found) for found in _objects_in(json.loads(line)))

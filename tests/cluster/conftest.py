@@ -1,8 +1,7 @@
 """One control plane for all tests of a session, and a client for it; and one set of everything for whole-system tests.
 
-Every test that asks for `plane` waits for it once. Where the binaries can be neither found nor built, each is skipped
-with the reason in words; a plane that does not start is a failure, never a skip. A session that was killed leaves its
-plane behind: the next one stops it, since the plane's state names its owner.
+Every test that asks for `plane` waits for it once. A plane that does not start is a failure, never a skip. A session
+that was killed leaves its plane behind: the next one stops it, since the plane's state names its owner.
 """
 
 from __future__ import annotations
@@ -25,21 +24,6 @@ SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"
 # Fixed for each lane, so that a session that was killed leaves nothing running for long: the next one stops what it
 # finds there.
 SYSTEM = Path(__file__).parents[2] / ".dovetail" / f"tests-system-{os.environ.get('DOVETAIL_LANE', '0')}"
-
-
-@pytest.fixture(scope="session")
-def testbed_binaries(request: pytest.FixtureRequest) -> Binaries:
-    """The programs of the control plane. A cold build takes minutes, so its progress is shown despite capturing."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-
-    def say(line: str) -> None:
-        with capture.global_and_fixture_disabled():
-            print(f"\n{line}", end="", flush=True)
-
-    try:
-        return find_binaries(say)
-    except TestbedUnavailable as reason:
-        pytest.skip(f"no control plane: {reason}")
 
 
 @pytest.fixture(scope="session")

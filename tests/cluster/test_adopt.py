@@ -6,7 +6,6 @@ recording's README promises, on objects, instances and the audit log.
 
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -26,8 +25,8 @@ from tests.cluster.system.adopting import (
     still_moving,
 )
 from tests.cluster.system.ground import Ground
+from tests.recorded import MID_FLIGHT
 
-RECORDED: Final = Path(__file__).parents[3] / "shared" / "adopt" / "mid_flight.jsonl.gz"
 PATIENCE_SECONDS: Final = 240.0
 QUICK: Final = ("launch-01", "drain-12")
 CHOSEN: Final = (
@@ -44,7 +43,7 @@ CHOSEN: Final = (
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif(not RECORDED.exists(), reason="the recorded states are not beside the project"),
+    pytest.mark.skipif(not MID_FLIGHT.exists(), reason="the recorded states are not beside the project"),
 ]
 
 
@@ -56,7 +55,7 @@ async def usual_class(ground: Ground) -> AsyncIterator[None]:
 
 
 def the_state(name: str) -> State:
-    return next(state for state in read_states(RECORDED) if state.id == name)
+    return next(state for state in read_states(MID_FLIGHT) if state.id == name)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,6 @@ async def test_replicas_of_a_pool_are_scaled_through_the_scale_subresource(
     assert (await server.get(where)).body["spec"]["replicas"] == 5
 
 
-@pytest.mark.skipif(not recorded.AVAILABLE, reason=recorded.WHY_NOT)
 async def test_every_recorded_object_that_was_applied_is_taken_and_comes_out_as_the_models_say(
     server: ApiClient,
 ) -> None:
@@ -205,7 +204,6 @@ def _distinct_recorded() -> Iterator[Manifest]:
             }
 
 
-@pytest.mark.skipif(not recorded.AVAILABLE, reason=recorded.WHY_NOT)
 async def test_every_recorded_status_can_be_written(server: ApiClient, created: list[str]) -> None:
     places = {
         manifest["kind"]: await create(server, created, changed(manifest, "metadata.name", "with-status"))

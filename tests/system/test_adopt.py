@@ -17,8 +17,9 @@ from acceptance.adopt.states import State, moment_of, moved_to, read_states
 from acceptance.adopt.takeover import Result, take_over
 from acceptance.adopt.variants import VARIANTS, variant
 from dovetail.cli.demo.temporal_server import TemporalServer
+from tests.recorded import MID_FLIGHT
 
-RECORDED = Path(os.environ.get("ADOPT_STATES", Path(__file__).parents[3] / "shared" / "adopt" / "mid_flight.jsonl.gz"))
+RECORDED = Path(os.environ.get("ADOPT_STATES", MID_FLIGHT))
 
 # One of each phase: bought but not written down, half-launched, marked, with a replacement under way, draining,
 # drained, instance ending, pool gone, finalizers next, nothing to do.
@@ -39,8 +40,7 @@ DOZEN = (  # those that last longest first
 
 AT_ONCE = 6  # a start costs two seconds of cpu, and pools whose nodes live for 30 s need some to spare
 
-needs_recording = pytest.mark.skipif(not RECORDED.exists(), reason="the recorded states are not beside the checkout")
-pytestmark = [pytest.mark.temporal, needs_recording]
+pytestmark = pytest.mark.temporal
 
 
 def recorded() -> dict[str, State]:

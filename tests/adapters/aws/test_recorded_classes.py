@@ -9,7 +9,6 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +20,10 @@ from dovetail.api.validation import parse
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter
+from tests.recorded import TRAFFIC
 
 Json = dict[str, Any]
 
-RECORDED = Path(__file__).parents[4] / "shared" / "vectors-aws"
 
 DIFFERENT = {
     "role-missing": "a role that does not exist is told as False RoleNotFound; upstream stays Unknown in silence",
@@ -37,7 +36,7 @@ NOT_STARTED = {"start-no-ec2", "zonal-shift-unregistered"}  # upstream refused t
 
 
 def recorded() -> Iterator[Json]:
-    for file in sorted(RECORDED.glob("*.jsonl.gz")):
+    for file in sorted(TRAFFIC.glob("*.jsonl.gz")):
         with gzip.open(file, "rt") as lines:
             for line in lines:
                 case: Json = json.loads(line)
@@ -93,9 +92,7 @@ def stage_of(case: Json, server: CloudServer, calls: Calls) -> Stage:
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(
-    not RECORDED.exists(), reason="the recorded traffic of the AWS provider is not beside this checkout"
-)
+@pytest.mark.skipif(not TRAFFIC.exists(), reason="the recorded traffic of the AWS provider is not beside this checkout")
 async def test_every_recorded_class_resolves_as_upstream_s_does(aws_server: CloudServer, aws_calls: Calls) -> None:
     differing: set[str] = set()
     told: list[str] = []
