@@ -1,0 +1,89 @@
+"""The wheel installs one name, and works beside distributions whose packages are named like our folders."""
+
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NEIGHBOURS = Path(__file__).with_name("neighbours.lock")
+BARE_NAMES = ("core", "api", "cli", "ports", "worker", "activities", "model", "placement")
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy of what git knows, so that nothing of the working folder slips in."""
+    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    done = run("git", "checkout-index", "--all", f"--prefix={source}/", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    done = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", built, ".", cwd=source)
+    assert done.returncode == 0, done.stderr[-2000:]
+    [found] = built.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter of its own with the wheel and its neighbours; what they all depend on is the developers'."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=False)
+    found = folder / "bin" / "python"
+    into = Path(run(found, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).stdout.strip())
+    # A line of a .pth file adds a folder, but not that folder's own .pth files: our editable install stays outside.
+    (into / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", into)
+    done = run(*pip, wheel, cwd=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    done = run(*pip, "--require-hashes", "-r", NEIGHBOURS, cwd=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return found
+
+
+def test_the_wheel_holds_one_name(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+
+    tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
+    assert tops == {"dovetail"}
+    needed = {
+        "dovetail/py.typed",
+        "dovetail/workflows/scheduler.py",
+        "dovetail/worker/run.py",
+        "dovetail/adapters/aws/catalogue/facts.json",
+    }
+    assert needed - set(names) == set()
+
+
+def test_ours_works_beside_its_neighbours(python: Path, tmp_path: Path) -> None:
+    code = "import dovetail.workflows.scheduler, dovetail.adapters.aws.adapter as a; print(a.__file__)"
+    done = run(python, "-c", code, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert Path(done.stdout.strip()).is_relative_to(python.parents[1])
+
+    done = run(python, "-m", "dovetail.cli.main", "--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count(".")) == (0, 2), (done.stdout, done.stderr)
+
+
+def test_the_neighbours_keep_their_own_files(python: Path, tmp_path: Path) -> None:
+    done = run(python, "-c", "import workflows; print(workflows.version())", cwd=tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, "3.3"), done.stderr[-2000:]
+
+    # Importing `adapters` needs a machine-learning framework; what it would import is enough.
+    code = "import importlib.util as u; print(open(u.find_spec('adapters').origin).read())"
+    done = run(python, "-c", code, cwd=tmp_path)
+    assert (done.returncode, "MultiTaskConfig" in done.stdout) == (0, True), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("name", BARE_NAMES)
+def test_no_bare_name_of_ours_is_installed(name: str, python: Path, tmp_path: Path) -> None:
+    done = run(python, "-c", f"import {name}", cwd=tmp_path)
+    assert (done.returncode, "ModuleNotFoundError" in done.stderr) == (1, True)
