@@ -1,13 +1,14 @@
 """Run pytest in lanes side by side and leave at once; what fails is run once more, alone.
 
 `python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions; anything
-else goes to pytest as it is. Two cores carry four lanes: the tests on real servers mostly wait. Whole-system tests
+else goes to pytest as it is. Two cores carry five lanes: the tests on real servers mostly wait. Whole-system tests
 share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
 therefore run a second time by itself, and both outcomes are printed: one that fails twice has failed, one that passes
 alone is named, so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK
 is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
 """
 
+import io
 import os
 import signal
 import subprocess
@@ -15,11 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import coverage
 import pytest
 
 FAST = "not temporal and not cluster and not slow and not soak"
 REST = "not cluster and not soak"
 SLOWEST = "--durations=8"
+COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
 APART = "tests/system/test_two_workers.py"  # the longest of its folder, in the lane that ends first
@@ -36,7 +39,8 @@ LANES = {
         (SLOWEST, "-m", "not soak", *SYSTEMS, APART),
         (SLOWEST, "-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
         (SLOWEST, "-m", REST, "tests/system", "--ignore", APART),
-        (SLOWEST, "-m", REST, "--ignore", "tests/system"),
+        (COVERAGE, SLOWEST, "-m", FAST),
+        (SLOWEST, "-m", f"({REST}) and not ({FAST})", "--ignore", "tests/system"),
     ),
     "soak": (
         ("-m", "soak", "tests/cluster"),
@@ -64,7 +68,14 @@ class Failures:
 def here(arguments: list[str]) -> tuple[int, list[str]]:
     """Run pytest in this process: its exit code, and what failed."""
     failures = Failures()
-    return int(pytest.main(arguments, plugins=[failures])), failures.names
+    if COVERAGE not in arguments:
+        return int(pytest.main(arguments, plugins=[failures])), failures.names
+    measured = coverage.Coverage(data_file=None, source_pkgs=["dovetail"], branch=False)
+    measured.start()
+    code = int(pytest.main([word for word in arguments if word != COVERAGE], plugins=[failures]))
+    measured.stop()
+    print(f"coverage: {measured.report(file=io.StringIO()):.1f} % of the product's lines run in the fast tests alone")
+    return code, failures.names
 
 
 def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
