@@ -37,7 +37,7 @@ async def status(client: Client, world: World, cluster: str) -> None:
 
 
 async def _scheduler(client: Client, cluster: str) -> str:
-    """The Scheduler in a few lines; without a worker, what its description tells."""
+    """The Scheduler in a few lines; without a worker, why it gives no answer."""
     handle = client.get_workflow_handle(scheduler_id(cluster))
     try:
         async with asyncio.timeout(ANSWER_SECONDS):

@@ -40,57 +40,57 @@ class Story:
         await self.pods_get_nodes()
         await self.a_disruption_is_called_off()
         await self.empty_nodes_go_although_the_worker_is_killed()
-        self.tell("what was asserted, on the objects and on the cloud's ledger:")
+        self.say("what was asserted, on the objects and on the cloud's ledger:")
         for fact in self.asserted:
             say(f"           - {fact}")
-        self.tell("done")
+        self.say("done")
 
     async def curtain(self) -> None:
         """Servers, a worker, and how to look on."""
         for line in await self.stage.prepare():
-            self.tell(line)
+            self.say(line)
         address = self.stage.temporal_address
         self.client = await Client.connect(address, data_converter=DATA_CONVERTER)
         self.worker = self.stage.start_worker()
-        self.tell(f"a worker, process {self.worker.pid}, for cluster {self.stage.cluster}")
-        self.tell(f"look on: {self.stage.temporal_binary} workflow list --address {address}")
+        self.say(f"a worker, process {self.worker.pid}, for cluster {self.stage.cluster}")
+        self.say(f"look on: {self.stage.temporal_binary} workflow list --address {address}")
         await self.stage.apply(self.stage.manifests.node_class)
         await self.stage.apply(self.node_pool())
         await self.until(self.pool_ready, 90, "the NodePool is ready")
-        self.tell("the NodePool is ready")
+        self.say("the NodePool is ready")
 
     async def pods_get_nodes(self) -> None:
         """Pending to running."""
         say("")
-        self.tell(f"SCENE 1. A Deployment of {PODS} pods arrives; no node has room for them.")
+        self.say(f"SCENE 1. A Deployment of {PODS} pods arrives; no node has room for them.")
         await self.stage.apply(deployment(PODS))
         began = time.monotonic()
         await self.until(lambda: self.count("NodeClaim", at_least=1), 60, "NodeClaims are created")
         await self.follow_claims()
         await self.until(lambda: self.running(PODS), 90, "all pods run")
-        self.tell(f"all {PODS} pods run, {time.monotonic() - began:.1f} s after they were created")
+        self.say(f"all {PODS} pods run, {time.monotonic() - began:.1f} s after they were created")
         nodes = await self.stage.objects("Node")
         for node in nodes:
             labels = node["metadata"]["labels"]
-            self.tell(f"  Node {node['metadata']['name']}: {labels.get(names.INSTANCE_TYPE)}")
+            self.say(f"  Node {node['metadata']['name']}: {labels.get(names.INSTANCE_TYPE)}")
         await self.hold(await self.one_instance_per_claim(), "one instance was bought per NodeClaim")
 
     async def a_disruption_is_called_off(self) -> None:
         """Drift, pre-spin, cancel by signal, revert."""
         say("")
-        self.tell("SCENE 2. The NodePool's template changes: its nodes have drifted, replacements are launched first.")
+        self.say("SCENE 2. The NodePool's template changes: its nodes have drifted, replacements are launched first.")
         await self.stage.set_boot_delay(8.0)
         await self.until(lambda: self.all_initialised(), 60, "nodes are initialised")
         await self.stage.apply(self.node_pool(labels={"colour": "green"}))
         claim = await self.marked_claim()
         workflow = claim["metadata"]["annotations"][names.OWNER]
         node = claim["status"]["nodeName"]
-        self.tell(f"{workflow} has tainted {node} and waits for its replacement")
+        self.say(f"{workflow} has tainted {node} and waits for its replacement")
         claims = await self.until(lambda: self.replacement(claim), 60, "the replacement is launched")
-        self.tell(f"replacement {claims} is on its way; we think better of it")
+        self.say(f"replacement {claims} is on its way; we think better of it")
         await self.stage.apply(self.node_pool())
         command = f"temporal workflow signal --workflow-id {workflow} --name cancel --input '\"changed our mind\"'"
-        self.tell(command)
+        self.say(command)
         target = ("--workflow-id", workflow, "--name", "cancel")
         await self.temporal("workflow", "signal", *target, "--input", '"changed our mind"')
         await self.until(lambda: self.untainted(node), 60, "the node is schedulable again")
@@ -104,20 +104,20 @@ class Story:
     async def empty_nodes_go_although_the_worker_is_killed(self) -> None:
         """Scale to zero; kill -9 in mid-drain; the same workflow goes on."""
         say("")
-        self.tell("SCENE 3. The workload goes; its nodes are empty, are looked at twice 15 s apart, and are disrupted.")
+        self.say("SCENE 3. The workload goes; its nodes are empty, are looked at twice 15 s apart, and are disrupted.")
         await self.stage.scale("web", 0)
         claim = await self.until(self.deleting_claim, 60, "an empty node's NodeClaim is deleted")
         identity = claim_owner_id(self.stage.cluster, claim["metadata"]["name"])
         assert self.client is not None and self.worker is not None
         await self.until(lambda: self.runs_as(identity, "TerminateNode"), 15, "its TerminateNode runs")
         before = await self.client.get_workflow_handle(identity).describe()
-        self.tell(f"{identity} drains {claim['status'].get('nodeName')}; now the worker is killed (-9)")
+        self.say(f"{identity} drains {claim['status'].get('nodeName')}; now the worker is killed (-9)")
         self.worker.send_signal(signal.SIGKILL)
         self.worker.wait()
         self.worker = self.stage.start_worker()
-        self.tell(f"another worker, process {self.worker.pid}; the killed one's steps are taken up within about 10 s")
+        self.say(f"another worker, process {self.worker.pid}; the killed one's steps are taken up within about 10 s")
         await self.until(self.nothing_left, 120, "no NodeClaim, Node or instance is left")
-        self.tell("all nodes are gone")
+        self.say("all nodes are gone")
         ending = await self.client.get_workflow_handle(identity, run_id=before.run_id).result()
         after = await self.client.get_workflow_handle(identity).describe()
         await self.hold(after.run_id == before.run_id, f"{identity} went on in the same run, across the kill")
@@ -182,11 +182,11 @@ class Story:
     async def follow_claims(self) -> None:
         for claim in await self.stage.objects("NodeClaim"):
             name = claim["metadata"]["name"]
-            self.tell(f"  NodeClaim {name}: workflow {claim_owner_id(self.stage.cluster, name)}")
+            self.say(f"  NodeClaim {name}: workflow {claim_owner_id(self.stage.cluster, name)}")
 
     # How the story is told
 
-    def tell(self, text: str) -> None:
+    def say(self, text: str) -> None:
         say(f"[{time.monotonic() - self.started:6.1f} s] {text}")
 
     async def hold(self, fact: bool, words: str) -> None:

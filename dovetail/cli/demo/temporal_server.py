@@ -53,7 +53,7 @@ def temporal_binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on, all different."""
+    """Ports of 127.0.0.1 that nothing listens on, all different."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

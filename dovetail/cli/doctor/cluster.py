@@ -23,8 +23,8 @@ CLOUD_SECONDS: Final = 20.0
 
 async def cluster_checks(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
     """All of them."""
-    told = await asyncio.gather(_server(world), _view(world, ready), _cloud(world))
-    server, view, cloud = told
+    answers = await asyncio.gather(_server(world), _view(world, ready), _cloud(world))
+    server, view, cloud = answers
     return (*server, *view, *cloud)
 
 

@@ -50,7 +50,7 @@ async def _made(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
     try:
         return await check()
     except RPCError as error:
-        return failed(name, f"the Temporal server refuses to tell: {error.message}", "see its log and our rights there")
+        return failed(name, f"the Temporal server refuses to answer: {error.message}", "see its log and our rights there")
 
 
 async def _attributes(client: Client) -> Check:
@@ -71,7 +71,7 @@ async def _retention(client: Client) -> Check:
     if kept.ToSeconds() >= RETENTION_DAYS * DAY:
         return fine("retention", found)
     command = f"temporal operator namespace update --retention {RETENTION_DAYS}d --namespace {client.namespace}"
-    return warned("retention", f"{found}: what happened before cannot be told", command)
+    return warned("retention", f"{found}: what happened before is lost", command)
 
 
 async def _singleton(client: Client, name: str, identity: str) -> Check:
@@ -101,7 +101,7 @@ async def _workers(client: Client, cluster: str, queue: str) -> Check:
         return fine(name, shown_workers(pollers[0]))
     role = "plan" if queue == "plan" else "control"
     missing = "steps" if not pollers[0] else "workflows"
-    found = f"nobody polls {task_queue(cluster, queue)} for {missing}"
+    found = f"no worker polls {task_queue(cluster, queue)} for {missing}"
     return failed(name, found, f"start a worker with the role {role} (dovetail worker --roles {role})")
 
 

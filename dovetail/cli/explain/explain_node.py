@@ -159,7 +159,7 @@ def _state(node: Node | None, claim: NodeClaim | None) -> str:
 
 
 def _workflow(look: Look, claim: NodeClaim | None) -> str:
-    """Which workflow works on it, as far as the objects tell."""
+    """Which workflow works on it, as far as the objects say."""
     if claim is None:
         return ""
     owner = claim.annotations.get(names.OWNER, "")

@@ -1,6 +1,6 @@
 """`dovetail explain pod NAMESPACE/NAME`: where this pod goes, or why it finds no node.
 
-Asks the very function that plans, for all pods that wait, and picks out this one. What would have helped is asked of
+Asks the function that plans, for all pods that wait, and picks out this one. What would have helped is asked of
 the same function with one thing changed. The answer is made here and written in explain_pod_text.py.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dovetail.cli.explain.pod_words import pool_words, wishes
+from dovetail.cli.explain.pod_words import pool_words, requested
 from dovetail.cli.explain.pool_words import pools_left_out
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.explain.what_if import Help, helps, place_text
@@ -91,9 +91,9 @@ def find_pod(look: Look, name: str) -> Pod:
         return found[0]
     if found:
         raise CommandFailed(f"{name}: several pods have that name: {', '.join(sorted(p.key for p in found)[:5])}")
-    for aside in look.unreadable:
-        if aside.kind == "Pod" and aside.name == name:
-            raise CommandFailed(f"{name}: the pod cannot be read: {aside.field}: {aside.message}")
+    for unreadable in look.unreadable:
+        if unreadable.kind == "Pod" and unreadable.name == name:
+            raise CommandFailed(f"{name}: the pod cannot be read: {unreadable.field}: {unreadable.message}")
     raise CommandFailed(f"{name}: there is no such pod (name it NAMESPACE/NAME)")
 
 
@@ -104,9 +104,9 @@ def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | N
     if pod.node_name:
         return _bound(look, pod)
     if pod.deleting_since is not None:
-        return _answer(look, pod, "leaving", "it is being deleted before it ever ran; no node is bought for it")
+        return _answer(look, pod, "leaving", "it is being deleted before it ever ran; no node is launched for it")
     if is_daemon(pod) or is_mirror(pod):
-        says = "it belongs to a node (DaemonSet or static pod): it goes with its node, and no node is bought for it"
+        says = "it belongs to a node (DaemonSet or static pod): it goes with its node, and no node is launched for it"
         return _answer(look, pod, "daemon", says)
     if not is_provisionable(pod):
         return _answer(look, pod, "with_scheduler", _with_scheduler(pod), node=pod.nominated_node)
@@ -123,10 +123,10 @@ def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | N
 
 def _with_scheduler(pod: Pod) -> str:
     if pod.nominated_node:
-        return f"the kube-scheduler makes room for it on {pod.nominated_node}; no node is bought for it"
+        return f"the kube-scheduler makes room for it on {pod.nominated_node}; no node is launched for it"
     return (
         "the kube-scheduler has not given it up: it looks at it now, or a scheduling gate holds it. "
-        "Nodes are bought only for pods whose condition PodScheduled says Unschedulable"
+        "Nodes are launched only for pods whose condition PodScheduled says Unschedulable"
     )
 
 
@@ -195,7 +195,7 @@ def _answer(look: Look, pod: Pod, state: State, says: str, **more: object) -> Po
         source=look.source,
         state=state,
         says=says,
-        asks_for=wishes(pod),
+        asks_for=requested(pod),
         notes=look.notes,
         **more,  # type: ignore[arg-type]
     )

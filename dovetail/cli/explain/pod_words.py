@@ -63,7 +63,7 @@ def node_words(reason: str) -> str:
     return NODE_WORDS.get(reason, reason.replace("_", " "))
 
 
-def wishes(pod: Pod) -> tuple[str, ...]:
+def requested(pod: Pod) -> tuple[str, ...]:
     """What the pod asks for, a line for each thing that could keep it from a node."""
     asked = {name: amount for name, amount in pod.requests.items() if name != "pods"}
     return (amounts_text(asked) or "no resources", *_bounds(pod.shape))

@@ -36,8 +36,8 @@ def _why(snapshot: Snapshot, pool: NodePool) -> Iterator[str]:
     if supported and (reference.group, reference.kind) not in supported:
         yield f"{reference.kind} is no NodeClass of this cloud"
     elif not pool.is_true(READY):
-        told = [c for c in pool.conditions if c.status != "True" and c.type != READY and c.message]
-        words = "; ".join(f"{c.type}: {c.message}" for c in told)
+        faults = [c for c in pool.conditions if c.status != "True" and c.type != READY and c.message]
+        words = "; ".join(f"{c.type}: {c.message}" for c in faults)
         yield f"it is not ready{f' ({words})' if words else ': no worker has judged it yet'}"
 
 

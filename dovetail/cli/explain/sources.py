@@ -110,7 +110,7 @@ async def record(settings: Settings, file: Path) -> Recording:
 
 
 def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
-    """With what only the Scheduler knows, as its own planner is told it."""
+    """With what only the Scheduler knows, as its own planner receives it."""
     if state is None:
         return snapshot
     state = state.forget(snapshot.now)

@@ -1,4 +1,4 @@
-"""From Temporal's events to lines that read like a story: one teller for each event that people want to know of.
+"""From Temporal's events to lines that read like a story: one reader for each event that people want to know of.
 
 A step is one line when it has ended, with its own summary, its outcome, how long it took and how often it was tried;
 what only the machinery needs (tasks, markers) is left out.
@@ -10,150 +10,150 @@ from typing import Final
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from dovetail.cli.history.steps import Step, Telling, failure_text, moment, outcome_text
+from dovetail.cli.history.steps import Step, StoryLines, failure_text, moment, outcome_text
 from dovetail.cli.wording import duration_text
 from dovetail.workflows.attributes import PHASE
 
 
-def tell(telling: Telling, events: Sequence[HistoryEvent]) -> None:
+def read_run(story: StoryLines, events: Sequence[HistoryEvent]) -> None:
     """One run."""
-    telling.begin_run()
+    story.begin_run()
     for event in events:
-        teller = _TELLERS.get(event.event_type)
-        if teller is not None:
-            teller(telling, event)
+        reader = _TELLERS.get(event.event_type)
+        if reader is not None:
+            reader(story, event)
 
 
-def _started(telling: Telling, event: HistoryEvent) -> None:
+def _started(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_started_event_attributes
-    summary = telling.summary(event)
+    summary = story.summary(event)
     if not given.continued_execution_run_id:
-        telling.say(event, f"{given.workflow_type.name} starts{f': {summary}' if summary else ''}")
+        story.add(event, f"{given.workflow_type.name} starts{f': {summary}' if summary else ''}")
 
 
-def _scheduled(telling: Telling, event: HistoryEvent) -> None:
+def _scheduled(story: StoryLines, event: HistoryEvent) -> None:
     given = event.activity_task_scheduled_event_attributes
-    step = Step(words=telling.summary(event) or given.activity_type.name, at=moment(event))
-    telling.steps[event.event_id] = telling.by_activity[given.activity_id] = step
+    step = Step(words=story.summary(event) or given.activity_type.name, at=moment(event))
+    story.steps[event.event_id] = story.by_activity[given.activity_id] = step
 
 
-def _taken(telling: Telling, event: HistoryEvent) -> None:
+def _taken(story: StoryLines, event: HistoryEvent) -> None:
     given = event.activity_task_started_event_attributes
-    step = telling.steps.get(given.scheduled_event_id)
+    step = story.steps.get(given.scheduled_event_id)
     if step is not None:
         step.attempt = given.attempt
         step.trouble = failure_text(given.last_failure) if given.HasField("last_failure") else ""
 
 
-def _step_end(telling: Telling, event: HistoryEvent, scheduled: int, outcome: str) -> None:
-    step = telling.steps.get(scheduled)
+def _step_end(story: StoryLines, event: HistoryEvent, scheduled: int, outcome: str) -> None:
+    step = story.steps.get(scheduled)
     if step is None:
         return
     took = duration_text(round(moment(event) - step.at, 1))
     tries = f", try {step.attempt}" if step.attempt > 1 else ""
     trouble = f"; before: {step.trouble}" if step.trouble else ""
-    telling.say(event, f"{step.words}{f' -> {outcome}' if outcome else ''} ({took}{tries}{trouble})")
+    story.add(event, f"{step.words}{f' -> {outcome}' if outcome else ''} ({took}{tries}{trouble})")
 
 
-def _completed(telling: Telling, event: HistoryEvent) -> None:
+def _completed(story: StoryLines, event: HistoryEvent) -> None:
     given = event.activity_task_completed_event_attributes
-    _step_end(telling, event, given.scheduled_event_id, outcome_text(telling.value(given.result)))
+    _step_end(story, event, given.scheduled_event_id, outcome_text(story.value(given.result)))
 
 
-def _failed(telling: Telling, event: HistoryEvent) -> None:
+def _failed(story: StoryLines, event: HistoryEvent) -> None:
     given = event.activity_task_failed_event_attributes
-    _step_end(telling, event, given.scheduled_event_id, f"FAILED: {failure_text(given.failure)}")
+    _step_end(story, event, given.scheduled_event_id, f"FAILED: {failure_text(given.failure)}")
 
 
-def _timed_out(telling: Telling, event: HistoryEvent) -> None:
+def _timed_out(story: StoryLines, event: HistoryEvent) -> None:
     given = event.activity_task_timed_out_event_attributes
-    _step_end(telling, event, given.scheduled_event_id, f"TIMED OUT: {failure_text(given.failure)}")
+    _step_end(story, event, given.scheduled_event_id, f"TIMED OUT: {failure_text(given.failure)}")
 
 
-def _step_cancelled(telling: Telling, event: HistoryEvent) -> None:
-    _step_end(telling, event, event.activity_task_canceled_event_attributes.scheduled_event_id, "cut short")
+def _step_cancelled(story: StoryLines, event: HistoryEvent) -> None:
+    _step_end(story, event, event.activity_task_canceled_event_attributes.scheduled_event_id, "cut short")
 
 
-def _timer(telling: Telling, event: HistoryEvent) -> None:
+def _timer(story: StoryLines, event: HistoryEvent) -> None:
     wait = event.timer_started_event_attributes.start_to_fire_timeout.ToMilliseconds() / 1000
-    summary = telling.summary(event)
-    telling.say(event, f"waits {duration_text(wait)}{f': {summary}' if summary else ''}")
+    summary = story.summary(event)
+    story.add(event, f"waits {duration_text(wait)}{f': {summary}' if summary else ''}")
 
 
-def _signalled(telling: Telling, event: HistoryEvent) -> None:
+def _signalled(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_signaled_event_attributes
-    text = outcome_text(telling.value(given.input))
-    telling.say(event, f"signal {given.signal_name}{f': {text}' if text else ''}")
+    text = outcome_text(story.value(given.input))
+    story.add(event, f"signal {given.signal_name}{f': {text}' if text else ''}")
 
 
-def _update(telling: Telling, event: HistoryEvent) -> None:
+def _update(story: StoryLines, event: HistoryEvent) -> None:
     request = event.workflow_execution_update_accepted_event_attributes.accepted_request
-    text = outcome_text(telling.value(request.input.args))
-    telling.say(event, f"update {request.input.name}{f': {text}' if text else ''}, accepted")
+    text = outcome_text(story.value(request.input.args))
+    story.add(event, f"update {request.input.name}{f': {text}' if text else ''}, accepted")
 
 
-def _update_end(telling: Telling, event: HistoryEvent) -> None:
+def _update_end(story: StoryLines, event: HistoryEvent) -> None:
     outcome = event.workflow_execution_update_completed_event_attributes.outcome
     refused = outcome.HasField("failure")
-    text = failure_text(outcome.failure) if refused else outcome_text(telling.value(outcome.success))
-    telling.say(event, f"update {'failed' if refused else 'answered'}: {text}")
+    text = failure_text(outcome.failure) if refused else outcome_text(story.value(outcome.success))
+    story.add(event, f"update {'failed' if refused else 'answered'}: {text}")
 
 
-def _child(telling: Telling, event: HistoryEvent) -> None:
+def _child(story: StoryLines, event: HistoryEvent) -> None:
     given = event.child_workflow_execution_started_event_attributes
-    telling.say(event, f"starts {given.workflow_type.name} {given.workflow_execution.workflow_id}")
+    story.add(event, f"starts {given.workflow_type.name} {given.workflow_execution.workflow_id}")
 
 
-def _child_refused(telling: Telling, event: HistoryEvent) -> None:
+def _child_refused(story: StoryLines, event: HistoryEvent) -> None:
     given = event.start_child_workflow_execution_failed_event_attributes
-    telling.say(event, f"{given.workflow_type.name} {given.workflow_id} runs already")
+    story.add(event, f"{given.workflow_type.name} {given.workflow_id} runs already")
 
 
-def _attributes(telling: Telling, event: HistoryEvent) -> None:
+def _attributes(story: StoryLines, event: HistoryEvent) -> None:
     fields = event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields
     if PHASE.name in fields:
-        value = telling.value([fields[PHASE.name]])
-        telling.phase = str(value[0] if isinstance(value, list) and value else value)
+        value = story.value([fields[PHASE.name]])
+        story.phase = str(value[0] if isinstance(value, list) and value else value)
 
 
-def _cancel_asked(telling: Telling, event: HistoryEvent) -> None:
+def _cancel_asked(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_cancel_requested_event_attributes
-    telling.say(event, f"cancellation asked for by {given.identity or 'somebody'}: {given.cause or 'no reason given'}")
+    story.add(event, f"cancellation asked for by {given.identity or 'somebody'}: {given.cause or 'no reason given'}")
 
 
-def _task_failed(telling: Telling, event: HistoryEvent) -> None:
-    telling.task_failure = failure_text(event.workflow_task_failed_event_attributes.failure)
-    telling.say(event, f"its code could not go on: {telling.task_failure}")
+def _task_failed(story: StoryLines, event: HistoryEvent) -> None:
+    story.task_failure = failure_text(event.workflow_task_failed_event_attributes.failure)
+    story.add(event, f"its code could not go on: {story.task_failure}")
 
 
-def _goes_on(telling: Telling, event: HistoryEvent) -> None:
+def _goes_on(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_continued_as_new_event_attributes
-    telling.say(event, f"goes on as {given.workflow_type.name}")
+    story.add(event, f"goes on as {given.workflow_type.name}")
 
 
-def _ended(telling: Telling, event: HistoryEvent) -> None:
-    text = outcome_text(telling.value(event.workflow_execution_completed_event_attributes.result))
-    telling.say(event, f"ends{f': {text}' if text else ''}")
+def _ended(story: StoryLines, event: HistoryEvent) -> None:
+    text = outcome_text(story.value(event.workflow_execution_completed_event_attributes.result))
+    story.add(event, f"ends{f': {text}' if text else ''}")
 
 
-def _ended_badly(telling: Telling, event: HistoryEvent) -> None:
-    telling.say(event, f"FAILS: {failure_text(event.workflow_execution_failed_event_attributes.failure)}")
+def _ended_badly(story: StoryLines, event: HistoryEvent) -> None:
+    story.add(event, f"FAILS: {failure_text(event.workflow_execution_failed_event_attributes.failure)}")
 
 
-def _ended_by_hand(telling: Telling, event: HistoryEvent) -> None:
+def _ended_by_hand(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_terminated_event_attributes
-    telling.say(event, f"TERMINATED by {given.identity or 'somebody'}: {given.reason or 'no reason given'}")
+    story.add(event, f"TERMINATED by {given.identity or 'somebody'}: {given.reason or 'no reason given'}")
 
 
-def _ended_cancelled(telling: Telling, event: HistoryEvent) -> None:
-    telling.say(event, "ends: cancelled")
+def _ended_cancelled(story: StoryLines, event: HistoryEvent) -> None:
+    story.add(event, "ends: cancelled")
 
 
-def _ended_late(telling: Telling, event: HistoryEvent) -> None:
-    telling.say(event, "TIMED OUT")
+def _ended_late(story: StoryLines, event: HistoryEvent) -> None:
+    story.add(event, "TIMED OUT")
 
 
-_TELLERS: Final[dict[int, Callable[[Telling, HistoryEvent], None]]] = {
+_TELLERS: Final[dict[int, Callable[[StoryLines, HistoryEvent], None]]] = {
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: _started,
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: _scheduled,
     EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: _taken,

@@ -1,6 +1,6 @@
 """`dovetail history NODE|CLAIM|WORKFLOW`: what became of it, step by step, from Temporal's own record.
 
-A claim's story is told under one workflow id for its whole life, run after run; beside it stand the disruptions that
+A claim's story stands under one workflow id for its whole life, run after run; beside it stand the disruptions that
 took its node. The newest run and those that it was continued from are asked for exactly; earlier ones and disruptions
 are looked for in the visibility list, which may lag by a moment and forgets after the retention.
 """
@@ -14,8 +14,8 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.cli.explain.sources import opened
-from dovetail.cli.history.events import tell
-from dovetail.cli.history.steps import Line, Pending, Telling, moment, pending_of
+from dovetail.cli.history.events import read_run
+from dovetail.cli.history.steps import Line, Pending, StoryLines, moment, pending_of
 from dovetail.cli.output import CommandFailed
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
@@ -70,12 +70,12 @@ async def history(settings: Settings, name: str) -> HistoryAnswer:
     ids = [claim_owner_id(settings.cluster, claim) for claim in claims]
     ids = [*ids, node_owner_id(settings.cluster, name), *await _disruptions(client, name, claims)]
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
-    told = sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow))
-    if not told:
+    found_stories = sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow))
+    if not found_stories:
         raise CommandFailed(
             f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
         )
-    return HistoryAnswer(name=name, stories=tuple(told), notes=notes)
+    return HistoryAnswer(name=name, stories=tuple(found_stories), notes=notes)
 
 
 async def _claims_of(client: Client, settings: Settings, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -127,9 +127,9 @@ async def story_of(client: Client, identity: str) -> Story | None:
             return None
         raise
     runs, cut = await _runs(client, identity, described.run_id)
-    telling = Telling(client.data_converter.payload_converter)
+    story = StoryLines(client.data_converter.payload_converter)
     for events in runs:
-        tell(telling, events)
+        read_run(story, events)
     running = described.status == WorkflowExecutionStatus.RUNNING
     failing = described.raw_description.pending_workflow_task
     return Story(
@@ -138,10 +138,10 @@ async def story_of(client: Client, identity: str) -> Story | None:
         status=described.status.name.lower() if described.status is not None else "unknown",
         started=moment_of(runs[0]),
         ended=described.close_time.timestamp() if described.close_time else None,
-        phase=telling.phase,
-        lines=tuple(telling.lines),
-        now=pending_of(described.raw_description.pending_activities, telling) if running else (),
-        stuck=telling.task_failure if running and failing.attempt > 1 else "",
+        phase=story.phase,
+        lines=tuple(story.lines),
+        now=pending_of(described.raw_description.pending_activities, story) if running else (),
+        stuck=story.task_failure if running and failing.attempt > 1 else "",
         cut=cut,
     )
 

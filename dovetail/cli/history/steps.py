@@ -1,7 +1,7 @@
-"""What a history is told in: lines, steps that have not ended, and how payloads and failures become words.
+"""The parts of a history as people read it: lines, steps that have not ended, payloads and failures in words.
 
-The trap avoided: a step that hangs has no event; it is told from the workflow's description, with its progress and its
-last failure.
+A step that hangs has no event of its own. It is read from the workflow's description instead, with its progress and
+its last failure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,14 +51,14 @@ class Step:
 
 
 @dataclass(slots=True)
-class Telling:
+class StoryLines:
     """The lines so far, over the runs of one workflow id."""
 
     converter: PayloadConverter
     lines: list[Line] = field(default_factory=list)
     phase: str = ""
     task_failure: str = ""
-    steps: dict[int, Step] = field(default_factory=dict)  # of the run being told, by event id
+    steps: dict[int, Step] = field(default_factory=dict)  # of the run being read, by event id
     by_activity: dict[str, Step] = field(default_factory=dict)
 
     def begin_run(self) -> None:
@@ -66,7 +66,7 @@ class Telling:
         self.steps.clear()
         self.by_activity.clear()
 
-    def say(self, event: HistoryEvent, text: str) -> None:
+    def add(self, event: HistoryEvent, text: str) -> None:
         """Add a line."""
         self.lines.append(Line(at=moment(event), text=shortened(text)))
 
@@ -77,7 +77,7 @@ class Telling:
             return None
         try:
             return self.converter.from_payloads([found[0]])[0]
-        except Exception:  # an encrypted payload is no reason to tell nothing
+        except Exception:  # an encrypted payload must not hide the rest
             return "(cannot be read here)"
 
     def summary(self, event: HistoryEvent) -> str:
@@ -92,7 +92,7 @@ def moment(event: HistoryEvent) -> float:
 
 
 def shortened(text: str) -> str:
-    """On one line, not endless."""
+    """On one line, cut after a few hundred characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}..."
 
@@ -130,18 +130,18 @@ def _names(items: list[Any]) -> str:
     return shown(": ".join(map(str, i)) if isinstance(i, list) else outcome_text(i) for i in items)
 
 
-def pending_of(activities: Iterable[PendingActivityInfo], telling: Telling) -> tuple[Pending, ...]:
+def pending_of(activities: Iterable[PendingActivityInfo], story: StoryLines) -> tuple[Pending, ...]:
     """The steps that have not ended, in words."""
     found = []
     for info in activities:
-        step = telling.by_activity.get(info.activity_id)
+        step = story.by_activity.get(info.activity_id)
         failed = info.HasField("last_failure")
         found.append(
             Pending(
                 step=step.words if step else info.activity_type.name,
                 since=step.at if step else info.scheduled_time.ToMicroseconds() / 1e6,
                 attempt=info.attempt,
-                progress=outcome_text(telling.value(info.heartbeat_details)),
+                progress=outcome_text(story.value(info.heartbeat_details)),
                 last_failure=failure_text(info.last_failure) if failed else "",
                 next_try=info.next_attempt_schedule_time.ToMicroseconds() / 1e6
                 if info.HasField("next_attempt_schedule_time")
