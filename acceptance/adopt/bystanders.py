@@ -2,7 +2,7 @@
 
 Moved by the runner at each look. Karpenter's startup taints are promises of somebody else's (a CNI, a driver) who takes
 them off when his part is ready; a PodDisruptionBudget that allows nothing was lifted by a person once it had held up a
-drain for a while. The trap avoided: a write that overwrites the product's own; each names the version that it has seen.
+drain for a while. Each write names the version that it has seen, so that none overwrites the product's own.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Puts a recorded state into an embedded world: objects as they stand, instances as the cloud held them.
 
-Statuses, deletionTimestamps, finalizers and UIDs are stored as recorded, which no API call could do. The trap avoided:
-a machine whose Node was deleted in its drain and that joins anew; its kubelet is running, but a kubelet registers once.
+Statuses, deletionTimestamps, finalizers and UIDs are stored as recorded, which no API call could do. An instance whose
+Node was deleted during its drain does not join again: its kubelet runs, and a kubelet registers only once.
 """
 
 from pathlib import Path

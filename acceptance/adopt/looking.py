@@ -1,8 +1,8 @@
 """The cluster as it stands at one look: what is still under way, and what must never be seen.
 
-`unrest` is empty when there is nothing left to do; the runner waits until it has stayed so. The trap avoided: taking a
-moment between two steps for quiet; each reason is something that stands on an object or in the cloud, so a step that is
-due always leaves one.
+`unrest` is empty when there is nothing left to do; the runner waits until it has stayed so. Each reason is something
+that stands on an object or in the cloud. A step that is due always leaves one, so a moment between two steps is not
+taken for quiet.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The recorded states: read from a file, and moved in time so that the recorded moment is now.
 
 Every object carries the moments of its past, and deadlines: left as they were, each launch would be overdue and each
-node expired. The trap avoided: the moment of a state is in no field; it is the latest of all that the state has seen,
-for the recorder wrote a state whenever something had changed.
+node expired. No field holds the moment of a state. It is the latest moment in it, because the recorder wrote a state
+whenever something had changed.
 """
 
 import gzip

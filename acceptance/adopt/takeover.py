@@ -1,7 +1,7 @@
 """One takeover: load a state, start the world and a worker, wait until quiet, judge.
 
-The world moves on a thread here; the product runs as a process of its own, as it would. The trap avoided: waiting for
-the product to say that it is done; quiet is seen on the objects, and has to last.
+The world moves on a thread here; the product runs as a process of its own, as it would. The product is not asked
+whether it is done: quiet is seen on the objects, and has to last.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """States that a crash can leave and that no recording holds: each is a recorded one with one write more, or one less.
 
 A recorder sees a cluster between two requests of Karpenter's; which of two requests came first differs from version to
-version, and a person may delete one of two objects. The trap avoided: taking the order that was recorded for the only
-one.
+version, and a person may delete one of two objects. So the recorded order is not the only one that must be taken over.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """What came out of a takeover, judged by the four outcomes that the recording's README promises.
 
-Judged on the objects and on the world's ledger of calls, never on what workflows say of themselves. The trap avoided:
-explaining a replacement by a cause that came later; each deletion is explained by what held when it was asked for.
+Judged on the objects and on the world's ledger of calls, never on what workflows say of themselves. Each deletion must
+be explained by what held when it was requested, not by a cause that came later.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Servers for one case after another: a control plane and an AWS server that stay, a Temporal server for each case.
 
-Several lanes run side by side. The trap avoided: whatever one case leaves would be taken over by the next one's worker.
-Objects are removed with their finalizers, the cloud is reset, and Temporal begins with nothing.
+Several lanes run side by side. What one case leaves would be taken over by the next one's worker, so objects are
+removed with their finalizers, the cloud is reset, and Temporal begins with nothing.
 """
 
 import asyncio

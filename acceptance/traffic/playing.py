@@ -1,8 +1,8 @@
 """One case from an empty cluster to its last phase: what was called, and what the cluster then held.
 
 Phases are those of the recording: `start` until the worker serves, `class` until the classes have settled, `launch`
-until every claim is initialised and tagged, and one for each step. The trap avoided: waiting for what was recorded; a
-phase ends when this cluster is at rest, or when its time is over.
+until every claim is initialised and tagged, and one for each step. A phase does not wait for what was recorded: it ends
+when this cluster is at rest, or when its time is over.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The product's worker as a process, in the environment that a case declares.
 
-The trap avoided: a worker that refuses to start is an outcome that some cases expect, so it is reported, not raised.
+A worker that refuses to start is reported, not raised, because some cases expect it.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """What can be wrong with a NodePool or NodeOverlay that the API server let through (A-18, A-19, A-22, A-25, N-20)?
 
-Each fault is one sentence with the field in front; no fault means valid. The trap avoided: these checks are not a
-repetition of the CRD's. They see what a schema cannot: values of requirements, length of key parts, one taint in two
-lists, a capacity type that does not exist. Domains are also compared otherwise: `foo-karpenter.sh` is stopped by the
-CRD alone.
+Each fault is one sentence with the field in front; no fault means valid. These checks do not repeat the CRD's. They see
+what a schema cannot: values of requirements, length of key parts, one taint in two lists, a capacity type that does not
+exist. Domains are also compared otherwise: `foo-karpenter.sh` is stopped by the CRD alone.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 `parse` takes one object as it stands in JSON and returns the model with defaults filled in, or raises `InvalidObject`,
 whose text names kind, object and field: `NodePool default: spec.disruption.budgets[0].nodes: …`. `refuse_change` adds
-the rules that compare an object with what it was. The trap avoided: one broken object must never stop the others, so
-this is the only exception a reader has to catch.
+the rules that compare an object with what it was. It is the only exception that a reader has to catch, because one
+broken object must never stop the others.
 """
 
 from collections.abc import Iterator, Mapping

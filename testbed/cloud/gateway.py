@@ -1,8 +1,8 @@
 """The front door: one HTTP request in, one answer out, one line in the ledger in between.
 
 Order of things: read the call, choose its fault, (fail before), carry it out under the lock, write the ledger line,
-(fail after), answer. The trap avoided: the line is written before anything that may keep the answer from arriving,
-so the ledger never knows less than the cloud did.
+(fail after), answer. The line is written before anything that may keep the answer from arriving, so the ledger never
+holds less than the cloud did.
 """
 
 import base64

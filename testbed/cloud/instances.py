@@ -1,8 +1,8 @@
 """Which instances were ever launched, and in which state is each at this moment?
 
 States follow from moments fixed at launch and at termination, so no thread moves them along and a reader always sees
-what the clock says. The trap avoided: terminated instances stay listed, as AWS keeps them for about an hour;
-callers must filter by state.
+what the clock says. Terminated instances stay listed, as AWS keeps them for about an hour; callers must filter by
+state.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """What does moto answer? IAM, SQS, STS, EventBridge and every operation that no module of ours claims.
 
-Its application runs inside our process and is asked over WSGI, so nothing of moto is patched. The trap avoided: it
-must be imported only after the account is in the environment, and its IAM has no lock of its own.
+Its application runs inside our process and is asked over WSGI, so nothing of moto is patched. It must be imported only
+after the account is in the environment, and its IAM has no lock of its own.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """How does a Python program get an AWS server, and how does it get rid of it again?
 
 `CloudServer.start(folder, …)` returns when the server answers; several run side by side, each with its own folder and
-port. The trap avoided: a process id outlives its process, so before anything is killed its command line is read.
+port. A process id may be given to another process later, so before anything is killed its command line is read.
 """
 
 import contextlib

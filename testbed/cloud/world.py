@@ -1,8 +1,8 @@
 """What does this cloud hold, offer and refuse right now? The declared world, read at every call.
 
 It is one JSON document (the default is `world.json`), changed while the server runs by merging: maps deep, lists
-replaced, null removes. The trap avoided: a rule with `times` counts down across calls, so what is left of it
-lives beside the document and starts anew only when its list is declared again.
+replaced, null removes. A rule with `times` counts down across calls, so what is left of it lives beside the document
+and starts anew only when its list is declared again.
 """
 
 import json

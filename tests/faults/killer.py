@@ -1,8 +1,8 @@
 """The interceptor that carries fault orders out inside the worker under test.
 
 Asked at each point of each step, and in workflow code. A kill waits until as many as ordered stand at its point (four
-seconds at most), so that one kill tells of many claims. Repeating and failing hang on the attempt alone, so they need
-no memory. The trap avoided: a workflow that replays must not be struck again, nor read files inside the sandbox.
+seconds at most), so that one kill strikes many claims. Repeating and failing depend on the attempt alone, so they need
+no memory. A workflow that replays is not struck again, and reads no files inside the sandbox.
 """
 
 import asyncio

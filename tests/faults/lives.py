@@ -1,8 +1,7 @@
 """A whole life of a few nodes, with faults on order; what came of it is measured on the ledger and the objects.
 
 A life has three parts: pods get nodes; somebody deletes the NodeClaims under their feet; the workload goes and the
-empty nodes are disrupted. A worker that is killed is started again at once. The trap avoided: asserting on what our own
-logs say.
+empty nodes are disrupted. A worker that is killed is started again at once. Nothing is asserted on our own logs.
 """
 
 import asyncio

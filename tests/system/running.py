@@ -1,8 +1,7 @@
 """Scenarios of the whole system, run side by side; tests ask for what came of them.
 
 A scenario spends most of its time waiting (for a heartbeat to time out, for the fifteen seconds before a second look),
-so several share the machine. The trap avoided: running those that nobody asked for; the first test that needs one
-starts exactly those that the collected tests name.
+so several share the machine. The first test that needs one starts exactly those that the collected tests name.
 """
 
 import asyncio

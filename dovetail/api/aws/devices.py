@@ -1,7 +1,7 @@
 """What may an EC2NodeClass say about disks, network interfaces, metadata and processors (W-17 to W-20)?
 
-The trap avoided: the pattern of `volumeSize` is Karpenter's, oddities included (a bare "Ti" passes, 18Ti does not),
-because the same manifest must be accepted or refused.
+The pattern of `volumeSize` is Karpenter's, oddities included (a bare "Ti" passes, 18Ti does not), because the same
+manifest must be accepted or refused.
 """
 
 from typing import Annotated, Literal

@@ -1,7 +1,7 @@
 """What does a NodeClaim say (A-15, A-16)?
 
-The trap avoided: the spec can never change, not even in how a quantity is written, so a claim is patched in metadata
-and status and never written back whole (P-8).
+The spec can never change, not even in how a quantity is written, so a claim is patched in metadata and status and never
+written back whole (P-8).
 """
 
 from typing import Annotated, Literal

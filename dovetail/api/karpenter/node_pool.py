@@ -1,7 +1,7 @@
 """What does a NodePool say (A-13, A-14)?
 
-The trap avoided: `disruption` absent, `{}` and `{budgets: []}` are three different things; the first two get one budget
-of 10 %, the last means no budget at all.
+`disruption` absent, `{}` and `{budgets: []}` are three different things; the first two get one budget of 10 %, the last
+means no budget at all.
 """
 
 from typing import Annotated, Literal

@@ -1,8 +1,8 @@
 """What may stand in a single field: names, durations, quantities, moments, whole numbers (rules A-4 to A-8).
 
 The patterns are those of Karpenter's CRDs, letter for letter, because they are the API: a manifest that passes there
-passes here. The trap avoided: JSON schema patterns search, they do not match the whole text, and `$` means the very
-end; pydantic's engine does both as the API server's does, Python's `re` does neither.
+passes here. JSON schema patterns search, they do not match the whole text, and `$` means the very end; pydantic's
+engine does both as the API server's does, Python's `re` does neither.
 """
 
 import re

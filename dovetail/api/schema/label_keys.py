@@ -1,7 +1,7 @@
 """Which label keys may a spec name (A-10, A-18, A-20, W-3)?
 
-Karpenter's own domains are closed: only the labels listed here pass. The trap avoided: `endsWith` on the domain, not
-"is a sub-domain of": it also catches `foo-karpenter.sh`, and so do we, because the same manifest must be refused.
+Karpenter's own domains are closed: only the labels listed here pass. Karpenter compares the end of the domain and does
+not ask for a sub-domain, so `foo-karpenter.sh` is refused too, here as there.
 """
 
 import re

@@ -1,9 +1,9 @@
 """How is a rule that spans values said once, for the API server and for the models alike?
 
-A `Rule` holds the message, the CEL expression that goes into the CRD and the same condition in Python, side by side;
-an `UpdateRule` compares an object with what it was. `Obeys` ties rules to a type. The trap avoided: two lists of
-rules in two places, of which one is forgotten. tests/cluster/test_crds.py shows the API server each refused object,
-so that the two sides of a rule cannot drift apart.
+A `Rule` holds the message, the CEL expression that goes into the CRD and the same condition in Python, side by side; an
+`UpdateRule` compares an object with what it was. `Obeys` ties rules to a type. Two lists of rules in two places would
+come apart. tests/cluster/test_crds.py shows the API server each refused object, so that the two sides of a rule cannot
+drift apart.
 """
 
 from collections.abc import Callable, Mapping

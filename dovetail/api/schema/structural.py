@@ -1,9 +1,9 @@
 """What does a model of this package promise? That it treats an object as the API server treats it under our CRDs.
 
 Unknown fields are pruned (never refused, never kept), except below EC2NodeClass `spec.kubelet`, which is open. A null
-is an absent field. Defaults are filled in. No value is coerced: "5" is not 5. Attribute names are snake_case, the
-API's names are the aliases. The trap avoided: `model_validate` would also take snake_case keys from a manifest; read
-objects through `dovetail.api.validation`, which does not.
+is an absent field. Defaults are filled in. No value is coerced: "5" is not 5. Attribute names are snake_case, the API's
+names are the aliases. `model_validate` would also take snake_case keys from a manifest, so objects are read through
+`dovetail.api.validation`, which does not.
 """
 
 from typing import Any, ClassVar, Self

@@ -50,7 +50,9 @@ async def _made(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
     try:
         return await check()
     except RPCError as error:
-        return failed(name, f"the Temporal server refuses to answer: {error.message}", "see its log and our rights there")
+        return failed(
+            name, f"the Temporal server refuses to answer: {error.message}", "see its log and our rights there"
+        )
 
 
 async def _attributes(client: Client) -> Check:

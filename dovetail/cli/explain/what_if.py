@@ -1,8 +1,8 @@
 """What would have helped a pod that finds no node?
 
 Nothing here is guessed from the reason: each single change is made on the snapshot and the placement engine is asked
-again for this pod alone, so that what is printed as a help does help. The trap avoided: advice that leads to the next
-refusal.
+again for this pod alone, so that what is printed as a help does help. Advice from the reason alone could lead to the
+next refusal.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """When does which instance join, and when does its kubelet fall silent?
 
-Follows the cloud's instances (a long poll, so nothing is asked in vain), and acts at the moments that the cloud
-fixed at launch. The trap avoided: an API server that is away for a while must not lose a node, so what failed
-stays due.
+Follows the cloud's instances (a long poll, so nothing is asked in vain), and acts at the moments that the cloud fixed
+at launch. What failed stays due, so that an API server that is away for a while does not lose a node.
 """
 
 import threading

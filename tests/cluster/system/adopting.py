@@ -2,7 +2,7 @@
 
 What the API server fills in itself (UIDs, versions, moments of creation) is left to it and references follow; what a
 controller would have adopted anyway is adopted by it. Instances get ids of their own, and every mention of them
-follows. The trap avoided: a kubelet that joins before its recorded Node stands; it is told to join once that is there.
+follows. A kubelet joins only once its recorded Node stands.
 """
 
 import asyncio

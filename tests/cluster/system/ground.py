@@ -1,8 +1,8 @@
 """Real servers, workers that can be killed, and what an outsider sees: objects, the cloud's ledger, the audit log.
 
 One set of servers serves a whole session, because they take half a minute to start; each test leaves it as it found it,
-or the next one says what was left. The trap avoided: believing what the workflows say of themselves; everything here is
-read from the API server and from the cloud.
+or the next one says what was left. Nothing is taken from what workflows say of themselves: all is read from the API
+server and the cloud.
 """
 
 import asyncio
