@@ -1,8 +1,8 @@
 """`dovetail cancel NODE --reason …`: call a disruption off before its delete.
 
-The request is sent as an update, which is answered: cancelled, or too late. With no worker to answer within five seconds
-it is sent as a signal, which the server keeps until a worker is back; an unanswered update may still act later and is
-lost with the server, so this never says "not cancelled".
+The request is sent as an update, which is answered: cancelled, or too late. With no worker to answer within five
+seconds it is sent as a signal, which the server keeps until a worker is back. An unanswered update may still act later
+and is lost with the server, so this never says "not cancelled".
 """
 
 import asyncio
