@@ -20,7 +20,7 @@ from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
 
 
 async def run(states: Sequence[State], folder: Path, at_once: int) -> list[Result]:
-    """All states, so many at once, on one Temporal server."""
+    """All states on one Temporal server, a few at a time."""
     server = await start_temporal(folder)
     slots = asyncio.Semaphore(at_once)
     try:

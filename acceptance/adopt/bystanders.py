@@ -1,8 +1,8 @@
 """What others did in the recorded scenarios, and go on doing: startup taints come off, a strict budget is lifted.
 
-Moved by the runner at each look. Karpenter's startup taints are promises of somebody else's (a CNI, a driver) who takes
-them off when his part is ready; a PodDisruptionBudget that allows nothing was lifted by a person once it had held up a
-drain for a while. Each write names the version that it has seen, so that none overwrites the product's own.
+Moved by the runner at each look. Karpenter's startup taints belong to others (a CNI, a driver), who take them off when
+their part is ready; a PodDisruptionBudget that allows nothing was lifted by a person once it had held up a drain for a
+while. Each write names the version that it has seen, so that none overwrites the product's own.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ class Bystanders:
                     "Node", node["metadata"]["name"], {"metadata": version, "spec": {"taints": left or None}}
                 )
             except Rejected:
-                continue  # somebody wrote first; the next look sees what
+                continue  # another writer was first; the next look sees what it wrote
 
     def _lift_budgets(self, now: float) -> None:
         strict = [b for b in self.world.objects("PodDisruptionBudget") if b["spec"].get("maxUnavailable") == 0]

@@ -79,7 +79,7 @@ def _has_joined(claim: Json | None) -> bool:
 
 
 def _user_data(state: State, claim: Json | None) -> Json:
-    """What the kubelet was told: its claim's labels and taints, or the pool's where no claim is known."""
+    """What the kubelet was given: its claim's labels and taints, or the pool's where no claim is known."""
     if claim is not None:
         spec, labels = claim["spec"], claim["metadata"]["labels"]
     else:

@@ -111,7 +111,7 @@ def _instances(look: Look) -> Iterator[str]:
 
 
 def _pods(look: Look) -> Iterator[str]:
-    """Without any pool nothing can run; the pods wait for somebody to make one."""
+    """Without any pool nothing can run; the pods wait for a person to make one."""
     for pod in look.pods:
         if is_deleting(pod):
             yield f"Pod {pod['metadata']['name']} is leaving"

@@ -21,7 +21,7 @@ def _without(body: Json, *kinds: str) -> None:
 
 
 def _kept(body: Json) -> None:
-    """As if nobody had deleted it."""
+    """As if it had not been deleted."""
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         body["metadata"].pop(field, None)
 
@@ -44,7 +44,7 @@ def _taint_only(state: State) -> None:
 
 
 def _condition_only(state: State) -> None:
-    """Marked by the condition alone: somebody took the taint off."""
+    """Marked by the condition alone: a person took the taint off."""
     node = _node_of(state, _claim(state, _is_marked))
     node["spec"]["taints"] = [t for t in node["spec"].get("taints") or [] if t["key"] != names.DISRUPTED_TAINT]
 

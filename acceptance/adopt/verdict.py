@@ -72,9 +72,9 @@ def _surplus(story: Story) -> Iterator[str]:
             continue
         asked = ends.get(machine.provider_id)
         if asked is None and machine.state != "terminated":
-            yield f"instance {machine.id}, which nobody had written down, was not terminated"
+            yield f"instance {machine.id}, which no claim names, was not terminated"
         elif asked is not None and asked - story.started > SURPLUS_SECONDS:
-            yield f"instance {machine.id}, which nobody had written down, went after {asked - story.started:.0f} s"
+            yield f"instance {machine.id}, which no claim names, went after {asked - story.started:.0f} s"
 
 
 def _replaced(story: Story) -> Iterator[str]:

@@ -203,7 +203,7 @@ async def _launches(server: CloudServer) -> Line:
         "milliseconds_of_cpu_per_launch": round(1000 * processor / LAUNCHES, 2),
         "calls_per_launch": round(sum(calls.values()) / LAUNCHES, 2),
         "calls": calls,
-        # AWS itself lets a burst of CreateFleet through and then so many a second.
+        # AWS itself lets a burst of CreateFleet through and then a fixed number a second.
         "seconds_that_aws_makes_of_1000": round((1000 - rate[0]) / rate[1], 0),
     }
 

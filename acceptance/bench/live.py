@@ -36,7 +36,7 @@ class Drift:
     budget: str
     upstream: str
     aim: float
-    calls: int = 0  # at most so many; 0: not judged
+    calls: int = 0  # the most that is allowed; 0: not judged
 
     async def __call__(self, ground: Ground) -> list[Figure]:
         """Change the template of a pool at rest and wait until none of its old nodes is left."""

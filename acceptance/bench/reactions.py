@@ -135,7 +135,7 @@ async def open_window(ground: Ground) -> float:
 
 
 async def empty(ground: Ground) -> float:
-    """All pods are told to go at once; quiet begins with the first of them (D-163)."""
+    """All pods are deleted at once; quiet begins with the first of them (D-163)."""
     since = ground.audit.end()
     await ground.scale(0)
 
@@ -143,8 +143,8 @@ async def empty(ground: Ground) -> float:
         return not await ground.objects("Pod")
 
     await ground.until(none_left, 60, "no pod is left")
-    told = [e for e in Timeline(ground.audit.entries(since)).writes if e.resource == "pods" and e.verb == "delete"]
-    return min(moment(e) for e in told) + CONSOLIDATE_AFTER + SECOND_LOOK
+    deletes = [e for e in Timeline(ground.audit.entries(since)).writes if e.resource == "pods" and e.verb == "delete"]
+    return min(moment(e) for e in deletes) + CONSOLIDATE_AFTER + SECOND_LOOK
 
 
 CAUSES: Final[dict[str, Cause]] = {

@@ -1,8 +1,8 @@
 """python -m acceptance.traffic DIR: play recorded cases of upstream's AWS provider through the front door and compare.
 
 `make vectors DIR=…` does the same for a whole folder. The last line is `N passed, N failed`; the exit code is 1 where
-any failed. With --only some cases, with --lanes so many control planes side by side, with --out a file of everything
-that differed.
+any failed. With --only some cases, with --lanes the number of control planes side by side, with --out a file of
+everything that differed.
 """
 
 import argparse

@@ -23,7 +23,7 @@ from testbed.up import WORKER_USER, install
 Json = dict[str, Any]
 
 EMPTY_SECONDS: Final = 30.0
-# The address that the recorded cluster's DNS had; user data tells it to the nodes.
+# The address that the recorded cluster's DNS had; user data passes it to the nodes.
 KUBE_DNS: Final[Json] = {
     "apiVersion": "v1",
     "kind": "Service",

@@ -1,7 +1,7 @@
 """What is in the cluster at this moment, in the form that the recordings have?
 
-Asked at the end of every phase, and in between by whoever waits. Times, versions and UIDs are left out, as they were
-there; so is what the test bed itself put on its Nodes.
+Used at the end of every phase, and in between while something is waited for. Times, versions and UIDs are left out, as
+they were there; so is what the test bed itself put on its Nodes.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Look:
 
 
 async def look(lane: Lane, *, with_events: bool = False) -> Look:
-    """List everything; Events only where they are asked for, since there are many and nobody waits for them."""
+    """List everything; Events only where they are asked for, since there are many and nothing waits for them."""
 
     async def listed(path: str) -> list[Json]:
         answer = await lane.api.get(path)
@@ -67,8 +67,8 @@ def status_of(body: Json, condition: str) -> str | None:
     return next((str(each["status"]) for each in conditions if each["type"] == condition), None)
 
 
-def as_recorded(seen: Look, instances: list[Json], told: set[str]) -> Json:
-    """The snapshot of a phase; `told` are the Events of earlier phases, by UID."""
+def as_recorded(seen: Look, instances: list[Json], published: set[str]) -> Json:
+    """The snapshot of a phase; `published` are the Events of earlier phases, by UID."""
     return {
         "nodeClasses": [_object(each) for each in seen.node_classes],
         "nodePools": [_pool(each) for each in seen.node_pools],
@@ -76,7 +76,7 @@ def as_recorded(seen: Look, instances: list[Json], told: set[str]) -> Json:
         "nodes": [_node(each) for each in seen.managed_nodes()],
         "pods": [_pod(each) for each in seen.pods],
         "instances": [_instance(each) for each in instances],
-        "events": _events(seen, told),
+        "events": _events(seen, published),
     }
 
 
@@ -154,15 +154,15 @@ def _instance(shown: Json) -> Json:
     return {**kept, "tags": shown["tags"]}
 
 
-def _events(seen: Look, told: set[str]) -> list[Json]:
+def _events(seen: Look, published: set[str]) -> list[Json]:
     """The Events that are new, or repeated, since the phases before."""
     new = []
     for each in seen.events:
         source = str((each.get("source") or {}).get("component") or each.get("reportingComponent") or "")
         mark = str(each["metadata"]["uid"])
-        if mark in told or not source.startswith(_COMPONENTS):
+        if mark in published or not source.startswith(_COMPONENTS):
             continue
-        told.add(mark)
+        published.add(mark)
         new.append(
             {
                 "kind": each["involvedObject"].get("kind", ""),

@@ -67,7 +67,7 @@ def _named(raw: dict[str, Any]) -> Named:
     for place in [*raw["where"], *([raw["given"]] if "given" in raw else [])]:
         unknown = set(place) - set(_FIELDS)
         if unknown or not place:
-            raise ValueError(f"{raw['name']}: a place is told by {', '.join(_FIELDS)}, not by {sorted(unknown)}")
+            raise ValueError(f"{raw['name']}: a place is named by {', '.join(_FIELDS)}, not by {sorted(unknown)}")
     return Named(
         name=str(raw["name"]),
         decision=str(raw["decision"]),
@@ -85,7 +85,7 @@ def _place(raw: dict[str, Any]) -> Place:
 def sort_out(
     found: Iterable[Found], named: list[Named], world: Mapping[str, Any] | None = None
 ) -> tuple[list[Found], Counter[str]]:
-    """What nobody meant, and how often each named difference was met; `world` is what the case declares."""
+    """The differences that are not named, and how often each named one was met; `world` is what the case declares."""
     declared = orjson.dumps(world or {}).decode()
     everything = list(found)
     applying = [one for one in named if one.applies(everything, declared)]

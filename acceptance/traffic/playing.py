@@ -67,7 +67,7 @@ class _Stage:
     worker: PlayedWorker
     played: Played
     since: int = 0
-    told: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)
 
 
@@ -126,7 +126,7 @@ async def _phase(stage: _Stage, name: str, act: Callable[[], Awaitable[None]]) -
     seen = await _look(stage, with_events=True)
     entries = _entries(stage)
     stage.since += len(entries)
-    objects = as_recorded(seen, stage.lane.cloud.instances(), stage.told)
+    objects = as_recorded(seen, stage.lane.cloud.instances(), stage.published)
     seconds = time.monotonic() - began
     stage.played.phases.append(PlayedPhase(name=name, seconds=seconds, entries=entries, objects=objects))
 
@@ -236,7 +236,7 @@ async def _create(stage: _Stage, path: str, body: Json) -> None:
 
 
 async def _until(stage: _Stage, settled: Callable[[Look], bool], seconds: float, quiet: float = QUIET_SECONDS) -> None:
-    """Until the cluster is as wished and AWS has not been called for a moment; no longer than that."""
+    """Until the cluster is as it should be and AWS has not been called for a moment; no longer than that."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             quiet_since, known = time.monotonic(), -1

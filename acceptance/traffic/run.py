@@ -26,7 +26,7 @@ from acceptance.traffic.playing import Played, keep, kept, play
 LINES_PER_CASE: Final = 8
 _PLAYED: Final = "played.json"
 _OVERHEAD: Final = 10.0  # a case's own servers and worker
-_OVERDUE: Final = 3.0  # a case that takes so many times what it should is given up
+_OVERDUE: Final = 3.0  # a case that takes this many times as long as it should is given up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +48,12 @@ class Result:
     def lines(self) -> list[str]:
         """Its line, and what differed."""
         verdict = "passed" if self.passed else "FAILED"
-        told = [f"  {verdict}  {self.seconds:6.1f} s  {self.case.file} {self.case.id}: {self.case.words}"]
+        lines = [f"  {verdict}  {self.seconds:6.1f} s  {self.case.file} {self.case.id}: {self.case.words}"]
         if self.trouble:
-            told.append(f"      could not be played: {self.trouble}")
-        told += [f"      {each.line()}" for each in self.differences[:LINES_PER_CASE]]
+            lines.append(f"      could not be played: {self.trouble}")
+        lines += [f"      {each.line()}" for each in self.differences[:LINES_PER_CASE]]
         more = len(self.differences) - LINES_PER_CASE
-        return [*told, *([f"      and {more} more"] if more > 0 else [])]
+        return [*lines, *([f"      and {more} more"] if more > 0 else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ async def _stoppable(plan: Plan) -> list[Result]:
 async def play_all(plan: Plan) -> list[Result]:
     """All cases on as many lanes as the plan says, in the order of the plan."""
     if plan.again:
-        return [await _told(case, None, plan) for case in plan.cases if (_folder(case, plan) / _PLAYED).exists()]
+        return [await _reported(case, None, plan) for case in plan.cases if (_folder(case, plan) / _PLAYED).exists()]
     waiting = sorted(plan.cases, key=_expected_seconds)
     count = max(1, min(plan.lanes, len(waiting)))
     results: list[Result] = []
@@ -103,10 +103,10 @@ def _expected_seconds(case: Case) -> float:
 async def _serve(lane: Lane, waiting: list[Case], shared: tuple[Plan, list[Result]]) -> None:
     plan, results = shared
     while waiting:
-        results.append(await _told(waiting.pop(), lane, plan))
+        results.append(await _reported(waiting.pop(), lane, plan))
 
 
-async def _told(case: Case, lane: Lane | None, plan: Plan) -> Result:
+async def _reported(case: Case, lane: Lane | None, plan: Plan) -> Result:
     result = await _one(case, lane, plan)
     if plan.verbose or not result.passed:
         print("\n".join(result.lines()))

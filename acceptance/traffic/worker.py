@@ -84,7 +84,7 @@ class PlayedWorker:
         raise RuntimeError(f"the worker does not serve after {START_SECONDS:.0f} s: {self.last_words()}")
 
     async def stop(self, with_signal: int = signal.SIGTERM) -> None:
-        """End it: as an operator would, or, where nobody looks any more, at once."""
+        """End it: as an operator would, or at once where its end is not looked at."""
         if self.process is not None:
             await asyncio.to_thread(stop_process, self.process, with_signal)
         self.process = None

@@ -37,7 +37,7 @@ def _arguments(given: list[str]) -> CloudSettings:
 
 
 def main(given: list[str]) -> int:
-    """Serve until told to stop."""
+    """Serve until stopped."""
     settings = _arguments(given)
     prepare_environment()
     # moto reads the environment when it is imported, hence only now

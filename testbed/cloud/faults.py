@@ -31,7 +31,7 @@ class Fault:
     error: AwsError
 
     def as_note(self) -> Json:
-        """How the ledger tells it."""
+        """How the ledger records it."""
         return {"when": self.when, "answer": self.answer, "code": self.error.code, "delay": self.delay}
 
 

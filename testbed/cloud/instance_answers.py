@@ -71,7 +71,7 @@ def _placement(cloud: Cloud, instance: Instance) -> Json:
 
 
 def _partition(cloud: Cloud, instance: Instance, placement: Json) -> int | None:
-    """EC2 tells it once the instance runs; here it is the second one, as in the recorded traffic."""
+    """EC2 says it once the instance runs; here it is the second one, as in the recorded traffic."""
     groups = [each for each in cloud.world["placementGroups"] if placement.get("GroupId") == each["id"]]
     partitions = int(groups[0].get("partitions") or 0) if groups else 0
     return min(2, partitions) if partitions and _state(instance)["Name"] == "running" else None

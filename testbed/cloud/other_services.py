@@ -1,5 +1,7 @@
 """What else Karpenter asks AWS: parameters, the cluster, zonal shifts, instance status, and the two corners of IAM
-where moto deviates (ListInstanceProfiles ignores PathPrefix; a missing role is worded so that nobody recognises it)."""
+where moto deviates (ListInstanceProfiles ignores PathPrefix; a missing role is worded in a way that clients do not
+recognise).
+"""
 
 import time
 from datetime import UTC

@@ -55,7 +55,7 @@ def signing_service(authorization: str) -> str:
 
 
 def read_call(environ: Mapping[str, Any], body: bytes) -> Call:
-    """Tell which call this is; one that cannot be told keeps method and path as its operation."""
+    """Find out which call this is; one that is not recognised keeps method and path as its operation."""
     service = signing_service(environ.get("HTTP_AUTHORIZATION", ""))
     agent = environ.get("HTTP_USER_AGENT", "")
     target = environ.get("HTTP_X_AMZ_TARGET", "")

@@ -69,7 +69,7 @@ class ApiClient:
         return await self._request("DELETE", path, body, "application/json")
 
     async def wait_for(self, path: str, condition: Callable[[ApiResponse], bool], seconds: float = 30.0) -> ApiResponse:
-        """Look until the answer is as wished; TimeoutError with the last answer when it never is."""
+        """Look until the answer is as it should be; TimeoutError with the last answer when it never is."""
         answer = await self.get(path)
         try:
             async with asyncio.timeout(seconds):
@@ -77,7 +77,7 @@ class ApiClient:
                     await asyncio.sleep(0.05)
                     answer = await self.get(path)
         except TimeoutError as error:
-            raise TimeoutError(f"{path} is not as wished after {seconds} s: {answer.text[:2000]}") from error
+            raise TimeoutError(f"{path} is not as it should be after {seconds} s: {answer.text[:2000]}") from error
         return answer
 
     async def _request(self, method: str, path: str, body: Any, content_type: str | None) -> ApiResponse:

@@ -122,8 +122,8 @@ def _count_packages(target: Target, toolchain: Toolchain) -> int:
 
 def _failed(target: Target, lines: list[str], folder: Path | None) -> TestbedUnavailable:
     """The last line that is not a package's name or a download is what went wrong."""
-    telling = [line.strip() for line in lines if " " in line.strip() and not line.startswith("go: downloading")]
-    reason = telling[-1][:300] if telling else "the compiler gave no reason"
+    meaningful = [line.strip() for line in lines if " " in line.strip() and not line.startswith("go: downloading")]
+    reason = meaningful[-1][:300] if meaningful else "the compiler gave no reason"
     if folder is not None:
         log = folder.parent / "last-failed-build.log"
         log.write_text("\n".join(lines) + "\n")

@@ -31,7 +31,7 @@ from testbed.plane.state import FILE_NAME, PlaneState, read_state, write_state
 
 PORT_ATTEMPTS = 5
 READY_SECONDS = 90.0  # it takes 4 to 5 s; the rest is for a machine that compiles something else meanwhile
-ANSWER_SECONDS = 2.0  # for one question; whoever else has our port may accept and then say nothing
+ANSWER_SECONDS = 2.0  # for one question; another process on our port may accept and then say nothing
 STOP_SECONDS = 5.0  # nothing is worth waiting for: the data is thrown away
 
 
@@ -208,7 +208,7 @@ def _one_starter(folder: Path) -> Iterator[None]:
 
 
 async def _answers(api: ApiClient, path: str) -> bool:
-    """False while nobody listens, or somebody else does: another plane's certificate is refused, silence is cut off."""
+    """False while nothing listens, or another process does: a foreign certificate is refused, silence is cut off."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return (await api.get(path)).status == 200

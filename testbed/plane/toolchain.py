@@ -28,7 +28,7 @@ class Toolchain:
     version: tuple[int, ...]
 
     def environment(self) -> dict[str, str]:
-        """What every call of it runs with. The workspace and vendoring of whoever calls must not leak in."""
+        """What every call of it runs with. The workspace and vendoring of the caller must not leak in."""
         own = {"GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
         return {**os.environ, **own}
 

@@ -96,7 +96,7 @@ def read_calls(entries: Iterable[Json]) -> list[Call]:
 
 
 def without_claim_tags(entries: Iterable[Json]) -> tuple[list[Json], list[str]]:
-    """Our fleets without the tags that tell claims apart, which upstream sets later, and which tags those were.
+    """Our fleets without the tags that distinguish claims, which upstream sets later, and which tags those were.
 
     With them no two fleets would be equal, and none could be folded.
     """

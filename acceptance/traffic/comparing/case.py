@@ -1,7 +1,7 @@
 """What differs between a recorded case and the same case as we played it?
 
 Calls are paired by what is least different, those that say most first, so that the renaming is settled by them; then
-objects under the same renaming. Named differences are told apart by the caller.
+objects under the same renaming. The caller sorts out the named differences.
 """
 
 from collections.abc import Iterable
@@ -145,15 +145,15 @@ def _of_operation(phase: _Sides, sides: tuple[list[Call], list[Call]], renaming:
         left = [_Told(each) for each in theirs if each.is_background is polling]
         right = [_Told(each) for each in ours if each.is_background is polling]
         for one, other, inside in pair(left, right, renaming):
-            told = other if one is ABSENT else one
+            present = other if one is ABSENT else one
             if one is ABSENT and (polling or (other.call.is_read and other.call.key() in phase.before)):
                 continue  # they have it too, as a count; or it is a refresh, which a longer phase brings
             if other is ABSENT and _is_transport_retry(one.call, theirs, ours):
                 continue
             has_classes = bool(phase.played.objects.get("nodeClasses"))
-            if ABSENT in (one, other) and has_classes and told.call.op == "DeleteLaunchTemplate":
+            if ABSENT in (one, other) and has_classes and present.call.op == "DeleteLaunchTemplate":
                 continue  # of an idle template (rule 3); where the class has gone it is the class's clean-up
-            found += [_found(phase.played.name, told.call, each) for each in inside]
+            found += [_found(phase.played.name, present.call, each) for each in inside]
     return found
 
 

@@ -1,7 +1,7 @@
 """Where do two structures differ? Maps key by key, lists in order, bags in any order, texts up to the renaming.
 
 Asked for parameters of calls and for objects. A bag's members are paired by what is least different, so that one
-changed field is told as that field and not as a member gone and another come.
+changed field is reported as that field and not as a member gone and another come.
 """
 
 import math

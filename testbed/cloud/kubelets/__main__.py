@@ -14,7 +14,7 @@ from testbed.cloud.kubelets.node_controller import NodeController
 
 
 def main(given: list[str]) -> int:
-    """Work until told to stop."""
+    """Work until stopped."""
     parser = argparse.ArgumentParser(prog="python -m testbed.cloud.kubelets", description=__doc__)
     parser.add_argument("--cloud", required=True, help="the AWS server's endpoint")
     parser.add_argument("--kubeconfig", type=Path, required=True)

@@ -45,7 +45,7 @@ class Followed:
         return changed
 
     def is_gone(self, instance_id: str, now: float) -> bool:
-        """Whether the cloud no longer has it; one that it never told of is gone too."""
+        """Whether the cloud no longer has it; one that it never listed is gone too."""
         with self.lock:
             found = self.instances.get(instance_id)
         return found is None or (found["goneAt"] is not None and now >= found["goneAt"])
@@ -72,7 +72,7 @@ class Kubelets:
         self.followed = Followed()
 
     def run(self, stopping: threading.Event) -> None:
-        """Follow until told to stop."""
+        """Follow until stopped."""
         while not stopping.is_set():
             try:
                 self.step()

@@ -24,7 +24,7 @@ GPU_MAKERS = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "haban
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One instance: the facts of its type, what its template attached, what its kubelet was told."""
+    """One instance: the facts of its type, what its template attached, what its kubelet was given."""
 
     facts: Json
     block_devices: list[Json]

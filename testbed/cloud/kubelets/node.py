@@ -16,7 +16,7 @@ ALIVE, SILENT = "alive", "silent"
 ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
 
 
-def _labels(instance: Json, told: dict[str, str], arch: str, system: str) -> dict[str, str]:
+def _labels(instance: Json, given: dict[str, str], arch: str, system: str) -> dict[str, str]:
     own = {
         "kubernetes.io/hostname": instance["nodeName"],
         "kubernetes.io/os": system,
@@ -30,7 +30,7 @@ def _labels(instance: Json, told: dict[str, str], arch: str, system: str) -> dic
         "topology.kubernetes.io/zone": instance["zone"],
         "topology.k8s.aws/zone-id": instance["zoneId"],
     }
-    return {**told, **own, **cloud, KUBELET: ALIVE}
+    return {**given, **own, **cloud, KUBELET: ALIVE}
 
 
 def make_node(instance: Json, facts: Json, version: str) -> Json:

@@ -29,7 +29,7 @@ class NodeController:
         self._swept = float("-inf")
 
     def run(self, stopping: threading.Event) -> None:
-        """Look until told to stop."""
+        """Look until stopped."""
         while not stopping.wait(self._period):
             try:
                 self.look()
