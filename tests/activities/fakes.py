@@ -194,6 +194,7 @@ class FakePods:
         self.answers: dict[str, Literal["blocked", "unsupported", "gone", "replaced"]] = {}
         self.fails: dict[str, Failure] = {}
         self.lasts = 1.0  # seconds from eviction to end
+        self.lingers = False  # a kubelet that stops nothing: pods stay past the end of their grace
 
     async def list_on(self, node: str) -> tuple[Pod, ...]:
         self.world.ledger.append(f"list pods {node}")
@@ -216,7 +217,8 @@ class FakePods:
 
     def _end(self, pod: Pod, after: float) -> None:
         self.world.pods[pod.uid] = replace(pod, deleting_since=self.world.clock + after)
-        self.world.at(self.world.clock + after, lambda: self.world.kill(pod))
+        if not self.lingers:
+            self.world.at(self.world.clock + after, lambda: self.world.kill(pod))
 
 
 class FakeCloud:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 
@@ -208,6 +209,22 @@ async def test_a_blocked_pod_is_forced_when_its_grace_no_longer_fits(stage: Stag
     assert 28 <= first[1] <= 29
     assert "granted" in next(n.message for n in stage.world.notices if n.reason == "Disrupted")
     assert stage.world.clock <= 1302.0
+
+
+async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: Stage) -> None:
+    """T-28: past the deadline each new deletion would end after it, so force is due again and again."""
+    pod = a_pod()
+    stage.holds(pod)
+    stage.pods.lingers = True
+    stage.world.at(1060.0, lambda: stage.world.kill(pod))
+
+    await stage.run(deadline=START - 1.0)
+
+    times = [float(line.split()[3]) for line in stage.world.ledger if line.startswith("force")]
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    assert 8 <= len(times) <= 14
+    assert max(pauses) > 5.0
+    assert all(pause <= 11.0 for pause in pauses)
 
 
 async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage) -> None:

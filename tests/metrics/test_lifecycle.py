@@ -138,6 +138,20 @@ async def test_evictions_are_counted_by_their_answer(environment: ActivityEnviro
     assert isinstance(stage.cloud, FakeCloud)
 
 
+async def test_a_pod_that_lingers_is_counted_once(environment: ActivityEnvironment, meter: Meter) -> None:
+    """T-28: however often it is deleted by force."""
+    stage = test_draining.new_stage()
+    pod = a_pod()
+    stage.holds(pod)
+    stage.pods.lingers = True
+    stage.world.at(1030.0, lambda: stage.world.kill(pod))
+
+    await environment.run(stage.drain.drain_node, replace(test_draining.DEPARTURE, deadline=990.0))
+
+    assert len(stage.forced()) > 3
+    assert meter.kept == [("karpenter_pods_drained_total", 1, {"reason": "Drifted"})]
+
+
 def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> None:
     """G-16: the condition's type in snake case."""
     claim = a_joined_claim(image_id="ami-1")
