@@ -170,6 +170,30 @@ def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> N
     )
 
 
+@pytest.mark.parametrize("reason", ["expired", "garbage_collected"])
+def test_a_claim_that_is_deleted_by_itself_is_counted_with_its_pods(meter: Meter, reason: str) -> None:
+    """L-63, G-5, M-2."""
+    claim = a_joined_claim(termination_grace=60.0)
+
+    ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason=reason, pods=2))
+
+    labels = {"nodepool": "pool", "capacity_type": "", "termination_mode": "eventual", "consolidation_policy": ""}
+    assert meter.kept == [
+        ("karpenter_nodeclaims_disrupted_total", 1, {"reason": reason, **labels}),
+        ("karpenter_pods_disruption_initiated_total", 2, {"reason": reason, **labels}),
+    ]
+
+
+@pytest.mark.parametrize(("grace", "mode"), [(None, "graceful"), (0.0, "forceful"), (60.0, "eventual")])
+def test_the_mode_of_a_termination_is_its_grace(meter: Meter, grace: float | None, mode: str) -> None:
+    """M-2."""
+    claim = a_joined_claim(termination_grace=grace)
+
+    ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason="expired"))
+
+    assert [labels["termination_mode"] for _, _, labels in meter.kept] == [mode]
+
+
 def test_a_claim_that_is_surplus_is_no_disruption(meter: Meter) -> None:
     """M-1: upstream's reasons and no others."""
     claim = a_joined_claim()

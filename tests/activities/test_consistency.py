@@ -1,0 +1,79 @@
+"""Upkeep compares a node with what was bought, says what it finds, and rests for ten minutes (L-75 to L-77)."""
+
+from dovetail.activities.upkeep.consistency import ConsistencyKeeper
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.snapshot import Snapshot
+from tests.activities.fakes import FakeClaims, FakeNotices, World
+from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node, is_now
+
+SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
+
+
+def a_settled_world(memory: int) -> World:
+    """A claim that bought 1000 of memory, and a node that has this much of it."""
+    world = World()
+    initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock - 60.0)
+    world.put(
+        a_joined_claim(conditions=(initialised,), requests={"memory": 1}, capacity={"memory": 1000}),
+        a_joined_node(capacity={"memory": memory}),
+    )
+    return world
+
+
+async def look(keeper: ConsistencyKeeper, world: World) -> int:
+    snapshot = Snapshot(
+        now=world.clock, claims=dict(world.claims), nodes=dict(world.nodes), supported_node_classes=SUPPORTED
+    )
+    writes, _ = await keeper.differences(snapshot)
+    for write in writes:
+        await write()
+    return len(writes)
+
+
+def verdict(world: World) -> tuple[str, str] | None:
+    claim: NodeClaim = world.claims["pool-1"]
+    found = claim.condition("ConsistentStateFound")
+    return None if found is None else (found.status, found.reason)
+
+
+async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -> None:
+    """L-77, V-8, B-85."""
+    world = a_settled_world(500)
+    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+
+    await look(keeper, world)
+
+    assert verdict(world) == ("False", "ConsistencyCheckFailed")
+    assert [(n.kind, n.reason) for n in world.notices] == [("NodeClaim", "FailedConsistencyCheck")]
+    assert "50.0%" in world.notices[0].message
+
+
+async def test_a_node_that_is_what_was_bought_is_consistent_without_an_event() -> None:
+    """L-77."""
+    world = a_settled_world(950)
+
+    await look(ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now), world)
+
+    assert (verdict(world), world.notices) == (("True", "ConsistentStateFound"), [])
+
+
+async def test_a_claim_is_compared_once_in_ten_minutes() -> None:
+    """L-75."""
+    world = a_settled_world(500)
+    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+    counts = []
+
+    for after in (0.0, 590.0, 20.0):
+        world.clock += after
+        counts.append(await look(keeper, world))
+
+    assert counts == [1, 0, 1]
+
+
+async def test_a_claim_that_is_not_initialised_gets_no_verdict() -> None:
+    """L-77: upstream writes True there, although nothing has been compared."""
+    world = a_settled_world(500)
+    world.put(a_joined_claim(conditions=(), requests={"memory": 1}, capacity={"memory": 1000}))
+
+    assert await look(ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now), world) == 0

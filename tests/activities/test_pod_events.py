@@ -1,0 +1,63 @@
+"""The Events about pods that leave with their node, and about the volumes that hold it (V-1, V-2, V-4, V-9 to V-11)."""
+
+from dataclasses import replace
+
+from dovetail.model.workloads import VolumeAttachment
+from tests.activities.test_draining import DEPARTURE, START, Stage, new_stage
+from tests.lifecycle.objects import a_pod
+
+
+def said(stage: Stage, reason: str) -> list[str]:
+    return [notice.message for notice in stage.world.notices if notice.reason == reason]
+
+
+async def test_a_timed_protection_says_until_when_and_when_it_is_over() -> None:
+    """V-10, V-11, B-118, B-120: and then the pod is evicted."""
+    stage = new_stage()
+    stage.holds(a_pod(started=START - 60.0, do_not_disrupt="2m"))
+
+    await stage.run()
+
+    assert set(said(stage, "DoNotDisruptUntil")) == {"Not to be disrupted until 1970-01-01T00:17:40Z"}
+    assert said(stage, "DoNotDisruptGracePeriodElapsed")
+    assert stage.world.clock >= START + 60.0
+    assert stage.evictions() == ["web-1"]
+
+
+async def test_a_lasting_protection_says_nothing() -> None:
+    """V-10: `true` has no end that could be named."""
+    stage = new_stage()
+    pod = a_pod(do_not_disrupt="true")
+    stage.holds(pod)
+    stage.world.at(START + 30.0, lambda: stage.world.kill(pod))
+
+    await stage.run()
+
+    assert stage.world.said() <= {"FailedDraining"}
+
+
+async def test_force_names_the_seconds_granted_and_those_of_the_pod_itself() -> None:
+    """V-2."""
+    stage = new_stage()
+    stage.holds(a_pod(grace_seconds=600))
+
+    await stage.run(deadline=START + 40.5)
+
+    assert "granted 40 seconds of grace-period" in said(stage, "Disrupted")[0]
+    assert "600 seconds" in said(stage, "Disrupted")[0]
+
+
+async def test_of_many_attachments_five_are_named_and_the_others_counted() -> None:
+    """V-4."""
+    stage = new_stage()
+    for number in range(8):
+        stage.world.attachments[str(number)] = VolumeAttachment(
+            name=f"attachment-{number}", node_name="node-1", volume_name=f"pv-{number}"
+        )
+    stage.world.at(START + 5.0, stage.world.attachments.clear)
+
+    await stage.detach.await_detached(replace(DEPARTURE))
+
+    [message, *_] = said(stage, "AwaitingVolumeDetachment")
+    assert [f"attachment-{number}" in message for number in range(8)] == [True] * 5 + [False] * 3
+    assert message.endswith("and 3 other(s)")
