@@ -1,0 +1,32 @@
+"""DISABLE_CLUSTER_STATE_OBSERVABILITY: no gauges of the cluster's state (P-13)."""
+
+import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model.snapshot import Snapshot
+from dovetail.worker.endpoints import Scrape
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.worker.test_endpoints import Still
+
+
+@pytest.mark.parametrize("observed", [True, False])
+async def test_gauges_of_the_cluster_are_published_unless_that_is_switched_off(observed: bool) -> None:
+    snapshot = Snapshot(
+        now=2000.0,
+        claims={"pool-1": a_joined_claim()},
+        nodes={"node-1": a_joined_node()},
+        pods={"uid-web-1": a_pod()},
+    )
+    scrape = Scrape(
+        view=Still(snapshot),  # type: ignore[arg-type]  # a scrape asks nothing else of it
+        supported=frozenset,
+        settings=DisruptionSettings(),
+        reader=InMemoryMetricReader(),
+        observed=observed,
+    )
+
+    _, _, text = await scrape.metrics()
+
+    assert "karpenter_build_info" in text
+    assert ("karpenter_nodes_" in text, "karpenter_pods_state" in text) == (observed, observed)
