@@ -1,0 +1,49 @@
+"""An instance that is ending counts as gone when the cloud is listed (G-1, C-4)."""
+
+from dataclasses import replace
+
+from dovetail.activities.orders.vanished_instances import Collecting
+from dovetail.messages.orders import DeleteClaim, Order
+from dovetail.model import names
+from dovetail.model.nodes import Condition
+from dovetail.model.snapshot import Snapshot
+from tests.activities.fakes import FakeCloud, FakeNotices, World
+from tests.activities.test_departing import an_instance
+from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node
+
+SILENT = (Condition(type=names.READY, status="Unknown"),)
+
+
+async def orders_of(world: World, looks: int = 1) -> list[Order]:
+    collecting = Collecting(FakeCloud(world), FakeNotices(world), world.now)
+    orders: list[Order] = []
+    for _ in range(looks):
+        world.clock += 60.0
+        snapshot = Snapshot(
+            now=world.clock,
+            claims=dict(world.claims),
+            nodes=dict(world.nodes),
+            supported_node_classes=frozenset({(NODE_CLASS.group, NODE_CLASS.kind)}),
+        )
+        orders, _ = await collecting.look(snapshot)
+    return orders
+
+
+async def test_the_claim_of_an_ending_instance_is_deleted_like_that_of_a_lost_one() -> None:
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(conditions=SILENT))
+    world.instances = {"aws:///zone/i-1": replace(an_instance(), state="running")}
+    standing = await orders_of(world)
+    world.instances = {"aws:///zone/i-1": replace(an_instance(), state="terminating")}
+
+    ending = await orders_of(world)
+
+    assert standing == []
+    assert [(o.claim.name, o.reason) for o in ending if isinstance(o, DeleteClaim)] == [("pool-1", "garbage_collected")]
+
+
+async def test_an_ending_instance_without_a_claim_is_not_terminated_again() -> None:
+    world = World()
+    world.instances = {"aws:///zone/i-1": replace(an_instance(), state="terminating")}
+
+    assert await orders_of(world, looks=3) == []

@@ -1,0 +1,21 @@
+"""Repair hears neither budgets nor do-not-disrupt (G-15, B-44)."""
+
+from dataclasses import replace
+
+from dovetail.lifecycle.repair import find_repairs
+from dovetail.model import names
+from dovetail.model.pools import Budget, DisruptionPolicy
+from tests.lifecycle.objects import a_pod
+from tests.lifecycle.test_gated import SILENT, a_pair, a_snapshot, silent
+from tests.lifecycle.test_pools import a_pool
+
+
+def test_a_closed_budget_and_protections_hold_no_repair() -> None:
+    claim, node = a_pair(1, silent(60))
+    protected = replace(node, annotations={names.DO_NOT_DISRUPT: "true"})
+    closed = a_pool(disruption=DisruptionPolicy(budgets=(Budget(nodes="0"),)))
+    pod = a_pod(node_name=node.name, do_not_disrupt="true")
+
+    found = find_repairs(a_snapshot(closed, claim, protected, pod), (SILENT,))
+
+    assert [(order.claim.name, order.at_once) for order in found.orders] == [("claim-1", True)]
