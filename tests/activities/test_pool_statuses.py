@@ -1,0 +1,45 @@
+"""Which pools get a status, and how often their NodeClass is looked at (N-15)."""
+
+from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.model.nodes import NodeClassRef
+from dovetail.ports.cloud import NodeClassState
+from tests.activities.fakes import World
+from tests.activities.test_keeping import ReadyClass, seen
+from tests.lifecycle.test_pools import a_pool
+
+OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
+
+
+class Counted(ReadyClass):
+    """A class that is ready or not, and how often it was asked for."""
+
+    def __init__(self, *, ready: bool = True) -> None:
+        self.state = NodeClassState(found=True, ready="True" if ready else "False", reason="Why", generation=1)
+        self.asked = 0
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        self.asked += 1
+        return self.state
+
+
+async def test_a_pool_of_another_provider_gets_no_status() -> None:
+    """N-15, P-1."""
+    world, classes = World(), Counted()
+
+    wanted, _ = await PoolStatuses(classes, world.now).wanted(seen(world, a_pool(template={"node_class": OTHER})))
+
+    assert (wanted, classes.asked) == ({}, 0)
+
+
+async def test_a_class_that_is_not_ready_is_looked_at_more_often() -> None:
+    """Pods wait for it."""
+    counts = []
+    for ready in (True, False):
+        world, classes = World(), Counted(ready=ready)
+        statuses = PoolStatuses(classes, world.now)
+        for _ in range(11):
+            await statuses.wanted(seen(world, a_pool()))
+            world.clock += 1.0
+        counts.append(classes.asked)
+
+    assert counts == [2, 6]
