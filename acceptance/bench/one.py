@@ -23,8 +23,7 @@ from acceptance.vectors.kind_placement import answer_of, total_cost
 from dovetail.model.placements import Placement
 from dovetail.model.resources import format_resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.cluster.index import Index
-from dovetail.placement.place_pods import SimulationOptions, place, place_pods, simulate
+from dovetail.placement.place_pods import Index, SimulationOptions, place, simulate
 from dovetail.placement.settings import Fixes, PlacementSettings
 
 Line = dict[str, Any]
@@ -132,12 +131,8 @@ def _judge(
 
 
 def _placed(given: Given, types: bytes | None, repeat: int) -> tuple[tuple[float, float], Placement]:
-    wall, processor, placement = _best_of(repeat, lambda: place_pods(*_split(_world(given, types))))
+    wall, processor, placement = _best_of(repeat, lambda: place(Index(*_world(given, types))))
     return (wall, processor), placement
-
-
-def _split(world: tuple[Snapshot, PlacementSettings]) -> tuple[Snapshot, None, PlacementSettings]:
-    return world[0], None, world[1]
 
 
 def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
@@ -193,13 +188,13 @@ def run_simulations(folder: Path) -> Line:
         index = Index(snapshot, settings)
         names = [item.node_name for item in index.table.nodes[::20]]
         options = SimulationOptions(spare_settling_nodes=True)
-        simulate(index, frozenset(names[:1]), options=options)
+        simulate(index, frozenset(names[:1]), options)
         gc.collect()
         gc.disable()
         taken = []
         for node in names:
             start = time.process_time()
-            simulate(index, frozenset((node,)), options=options)
+            simulate(index, frozenset((node,)), options)
             taken.append(time.process_time() - start)
         gc.enable()
         taken.sort()

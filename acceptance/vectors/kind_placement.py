@@ -11,9 +11,9 @@ from dovetail.model.pods import Expression
 from dovetail.model.requirements import export_set, from_expressions
 from dovetail.model.resources import parse_resources
 from dovetail.placement.answer.finish import HASH_VERSION
-from dovetail.placement.answer.prices import cheapest
-from dovetail.placement.answer.proposals import claim_requirements
-from dovetail.placement.place_pods import place_pods
+from dovetail.placement.place_pods import Index, place
+from dovetail.placement.prices import cheapest
+from dovetail.placement.proposals import claim_requirements
 from dovetail.placement.settings import Fixes, PlacementSettings
 
 Case = dict[str, Any]
@@ -73,7 +73,7 @@ def _recorded(expected: Answer) -> Answer:
 def _solved(given: Case, fixes: Fixes) -> tuple[Placement, PlacementSettings, set[str]]:
     snapshot, settings = snapshot_of(given), settings_of(given, fixes)
     unbound = {pod.name for pod in snapshot.pods.values() if not pod.node_name}
-    return place_pods(snapshot, None, settings), settings, unbound
+    return place(Index(snapshot, settings)), settings, unbound
 
 
 def _difference(ours: Answer, recorded: Answer, classes: bool = True) -> str | None:

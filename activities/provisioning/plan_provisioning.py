@@ -17,9 +17,9 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types
 from dovetail.notices.refusal_words import why
-from dovetail.placement.answer.proposals import proposed_nodes
 from dovetail.placement.buffers.verdicts import for_real_pods
-from dovetail.placement.place_pods import place_pods
+from dovetail.placement.place_pods import Index, place
+from dovetail.placement.proposals import proposed_nodes
 from dovetail.placement.settings import PlacementSettings
 
 # A payload over 2 MB is refused; these leave room for what travels beside the plan.
@@ -33,7 +33,7 @@ def plan_provisioning(
     snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
 ) -> tuple[ProvisioningPlan, Placement]:
     """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need."""
-    placement = place_pods(snapshot, None, settings, should_stop)
+    placement = place(Index(snapshot, settings), should_stop=should_stop)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
     kept = cut(proposed, lists)

@@ -12,7 +12,7 @@ from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.placement.answer.proposals import proposed_nodes
+from dovetail.placement.proposals import proposed_nodes
 
 
 def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> DisruptionPlan:

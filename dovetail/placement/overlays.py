@@ -22,7 +22,7 @@ from dovetail.model.requirements import (
     merge,
 )
 from dovetail.model.resources import Resources
-from dovetail.placement.answer.prices import adjusted_price
+from dovetail.placement.prices import adjusted_price
 
 Verdict = Literal["applied", "invalid", "conflict"]
 Place = tuple[str, int]  # a pool and the number of one of its types

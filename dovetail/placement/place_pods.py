@@ -1,46 +1,36 @@
 """Where do these pods go?
 
-The entry of this package. Provisioning asks `place_pods` for pending pods; disruption makes an `Index` of its snapshot
-and asks `simulate` as often as it likes what would happen if some nodes were gone; `explain` asks the same again and
-prints all reasons. Pure: the same snapshot, pods and settings give the same answer on any machine.
+The door to this package. Provisioning and `dovetail explain` ask `place`. Disruption makes one `Index` of its snapshot
+and asks `simulate` as often as it likes what would happen if some nodes were gone, or moves the pods of node after node
+in one `StepwiseSimulation`. The same snapshot, pods and settings give the same answer on any machine.
+
+What lies in the subfolders cluster, constraints, search and answer is imported by this package alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dovetail.model.placements import IgnoredPod, NewNode, Placement, PoolRefusal, RefusedPod
+from dovetail.model.placements import IgnoredPod, Placement
 from dovetail.model.pods import Pod
-from dovetail.model.snapshot import Snapshot
-from dovetail.placement.answer.explain import Explainer
-from dovetail.placement.answer.finish import Finisher
+from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
+from dovetail.placement.cluster.free_room import FreeRoom
 from dovetail.placement.cluster.index import Index
-from dovetail.placement.cluster.waiting_pods import WaitingPods
-from dovetail.placement.search.packing import Packing, emptiest_first
+from dovetail.placement.cluster.templates import EmptyPool
+from dovetail.placement.cluster.waiting_pods import WaitingPods, pending_pods
+from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
-from dovetail.placement.settings import PlacementSettings
 
-__all__ = ["Index", "SimulationOptions", "place", "place_pods", "simulate"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulationOptions:
-    """How a simulation differs: consolidation leaves settling nodes alone, drift does not (S-91, S-218)."""
-
-    spare_settling_nodes: bool = False
-    should_stop: Callable[[], bool] | None = None
-
-
-def place_pods(
-    snapshot: Snapshot,
-    pods: Sequence[Pod] | None,
-    settings: PlacementSettings,
-    should_stop: Callable[[], bool] | None = None,
-) -> Placement:
-    """Provisioning's question (S-10): reserved capacity is waited for, nothing is spared.
-
-    `None` asks for all pods that need room: pending ones that are not spoken for, and those of leaving nodes (S-8).
-    """
-    return place(Index(snapshot, settings), pods, should_stop=should_stop)
+__all__ = [
+    "EmptyPool",
+    "FreeRoom",
+    "Index",
+    "SimulationOptions",
+    "StepwiseSimulation",
+    "WaitingPods",
+    "pending_pods",
+    "place",
+    "simulate",
+]
 
 
 def place(
@@ -49,109 +39,102 @@ def place(
     should_stop: Callable[[], bool] | None = None,
     packing: Packing = emptiest_first,
 ) -> Placement:
-    """The same over an index that is already there."""
+    """Provisioning's question (S-10): reserved capacity is waited for, and settling nodes are used like any other.
+
+    Without `pods` it is asked for all that need room: pending ones for which no node is on its way, and those of
+    leaving nodes (S-8).
+    """
     if pods is None:
         pods = (*index.waiting().pending, *index.waiting().leaving)
     if not index.pools:  # S-12: not even existing nodes are considered
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
         return Placement(ignored=(*index.ignored, *unserved))
-    return _placement(index, pods, PassOptions(should_stop=should_stop, packing=packing, count_zones=True))
+    run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, count_zones=True))
+    run.run(pods)
+    return of_round(run)
 
 
-def simulate(
-    index: Index,
-    without: frozenset[str],
-    extra: Iterable[Pod] = (),
-    options: SimulationOptions | None = None,
-) -> Placement:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationOptions:
+    """What a simulation imagines besides the nodes that are gone."""
+
+    spare_settling_nodes: bool = False  # S-91, S-218: consolidation leaves settling nodes alone, drift does not
+    closed: frozenset[str] = frozenset()  # names of claims whose room is promised: nothing is placed there
+    housed: frozenset[str] = frozenset()  # UIDs of pods that have been promised room: they ask for none
+    should_stop: Callable[[], bool] | None = None
+
+
+_PLAIN = SimulationOptions()
+
+
+def simulate(index: Index, without: frozenset[str] = frozenset(), options: SimulationOptions = _PLAIN) -> Placement:
     """Disruption's question (S-216 to S-221): where would all pods be if the nodes of these names were gone?
 
-    The pods are the pending ones, those spoken for, those of leaving nodes, the reschedulable ones of the nodes that
-    are imagined gone, and any extra ones.
+    The pods are the pending ones, also where a node for them is on its way, those of leaving nodes, and the
+    reschedulable ones of the nodes that are imagined gone.
     """
-    chosen = options or SimulationOptions()
-    waiting = index.waiting()
-    moved = [pod for name in sorted(without) for pod in index.reschedulable_on(name)]
-    pods = [*waiting.pending, *waiting.spoken_for, *moved, *extra, *waiting.leaving]
-    placement = _placement(
-        index,
-        pods,
-        PassOptions(
-            without=without,
-            strict_reservations=False,
-            spare_settling_nodes=chosen.spare_settling_nodes,
-            should_stop=chosen.should_stop,
-        ),
-    )
-    return _without_uninitialized(index, placement, waiting)
-
-
-def _placement(index: Index, pods: Sequence[Pod], options: PassOptions) -> Placement:
-    run = Pass(index, pods, options)
+    pods = [*_in_need(index, options), *_moved(index, without)]
+    run = _simulation(index, without, options, pods)
     run.run(pods)
-    new, cut = _finished(run)
-    explainer = Explainer(run)
-    refused = [explainer.explain(run.refused[uid]) for uid in run.refused]
-    return Placement(
-        new=new,
-        existing={
-            index.table.nodes[bit].name: tuple(placed) for bit, placed in sorted(run.nodes.placed.items()) if placed
-        },
-        refused=(*refused, *cut),
-        ignored=index.ignored,
-        empty_pools=tuple([(empty.pool.name, empty.because_of_min_values) for empty in index.empty_pools]),
-        by_zone=run.by_zone,
-        complete=run.complete,
+    return of_simulation(run, Progress())
+
+
+class StepwiseSimulation:
+    """The cluster without these nodes, whose pods move node after node in a single pass.
+
+    So no node's pods count on room that those of another have taken. The new nodes of one step are closed to the next,
+    because each step is to become a command of its own.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        without: frozenset[str],
+        options: SimulationOptions = _PLAIN,
+        later: frozenset[str] = frozenset(),
+    ) -> None:
+        """`later`: UIDs of pods in need that are not placed at the start, because a later step moves them."""
+        self._packing = ClosingPacking()
+        in_need = _in_need(index, options)
+        pods = [*in_need, *_moved(index, without)]
+        self._run = _simulation(index, without, options, pods, self._packing)
+        self._run.run([pod for pod in in_need if pod.uid not in later])
+
+    def move(self, pods: Sequence[Pod]) -> Placement:
+        """Where these pods go, after all those that were moved before them."""
+        run, since = self._run, Progress.of(self._run)
+        self._packing.close(since.new)
+        run.refused.clear()  # each step answers for its own pods only
+        run.run(pods)
+        return of_simulation(run, since)
+
+
+def _in_need(index: Index, options: SimulationOptions) -> list[Pod]:
+    """The pods that need room whichever nodes are imagined gone."""
+    waiting, housed = index.waiting(), options.housed
+    pods = [*waiting.pending, *waiting.spoken_for, *waiting.leaving]
+    return [pod for pod in pods if pod.uid not in housed] if housed else pods
+
+
+def _moved(index: Index, without: frozenset[str]) -> list[Pod]:
+    return [pod for name in sorted(without) for pod in index.reschedulable_on(name)]
+
+
+def _simulation(
+    index: Index,
+    without: frozenset[str],
+    options: SimulationOptions,
+    pods: Sequence[Pod],
+    packing: Packing = emptiest_first,
+) -> Pass:
+    """A pass over the cluster without these nodes; a node that is closed still counts in topology and in limits."""
+    chosen = PassOptions(
+        without=without,
+        strict_reservations=False,
+        spare_settling_nodes=options.spare_settling_nodes,
+        should_stop=options.should_stop,
+        packing=packing,
     )
-
-
-def _finished(run: Pass) -> tuple[tuple[NewNode, ...], list[RefusedPod]]:
-    """S-137: claims in their final order; one that truncation leaves short of values is given up with its pods."""
-    finisher = Finisher(run.index.settings)
-    new: list[NewNode] = []
-    cut: list[RefusedPod] = []
-    for number in run.claims.order.in_order():
-        finished = finisher.finish(run.claims.claims[number])
-        if finished.node is not None:
-            new.append(finished.node)
-            continue
-        short: Mapping[str, int] = finished.short
-        reason = PoolRefusal(
-            pool=finished.claim.template.pool.name,
-            reason="min_values",
-            conflict=f"too few values among the types that may be listed: {dict(sorted(short.items()))}",
-        )
-        cut += [RefusedPod(pod=pod, pools=(reason,)) for pod in finished.claim.pods]
-    return tuple(new), cut
-
-
-def _without_uninitialized(index: Index, placement: Placement, waiting: WaitingPods) -> Placement:
-    """S-219: a pod must not be moved onto a node that may never come up, unless its own node is leaving anyway."""
-    coming = {item.name: item for item in index.table.nodes if not item.initialized}
-    if not any(name in coming for name in placement.existing):
-        return placement
-    leaving = {pod.uid for pod in waiting.leaving}
-    refused = [
-        RefusedPod(
-            pod=pod,
-            pools=(
-                PoolRefusal(
-                    pool=coming[name].pool,
-                    reason="uninitialized_node",
-                    conflict=f"would schedule against uninitialized node {name}",
-                ),
-            ),
-        )
-        for name, pods in placement.existing.items()
-        if name in coming
-        for pod in pods
-        if pod.uid not in leaving
-    ]
-    return Placement(
-        new=placement.new,
-        existing=placement.existing,
-        refused=(*placement.refused, *refused),
-        ignored=placement.ignored,
-        empty_pools=placement.empty_pools,
-        complete=placement.complete,
-    )
+    run = Pass(index, pods, chosen)
+    run.nodes.active &= ~index.nodes_of(options.closed)
+    return run

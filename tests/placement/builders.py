@@ -23,8 +23,7 @@ from dovetail.model.pods import (
 from dovetail.model.pools import Catalogue, ClaimTemplate, InstanceType, NodePool, Offering
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.cluster.index import Index
-from dovetail.placement.place_pods import place_pods
+from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 
 CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
@@ -160,7 +159,7 @@ def a_snapshot(
 
 def placed(snapshot: Snapshot, settings: PlacementSettings | None = None) -> Placement:
     """Where all waiting pods go."""
-    return place_pods(snapshot, None, settings or PlacementSettings())
+    return place(Index(snapshot, settings or PlacementSettings()))
 
 
 def groups(placement: Placement) -> list[list[str]]:

@@ -8,9 +8,9 @@ import pytest
 from dovetail.model import names
 from dovetail.model.buffers import WorkloadRef
 from dovetail.model.resources import parse_resources
-from dovetail.placement.answer.proposals import proposed_nodes
 from dovetail.placement.buffers.verdicts import for_real_pods, verdicts
 from dovetail.placement.buffers.virtual_pods import MOST_PODS, Resolved, Unresolved, resolve, virtual_pods
+from dovetail.placement.proposals import proposed_nodes
 from tests.placement.buffer_worlds import DEPLOYMENT, a_buffer, a_source, a_template, with_buffers
 from tests.placement.builders import NOW, a_node, a_pod, a_snapshot, an_index, groups, placed
 

@@ -7,7 +7,7 @@ from dovetail.model.pools import Catalogue, InstanceType, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.answer.finish import CAPACITY_OVERLAY, PRICE_OVERLAY
 from dovetail.placement.overlays import Overlaid, overlay
-from dovetail.placement.place_pods import place_pods
+from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import a_pod, a_pool, a_type
 
@@ -139,7 +139,7 @@ def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
     found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01", capacity=GPU), pools=(pool,))
     snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})
 
-    (node,) = place_pods(snapshot, None, PlacementSettings()).new
+    (node,) = place(Index(snapshot, PlacementSettings())).new
 
     touched = {key: value for key, value in node.annotations.items() if "overlay" in key}
     assert touched == {PRICE_OVERLAY: "true", CAPACITY_OVERLAY: "true"}

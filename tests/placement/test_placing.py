@@ -7,7 +7,7 @@ from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
 from dovetail.model.pools import DisruptionPolicy
 from dovetail.model.resources import parse_resources
 from dovetail.model.taints import Taint
-from dovetail.placement.place_pods import SimulationOptions, place_pods, simulate
+from dovetail.placement.place_pods import SimulationOptions, place, simulate
 from dovetail.placement.settings import Fixes, PlacementSettings
 from tests.placement.builders import (
     NOW,
@@ -274,7 +274,7 @@ def test_a_pod_with_resource_claims_is_refused_with_upstreams_reason() -> None:
 
 def test_when_the_time_is_up_the_pods_not_reached_are_said_to_be_so() -> None:
     """Q-23, F-53."""
-    placement = place_pods(a_snapshot([a_pod("p")]), None, PlacementSettings(), should_stop=lambda: True)
+    placement = place(an_index(a_snapshot([a_pod("p")])), should_stop=lambda: True)
 
     assert (placement.complete, placement.refused[0].reasons) == (False, ("not_reached",))
 
@@ -348,8 +348,8 @@ def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> N
     pod = a_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="gone"),)))
     snapshot = a_snapshot([])
 
-    (refused,) = place_pods(snapshot, [pod], PlacementSettings()).refused
-    upstream = place_pods(snapshot, [pod], PlacementSettings(fixes=Fixes.none()))
+    (refused,) = place(an_index(snapshot), [pod]).refused
+    upstream = place(an_index(snapshot, PlacementSettings(fixes=Fixes.none())), [pod])
 
     assert refused.reasons == ("volume_lookup",)
     assert groups(upstream) == [["p"]]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
-from dovetail.placement.cluster.index import Index
-from dovetail.placement.place_pods import place, place_pods, simulate
+from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.search.on_proposed_nodes import Claim, ClaimPlacer
 from dovetail.placement.settings import Fixes
 from tests.properties.clusters import clusters
@@ -26,7 +25,7 @@ quick = settings(
 def _answer(raw: Raw, fixes: Fixes) -> Raw:
     snapshot = snapshot_of(raw)
     unbound = {pod.name for pod in snapshot.pods.values() if not pod.node_name}
-    return answer_of(place_pods(snapshot, None, settings_of(raw, fixes)), unbound)
+    return answer_of(place(Index(snapshot, settings_of(raw, fixes))), unbound)
 
 
 @quick
@@ -87,7 +86,7 @@ def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -
     without = frozenset({f"n{number}"})
     used = Index(snapshot, chosen)
     place(used)
-    simulate(used, frozenset())
+    simulate(used)
     simulate(used, frozenset({"n0", "n1"}))
     assert simulate(used, without) == simulate(Index(snapshot, chosen), without)
 

@@ -20,8 +20,7 @@ from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPo
 from dovetail.model.pod_rules import is_daemon, is_mirror, is_provisionable, is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.cluster.waiting_pods import pending_pods
-from dovetail.placement.place_pods import Index, place
+from dovetail.placement.place_pods import Index, pending_pods, place
 from dovetail.placement.settings import PlacementSettings
 from dovetail.worker.deciding import placement_settings
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dovetail.model.names import READY
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.cluster.index import Index
-from dovetail.placement.cluster.templates import EmptyPool
+from dovetail.placement.place_pods import EmptyPool, Index
 
 
 def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:

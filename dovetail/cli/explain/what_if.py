@@ -16,7 +16,7 @@ from dovetail.model.pods import Pod, Toleration
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.resources import subtract
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.place_pods import place_pods
+from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 
 MOST_LABELS: Final = 5  # of a node selector, tried one by one
@@ -44,7 +44,7 @@ def helps(snapshot: Snapshot, refused: RefusedPod, settings: PlacementSettings) 
     found = []
     for change in changes(snapshot, refused):
         pods = {**change.snapshot.pods, change.pod.uid: change.pod}
-        placement = place_pods(replace(change.snapshot, pods=pods), [change.pod], settings)
+        placement = place(Index(replace(change.snapshot, pods=pods), settings), [change.pod])
         if where := place_text(placement, change.pod):
             found.append(Help(change=change.words, then=where))
     return tuple(found)

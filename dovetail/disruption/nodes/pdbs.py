@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable
 from dovetail.model.pods import Pod, PodShape
+from dovetail.model.selectors import matches
 from dovetail.model.workloads import PodDisruptionBudget
-from dovetail.placement.constraints.selectors import matches
 
 
 class PdbIndex:

@@ -17,8 +17,8 @@ from dovetail.model.requirements import (
     from_expressions,
     from_labels,
 )
-from dovetail.placement.answer.prices import PricedOffering, cheapest, price_order, worst_launch_price
-from dovetail.placement.constraints.min_values import minima_of, shortest_prefix
+from dovetail.placement.min_values import minima_of, shortest_prefix
+from dovetail.placement.prices import PricedOffering, cheapest, price_order, worst_launch_price
 
 
 @dataclass(frozen=True, slots=True)

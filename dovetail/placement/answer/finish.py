@@ -18,11 +18,11 @@ from dovetail.model.placements import NewNode
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
 from dovetail.model.resources import Resources
-from dovetail.placement.answer.prices import price_order
 from dovetail.placement.cluster.templates import SIMULATION_KEYS, Template, template_labels
 from dovetail.placement.cluster.type_table import RESERVATION_ID_SUFFIX, CompiledType
-from dovetail.placement.constraints.min_values import minima_of, shortest_prefix
 from dovetail.placement.constraints.reservations import Held
+from dovetail.placement.min_values import minima_of, shortest_prefix
+from dovetail.placement.prices import price_order
 from dovetail.placement.search.on_proposed_nodes import Claim
 from dovetail.placement.settings import PlacementSettings
 

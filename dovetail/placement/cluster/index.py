@@ -13,6 +13,7 @@ from dovetail.model.placements import IgnoredPod
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.answer.finish import Finisher
 from dovetail.placement.buffers.virtual_pods import virtual_pods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
 from dovetail.placement.cluster.node_table import NodeTable
@@ -83,6 +84,9 @@ class Index:
         self._default_spread = DefaultSpread(snapshot, settings)
         self._facts: dict[object, ShapeFacts | None] = {}
         self._waiting: WaitingPods | None = None
+        self._reschedulable: dict[str, list[Pod]] = {}
+        self._nodes_of: dict[frozenset[str], int] = {}
+        self.finisher = Finisher(settings)
 
     def _compile_pools(self) -> None:
         """S-13 to S-15, S-60: templates in the order in which they are tried, and the universe of their domains."""
@@ -168,4 +172,19 @@ class Index:
 
     def reschedulable_on(self, node_name: str) -> list[Pod]:
         """S-217: the pods of a candidate that would need another place."""
-        return [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]
+        known = self._reschedulable.get(node_name)
+        if known is None:
+            known = [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]
+            self._reschedulable[node_name] = known
+        return known
+
+    def nodes_of(self, claims: frozenset[str]) -> int:
+        """The nodes of the claims of these names, as bits of the table."""
+        if not claims:
+            return 0
+        known = self._nodes_of.get(claims)
+        if known is None:
+            items = enumerate(self.table.nodes)
+            known = sum(1 << bit for bit, item in items if item.claim is not None and item.claim.name in claims)
+            self._nodes_of[claims] = known
+        return known

@@ -16,7 +16,7 @@ from dovetail.model.requirements import (
     requirement,
     with_min_values,
 )
-from dovetail.placement.constraints.min_values import minima_of
+from dovetail.placement.min_values import minima_of
 
 _PLACEHOLDER = {HOSTNAME: requirement(HOSTNAME, "In", ("hostname-placeholder",))}
 

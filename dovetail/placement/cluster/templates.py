@@ -20,7 +20,7 @@ from dovetail.placement.cluster.overhead import Daemon, overhead_groups
 from dovetail.placement.cluster.states import State, States
 from dovetail.placement.cluster.type_table import CompiledType, TypeTable
 from dovetail.placement.constraints.fit import Fit
-from dovetail.placement.constraints.min_values import shortest_prefix
+from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.settings import PlacementSettings
 
 SIMULATION_KEYS = frozenset({names.REGISTERED, names.INITIALIZED})

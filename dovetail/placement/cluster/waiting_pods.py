@@ -14,12 +14,12 @@ from dovetail.model.placements import IgnoredPod
 from dovetail.model.pod_rules import is_evictable, is_protected, is_provisionable, is_reschedulable
 from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.requirements import as_integer
+from dovetail.model.selectors import matches
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
 from dovetail.placement.constraints.pod_needs import pod_requirements
-from dovetail.placement.constraints.selectors import matches
 from dovetail.placement.constraints.volumes import volume_fault
 from dovetail.placement.settings import PlacementSettings
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
+from dovetail.model.selectors import matches
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import SelectorSource
-from dovetail.placement.constraints.selectors import matches
 from dovetail.placement.settings import PlacementSettings
 
 

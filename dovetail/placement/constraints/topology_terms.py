@@ -17,9 +17,9 @@ from dovetail.model.requirements import (
     requirement,
     requirement_set,
 )
+from dovetail.model.selectors import expression_matches, identity, matches
 from dovetail.model.taints import Taint, untolerated
 from dovetail.model.workloads import Namespace
-from dovetail.placement.constraints.selectors import expression_matches, identity, matches
 
 GroupKind = Literal["spread", "affinity", "anti", "inverse"]
 UNBOUNDED = 2**31 - 1

@@ -17,9 +17,9 @@ from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.domain_choices import forget_old_picks, options_of, targets
 from dovetail.placement.constraints.limits import Limits
-from dovetail.placement.constraints.min_values import shortest_prefix
 from dovetail.placement.constraints.reservations import NONE, Held, Reservations
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
+from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.search.headroom import Headroom
 from dovetail.placement.search.kinds import Kin, Kind
 from dovetail.placement.search.proposal_order import ClaimOrder

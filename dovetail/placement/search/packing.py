@@ -25,3 +25,19 @@ def emptiest_first(nodes: NodePlacer, claims: ClaimPlacer, kind: Kind, pod: Pod)
         return "placed" if claims.place_on_new(kind, pod) else "refused"
     except ReservationRefusal:
         return "waits"
+
+
+class ClosingPacking:
+    """The same, except that claims may be closed: no pod joins them any more."""
+
+    def __init__(self) -> None:
+        self._closed = 0
+
+    def close(self, claims: int) -> None:
+        """Close the first so many claims of the pass."""
+        self._closed = (1 << claims) - 1
+
+    def __call__(self, nodes: NodePlacer, claims: ClaimPlacer, kind: Kind, pod: Pod) -> Verdict:
+        """As `emptiest_first`, among what is open."""
+        kind.dead |= self._closed
+        return emptiest_first(nodes, claims, kind, pod)

@@ -1,0 +1,82 @@
+"""How much room is there at most, without these nodes?
+
+Bounds that cost a few additions where a simulation costs hundreds of tries. They know resources only: constraints make
+a case worse and never better, so what has no room here has none at all. What has room may still find no place.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+from dovetail.model.pods import Pod
+from dovetail.model.pools import InstanceType
+from dovetail.model.requirements import RequirementSet
+from dovetail.placement.cluster.index import Index
+
+PriceOf = Callable[[InstanceType, RequirementSet], float]
+
+
+class FreeRoom:
+    """The free room of a snapshot, and the least that new room would cost. Nothing fits on the nodes that are closed,
+    given by their claims' names."""
+
+    def __init__(self, index: Index, closed: frozenset[str], price_of: PriceOf) -> None:
+        self._index = index
+        self._price_of = price_of
+        self._open = index.table.every & ~index.nodes_of(closed)
+        self._free = [0] * len(index.dimensions)
+        for left in index.table.remaining:
+            self._free = [total + max(0, amount) for total, amount in zip(self._free, left, strict=True)]
+        self._largest = [self._most(name) for name in index.dimensions]
+        self._least: dict[tuple[int, ...], float] = {}
+
+    def _most(self, resource: str) -> int:
+        """The most of one resource that any new node could have."""
+        return max(
+            (
+                room.get(resource, 0)
+                for template in self._index.templates
+                for item in template.table.types
+                for room, _ in item.groups
+            ),
+            default=0,
+        )
+
+    def is_too_small(self, without: Iterable[str], moved: Iterable[Pod]) -> bool:
+        """Whether the pods need more than all that is free on other nodes and one new node of the largest kind."""
+        table, vector = self._index.table, self._index.vector
+        have = [free + most for free, most in zip(self._free, self._largest, strict=True)]
+        for name in without:
+            bit = table.number.get(name)
+            if bit is not None:
+                have = [total - max(0, left) for total, left in zip(have, table.remaining[bit], strict=True)]
+        for pod in moved:
+            have = [total - want for total, want in zip(have, vector(pod.requests), strict=True)]
+        return any(amount < 0 for amount in have)
+
+    def least_price(self, without: Iterable[str], moved: Iterable[Pod]) -> float:
+        """The least that one new node would cost for the pods that fit on no other node; 0 without such pods."""
+        table, vector = self._index.table, self._index.vector
+        left = self._open
+        for name in without:
+            bit = table.number.get(name)
+            if bit is not None:
+                left &= ~(1 << bit)
+        needed: list[int] | None = None
+        for pod in moved:
+            wanted = vector(pod.requests)
+            if not table.holding(wanted) & left:
+                needed = [a + b for a, b in zip(needed, wanted, strict=True)] if needed else list(wanted)
+        return 0.0 if needed is None else self._price_of_a_node(tuple(needed))
+
+    def _price_of_a_node(self, amounts: tuple[int, ...]) -> float:
+        """The lowest price at which one new node could hold that much; infinity if none could."""
+        known = self._least.get(amounts)
+        if known is None:
+            known = math.inf
+            for template in self._index.templates:
+                rows = template.fit.holding(amounts, template.rows)
+                for number in template.table.types_in(rows):
+                    source = template.table.types[number].source
+                    known = min(known, self._price_of(source, template.start.requirements))
+            self._least[amounts] = known
+        return known
