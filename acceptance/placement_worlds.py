@@ -28,7 +28,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.resources import Resources, parse_resources, shared_resources, total
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import PlacementSettings, Profile
 
 Raw = Mapping[str, Any]
 Item = TypeVar("Item")
@@ -147,7 +147,7 @@ def snapshot_of(raw: Raw, now: float = RECORDED_AT) -> Snapshot:
     return Snapshot(**fields, disrupting=_disrupting(raw, snapshot))
 
 
-def settings_of(raw: Raw, fixes: Fixes) -> PlacementSettings:
+def settings_of(raw: Raw, profile: Profile) -> PlacementSettings:
     """The settings that a recorded input asks for."""
     config = raw.get("schedulerConfig") or {}
     if isinstance(config, str):
@@ -162,7 +162,7 @@ def settings_of(raw: Raw, fixes: Fixes) -> PlacementSettings:
         reserved_capacity=gates.get("ReservedCapacity", gates.get("reservedCapacity", True)),
         default_spread=tuple(parse_spread(entry) for entry in constraints),
         well_known=WELL_KNOWN_LABELS | PROVIDER_LABELS,
-        fixes=fixes,
+        profile=profile,
     )
 
 

@@ -24,7 +24,7 @@ from dovetail.model.placements import Placement
 from dovetail.model.resources import format_resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import Index, SimulationOptions, place, simulate
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import DOVETAIL, PlacementSettings
 
 Line = dict[str, Any]
 _SECOND = 1.0
@@ -74,7 +74,7 @@ def _world(given: Given, types: bytes | None) -> tuple[Snapshot, PlacementSettin
     if types is not None:
         listed = orjson.loads(types)
         raw["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
-    return snapshot_of(raw), settings_of(raw, Fixes())
+    return snapshot_of(raw), settings_of(raw, DOVETAIL)
 
 
 def _best_of(repeat: int, act: Callable[[], Any]) -> tuple[float, float, Any]:

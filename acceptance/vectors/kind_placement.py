@@ -14,7 +14,7 @@ from dovetail.placement.answer.finish import HASH_VERSION
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.prices import cheapest
 from dovetail.placement.proposals import claim_requirements
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import KARPENTER, PlacementSettings, Profile
 
 Case = dict[str, Any]
 Answer = dict[str, Any]
@@ -70,8 +70,8 @@ def _recorded(expected: Answer) -> Answer:
     }
 
 
-def _solved(given: Case, fixes: Fixes) -> tuple[Placement, PlacementSettings, set[str]]:
-    snapshot, settings = snapshot_of(given), settings_of(given, fixes)
+def _solved(given: Case, profile: Profile) -> tuple[Placement, PlacementSettings, set[str]]:
+    snapshot, settings = snapshot_of(given), settings_of(given, profile)
     unbound = {pod.name for pod in snapshot.pods.values() if not pod.node_name}
     return place(Index(snapshot, settings)), settings, unbound
 
@@ -127,7 +127,7 @@ def _object(node: NewNode, recorded: dict[str, Any], settings: PlacementSettings
 
 def compare_placement(case: Case) -> str | None:
     """One exact answer, error classes and materialised claims included."""
-    placement, settings, unbound = _solved(case["input"], Fixes.none())
+    placement, settings, unbound = _solved(case["input"], KARPENTER)
     difference = _difference(answer_of(placement, unbound), _recorded(case["expected"]))
     if difference is not None:
         return difference
@@ -157,7 +157,7 @@ def compare_invariants(case: Case) -> str | None:
     """No worse than the recorded ranges; constraints are the checker's business, which runs on the same answer."""
     from acceptance.checker.check import violations
 
-    placement, settings, _ = _solved(case["input"], Fixes.none())
+    placement, settings, _ = _solved(case["input"], KARPENTER)
     expected = case["expected"]
     scheduled = sum(len(node.pods) for node in placement.new) + sum(len(p) for p in placement.existing.values())
     cost = total_cost(placement, settings)
@@ -174,7 +174,7 @@ def compare_invariants(case: Case) -> str | None:
 
 def compare_nondeterministic(case: Case) -> str | None:
     """One of the recorded outcomes. The label drawn at random is no part of the comparison."""
-    placement, _, unbound = _solved(case["input"], Fixes.none())
+    placement, _, unbound = _solved(case["input"], KARPENTER)
     ours = answer_of(placement, unbound)
     differences = [
         _difference(ours, _recorded(outcome["result"]), classes=False) for outcome in case["expected"]["outcomes"]

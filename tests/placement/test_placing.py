@@ -8,7 +8,7 @@ from dovetail.model.pools import DisruptionPolicy
 from dovetail.model.resources import parse_resources
 from dovetail.model.taints import Taint
 from dovetail.placement.place_pods import SimulationOptions, place, simulate
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import KARPENTER, PlacementSettings
 from tests.placement.builders import (
     NOW,
     TYPES,
@@ -232,7 +232,7 @@ def test_new_claims_count_against_the_limit_of_nodes() -> None:
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
     snapshot = a_snapshot([a_pod(f"p{i}", shape=apart) for i in range(3)], pools=[pool])
 
-    ours, upstream = placed(snapshot), placed(snapshot, PlacementSettings(fixes=Fixes.none()))
+    ours, upstream = placed(snapshot), placed(snapshot, PlacementSettings(profile=KARPENTER))
 
     assert (len(ours.new), ours.refused[0].reasons, len(upstream.new)) == (2, ("node_limits",), 3)
 
@@ -349,7 +349,7 @@ def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> N
     snapshot = a_snapshot([])
 
     (refused,) = place(an_index(snapshot), [pod]).refused
-    upstream = place(an_index(snapshot, PlacementSettings(fixes=Fixes.none())), [pod])
+    upstream = place(an_index(snapshot, PlacementSettings(profile=KARPENTER)), [pod])
 
     assert refused.reasons == ("volume_lookup",)
     assert groups(upstream) == [["p"]]

@@ -9,7 +9,7 @@ from dovetail.model import names
 from dovetail.model.pods import Expression, LabelSelector, PodShape
 from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.cluster.waiting_pods import EvictionBlocks, expression_fault, pending_pods
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import KARPENTER, PlacementSettings
 from tests.placement.builders import (
     NOW,
     a_bound_pod,
@@ -83,7 +83,7 @@ def test_a_pod_that_has_ended_gets_no_node() -> None:
     snapshot = a_snapshot([replace(a_pod("p"), phase="Failed")])
 
     ours = pending_pods(snapshot, SETTINGS)
-    upstream = pending_pods(snapshot, PlacementSettings(fixes=Fixes.none()))
+    upstream = pending_pods(snapshot, PlacementSettings(profile=KARPENTER))
 
     assert (len(ours.pending), len(upstream.pending)) == (0, 1)
 

@@ -13,7 +13,7 @@ from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.search.on_proposed_nodes import Claim, ClaimPlacer
-from dovetail.placement.settings import Fixes
+from dovetail.placement.settings import DOVETAIL, KARPENTER, Profile
 from tests.properties.clusters import clusters
 
 Raw = dict[str, Any]
@@ -22,24 +22,24 @@ quick = settings(
 )
 
 
-def _answer(raw: Raw, fixes: Fixes) -> Raw:
+def _answer(raw: Raw, profile: Profile) -> Raw:
     snapshot = snapshot_of(raw)
     unbound = {pod.name for pod in snapshot.pods.values() if not pod.node_name}
-    return answer_of(place(Index(snapshot, settings_of(raw, fixes))), unbound)
+    return answer_of(place(Index(snapshot, settings_of(raw, profile))), unbound)
 
 
 @quick
 @given(clusters())
 def test_every_placement_obeys_every_rule(raw: Raw) -> None:
     """The checker shares no code with the engine (F-51)."""
-    assert violations(raw, _answer(raw, Fixes())) == []
+    assert violations(raw, _answer(raw, DOVETAIL)) == []
 
 
 @quick
 @given(clusters())
 def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Raw) -> None:
     """With the fixes off only the skew of relaxed spreads may suffer (Q-26)."""
-    found = [fault for fault in violations(raw, _answer(raw, Fixes.none())) if "skew" not in fault]
+    found = [fault for fault in violations(raw, _answer(raw, KARPENTER)) if "skew" not in fault]
     assert found == []
 
 
@@ -50,7 +50,7 @@ def test_the_order_of_the_input_does_not_matter(raw: Raw, shuffler: random.Rando
     shuffled = {**raw, **{field: list(raw[field]) for field in ("pods", "nodes", "nodeClaims", "nodePools")}}
     for field in ("pods", "nodes", "nodeClaims", "nodePools"):
         shuffler.shuffle(shuffled[field])
-    assert _answer(raw, Fixes()) == _answer(shuffled, Fixes())
+    assert _answer(raw, DOVETAIL) == _answer(shuffled, DOVETAIL)
 
 
 def _without_a_witness(claim: Claim, rows: int) -> None:
@@ -65,15 +65,15 @@ def test_the_short_ways_of_a_try_change_no_answer(raw: Raw) -> None:
         patch.object(ClaimPlacer, "_free", lambda *_: False),
         patch.object(Claim, "settle", _without_a_witness),
     ):
-        long_way = _answer(raw, Fixes())
-    assert _answer(raw, Fixes()) == long_way
+        long_way = _answer(raw, DOVETAIL)
+    assert _answer(raw, DOVETAIL) == long_way
 
 
 @quick
 @given(clusters())
 def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Raw) -> None:
     """An index is not changed by the passes over it (F-22)."""
-    snapshot, chosen = snapshot_of(raw), settings_of(raw, Fixes())
+    snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     index = Index(snapshot, chosen)
     assert place(index) == place(index)
 
@@ -82,7 +82,7 @@ def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Raw) -> None:
 @given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -> None:
     """F-22: copy-on-write over a used index gives what a new index gives."""
-    snapshot, chosen = snapshot_of(raw), settings_of(raw, Fixes())
+    snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     without = frozenset({f"n{number}"})
     used = Index(snapshot, chosen)
     place(used)
@@ -95,7 +95,7 @@ def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -
 @given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Raw, number: int) -> None:
     """S-216, S-217: the pods of the node need room, and nothing of the node is left."""
-    snapshot, chosen, name = snapshot_of(raw), settings_of(raw, Fixes()), f"n{number}"
+    snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
     index = Index(snapshot, chosen)
     moved = index.reschedulable_on(name)
     lacking = replace(

@@ -22,7 +22,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import Notice, no_compatible_types
 from dovetail.placement.buffers.virtual_pods import is_virtual
 from dovetail.placement.place_pods import FreeRoom, Index, SimulationOptions, StepwiseSimulation, simulate
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import DOVETAIL, KARPENTER, PlacementSettings
 
 
 class PlacementSimulator:
@@ -165,7 +165,7 @@ def placement_settings(settings: DisruptionSettings) -> PlacementSettings:
         min_values_policy=settings.min_values_policy,
         reserved_capacity=settings.reserved_capacity,
         well_known=settings.well_known,
-        fixes=Fixes() if settings.mend else Fixes.none(),
+        profile=DOVETAIL if settings.mend else KARPENTER,
     )
 
 

@@ -121,7 +121,7 @@ class Explainer:
         for host, own in kind.kin.hosts:
             if not host.accepts_new(own):
                 return _BY_GROUP[host.term.kind], _of_group(host)
-        options = targets(kind.kin, state, self._run.index.settings.fixes.agree_before_picking)
+        options = targets(kind.kin, state)
         if not options:
             return self._domains(kind, state)
         for option in options:

@@ -75,7 +75,7 @@ class Index:
         self._vectors: dict[int, tuple[Resources, tuple[int, ...]]] = {}
         self.table.measure(self.daemons, self.vector)
         self.needs = NeedsPool()
-        self.book = TermBook(snapshot.namespaces, settings.fixes.exact_spread_identity)
+        self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
         self.counts.add_bound(self.on_node)
         self.blocks = EvictionBlocks(snapshot.pdbs.values(), snapshot.now)
@@ -110,7 +110,7 @@ class Index:
             else:
                 result.number = len(self.templates)
                 self.templates.append(result)
-        self.universe = Universe(sources, self.settings.fixes.no_phantom_domains)
+        self.universe = Universe(sources, self.settings.profile.domains_listed)
         # S-108: asked of every pool in the list, usable or not.
         self.prefer_no_schedule = any(
             taint.effect == "PreferNoSchedule" for pool in self.pools for taint in pool.template.taints
@@ -135,9 +135,9 @@ class Index:
         try:
             alternatives = volume_alternatives(pod, self.snapshot)
         except VolumeLookupError:
-            if self.settings.fixes.refuse_unknown_volumes:
+            if self.settings.profile.unknown_volumes is None:
                 return None
-            alternatives = ({},)
+            alternatives = self.settings.profile.unknown_volumes
         key = (shape, tuple(frozenset(alternative.values()) for alternative in alternatives))
         found = self._facts.get(key)
         if found is None:
@@ -150,7 +150,7 @@ class Index:
             alternatives_as_needs(alternatives, self.needs),
             self.needs,
             self.templates,
-            self.settings.preference_policy == "Respect",
+            self.settings.respects_preferences,
         )
 
     def waiting(self) -> WaitingPods:

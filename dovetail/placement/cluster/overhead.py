@@ -5,7 +5,7 @@ one, because admission may have changed its requests, else what its template mak
 with which the DaemonSet controller pins a live pod to its node.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.model.pods import HostPort, Pod
@@ -19,12 +19,14 @@ from dovetail.placement.constraints.pod_needs import pod_requirements
 from dovetail.placement.constraints.preferences import PREFER_NO_SCHEDULE
 from dovetail.placement.settings import PlacementSettings
 
+DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
+
 
 @dataclass(slots=True, kw_only=True)
 class Daemon:
     """One DaemonSet's representative: requests, ports, and one requirement set per or-ed node term.
 
-    `first` is the first term that counts; it moves only where upstream's defect Q-7 is wanted.
+    `first` is the first term that counts; it moves only under Karpenter's profile (Q-7).
     """
 
     name: str
@@ -76,24 +78,13 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
     return found
 
 
-def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, keep_terms: bool) -> int:
+def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, daemon_rows: DaemonRows) -> int:
     """S-182b: the rows on which the daemon will run."""
     suiting = [
         table.overlapping(wanted) if compatible(requirements, wanted, table.well_known) else 0
         for wanted in daemon.alternatives
     ]
-    if keep_terms or len(suiting) == 1:
-        mask = 0
-        for rows in suiting[daemon.first :]:
-            mask |= rows
-        return mask
-    mask = 0
-    for number in range(len(table.types)):
-        rows = table.type_rows[number]
-        while daemon.first < len(suiting) - 1 and not suiting[daemon.first] & rows:
-            daemon.first += 1  # Q-7: the term is gone for all types and pools that follow
-        mask |= suiting[daemon.first] & rows
-    return mask
+    return daemon_rows(daemon, suiting, table.type_rows)
 
 
 def overhead_groups(
@@ -101,11 +92,11 @@ def overhead_groups(
     requirements: RequirementSet,
     taints: tuple[Taint, ...],
     table: TypeTable,
-    keep_terms: bool,
+    daemon_rows: DaemonRows,
 ) -> tuple[list[Overhead], list[int]]:
     """S-182c: types with the same daemons form a group: the groups, and the group of each type."""
     running = [
-        (daemon, _rows_for(daemon, requirements, table, keep_terms))
+        (daemon, _rows_for(daemon, requirements, table, daemon_rows))
         for daemon in daemons
         if untolerated(taints, daemon.pod.shape.tolerations) is None
     ]

@@ -145,7 +145,7 @@ def compile_template(
     if not rows:
         return EmptyPool(pool=pool, because_of_min_values=because_of_min_values)
     overheads, overhead_of = overhead_groups(
-        daemons, requirements, pool.template.taints, table, settings.fixes.keep_daemon_terms
+        daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
     )
     limited: Resources = pool.limits or {}
     return Template(

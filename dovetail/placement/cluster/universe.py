@@ -1,10 +1,10 @@
 """Which values of a topology key could a new node have?
 
 Asked when a topology group is made (S-166, S-171). The values come from what the pools' instance types list, each under
-the taints of the pools that offer it. The trap avoided (Q-4): upstream counts the values that a requirement excludes.
+the taints of the pools that offer it. The profile says whether values count that a requirement excludes (Q-4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dovetail.model.pods import Toleration
 from dovetail.model.pools import NodePool
@@ -25,7 +25,11 @@ Sources = dict[str, set[tuple[Taint, ...]]]  # domain -> the taint sets under wh
 class Universe:
     """The domains per key, worked out for the keys that are asked for."""
 
-    def __init__(self, pools: Sequence[tuple[NodePool, Sequence[CompiledType]]], no_phantoms: bool) -> None:
+    def __init__(
+        self,
+        pools: Sequence[tuple[NodePool, Sequence[CompiledType]]],
+        domains_listed: Callable[[Requirement], frozenset[str]],
+    ) -> None:
         self._pools = [
             (
                 merge(from_expressions(pool.template.requirements), from_labels(pool.template.labels)),
@@ -35,12 +39,9 @@ class Universe:
             for pool, types in pools
             if types
         ]
-        self._no_phantoms = no_phantoms
+        self._listed = domains_listed
         self._known: dict[str, Sources] = {}
         self._domains: dict[tuple[str, tuple[Toleration, ...] | None], list[str]] = {}
-
-    def _listed(self, item: Requirement) -> frozenset[str]:
-        return frozenset() if item.complement and self._no_phantoms else item.values
 
     def _of_pool(self, key: str, requirements: RequirementSet, types: Sequence[CompiledType]) -> set[str]:
         own = requirements.get(key)

@@ -113,11 +113,9 @@ def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Itera
     ignored: list[IgnoredPod] = []
     planned = spoken_for(snapshot)
     faults: dict[PodShape, tuple[str, bool]] = {}
-    skip_ending = settings.fixes.skip_ending_pods
+    may_get_a_node = settings.profile.may_get_a_node
     for pod in snapshot.pods.values() if unbound is None else unbound:
-        if not is_provisionable(pod):
-            continue
-        if skip_ending and (pod.deleting_since is not None or pod.phase in ("Succeeded", "Failed")):
+        if not is_provisionable(pod) or not may_get_a_node(pod):
             continue
         shape = pod.shape
         verdict = faults.get(shape)

@@ -17,31 +17,15 @@ from dovetail.placement.search.kinds import Kin
 Domains = frozenset[str]
 
 
-def _spread_choices(
-    spreads: Sequence[tuple[DomainGroup, bool]], wanted: Requirement | None, have: Requirement | None, agree: bool
-) -> list[str]:
-    """S-177: the domains of the lowest count. Q-8: each spread picks for itself, unless they are to agree first."""
-    valid = [group.within_skew(wanted, have, own) for group, own in spreads]
-    if agree and len(valid) > 1:
-        shared = set.intersection(*(set(counts) for counts in valid))
-        return sorted(shared, key=lambda domain: (tuple(counts[domain] for counts in valid), domain))
-    lowest: list[set[str]] = []
-    for counts in valid:
-        least = min(counts.values(), default=0)
-        lowest.append({domain for domain, count in counts.items() if count == least})
-    return sorted(set.intersection(*lowest))
-
-
-def _key_choices(
-    groups: Sequence[tuple[DomainGroup, bool]], wanted: Requirement | None, have: Requirement | None, agree: bool
-) -> list[Domains]:
+def _key_choices(kin: Kin, key: str, have: Requirement | None) -> list[Domains]:
     """The sets of domains that one key may be pinned to, in order of preference; none: the pod cannot join."""
-    spreads: list[tuple[DomainGroup, bool]] = []
+    wanted = kin.facts.strict.requirements.get(key)
+    valid: list[dict[str, int]] = []  # of each spread
     allowed: set[str] | None = None
     single = False
-    for group, own in groups:
+    for group, own in kin.by_key[key]:
         if group.term.kind == "spread":
-            spreads.append((group, own))
+            valid.append(group.within_skew(wanted, have, own))
             continue
         if group.term.kind == "affinity":
             domains = group.filled_domains(wanted, have)
@@ -51,22 +35,20 @@ def _key_choices(
         else:
             domains = group.empty_domains(wanted, have)
         allowed = set(domains) if allowed is None else allowed & set(domains)
-    if spreads:
-        found = _spread_choices(spreads, wanted, have, agree)
+    if valid:  # S-177, Q-8
+        found = kin.spread_choices(valid)
         return [frozenset((domain,)) for domain in found if allowed is None or domain in allowed]
     if not allowed:
         return []
     return [frozenset((domain,)) for domain in sorted(allowed)] if single else [frozenset(allowed)]
 
 
-def _choices(kin: Kin, key: str, have: Requirement | None, agree: bool) -> list[Domains]:
+def _choices(kin: Kin, key: str, have: Requirement | None) -> list[Domains]:
     """What one key may be pinned to; remembered until a group of the kin counts another pod."""
-    groups = kin.by_key[key]
     remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
     found = kin.picks.get(remembered)
     if found is None:
-        wanted = kin.facts.strict.requirements.get(key)
-        found = kin.picks[remembered] = _key_choices(groups, wanted, have, agree)
+        found = kin.picks[remembered] = _key_choices(kin, key, have)
     return found
 
 
@@ -82,7 +64,7 @@ def forget_old_picks(kin: Kin) -> None:
         kin.picked_at = version
 
 
-def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
+def targets(kin: Kin, narrowed: State) -> tuple[State, ...]:
     """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
     if not kin.domains:
         return (narrowed,)
@@ -93,7 +75,7 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     forget_old_picks(kin)
     choices: list[tuple[str, list[Domains]]] = []
     for key in kin.by_key:
-        found = _choices(kin, key, narrowed.requirements.get(key), agree)
+        found = _choices(kin, key, narrowed.requirements.get(key))
         if not found:
             return ()
         choices.append((key, found))
@@ -111,7 +93,7 @@ def targets(kin: Kin, narrowed: State, agree: bool) -> tuple[State, ...]:
     return tuple(result)
 
 
-def options_of(kin: Kin, state: State, agree: bool) -> tuple[State, ...]:
+def options_of(kin: Kin, state: State) -> tuple[State, ...]:
     """The states that a claim of this state would go to with a pod of the kin, best first; none: it cannot take one.
 
     The kin has been shown the state before.
@@ -130,11 +112,11 @@ def options_of(kin: Kin, state: State, agree: bool) -> tuple[State, ...]:
     if narrowed is None:
         return ()
     if kin.lone_spread is not None and len(narrowed) == 1:
-        return targets(kin, narrowed[0], agree)
+        return targets(kin, narrowed[0])
     forget_old_picks(kin)
     found = kin.options.get(state)
     if found is None:
-        found = kin.options[state] = tuple([target for each in narrowed for target in targets(kin, each, agree)])
+        found = kin.options[state] = tuple([target for each in narrowed for target in targets(kin, each)])
     return found
 
 

@@ -10,6 +10,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
 from dovetail.placement.cluster.templates import Template
+from dovetail.placement.settings import Profile
 
 
 def starting_limits(pools: Iterable[NodePool], nodes: Iterable[ClusterNode]) -> dict[str, dict[str, int]]:
@@ -25,16 +26,15 @@ def starting_limits(pools: Iterable[NodePool], nodes: Iterable[ClusterNode]) -> 
 class Limits:
     """What is left of the pools' limits in one pass."""
 
-    def __init__(self, remaining: dict[str, dict[str, int]], count_nodes: bool) -> None:
+    def __init__(self, remaining: dict[str, dict[str, int]], profile: Profile) -> None:
         self._remaining = remaining
-        self._count_nodes = count_nodes
+        self._is_node_limit_reached = profile.is_node_limit_reached
+        self._node_charge = profile.node_limit_charge
 
     def nodes_exhausted(self, template: Template) -> bool:
         """S-159: no further node, however small."""
         left = self._remaining.get(template.pool.name)
-        if left is None or NODES not in left:
-            return False
-        return left[NODES] <= 0 if self._count_nodes else left[NODES] == 0
+        return left is not None and NODES in left and self._is_node_limit_reached(left[NODES])
 
     def rows(self, template: Template) -> int:
         """S-159: the rows of the types that are small enough."""
@@ -50,12 +50,9 @@ class Limits:
         return rows
 
     def charge_claim(self, template: Template, rows: int) -> None:
-        """S-161: take off the most that the claim could become; Q-1: and one node, where that is mended."""
+        """S-161: take off the most that the claim could become; Q-1: and one node."""
         left = self._remaining.get(template.pool.name)
         if left is None:
             return
         for name in left:
-            if name != NODES:
-                left[name] -= template.capacities[name].largest(rows)
-            elif self._count_nodes:
-                left[name] -= 1
+            left[name] -= self._node_charge if name == NODES else template.capacities[name].largest(rows)

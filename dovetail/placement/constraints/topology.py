@@ -1,8 +1,8 @@
 """Which groups bind a pod, whom do they count by now, and where does that leave room?
 
 Counts over the cluster's bound pods are worked out once per snapshot and group (S-172); a pass starts from them, takes
-off the pods that it moves itself (S-165) and then counts its own placements. The trap avoided: a group that is first
-seen in mid-pass (after a relaxation) knows nothing of the placements before it, unless the fix for Q-26 is on.
+off the pods that it moves itself (S-165) and then counts its own placements. A group that is first
+seen in mid-pass, after a relaxation, starts without the placements made before it; the pass adds them (Q-26).
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ from dovetail.placement.constraints.topology_groups import (
     add_counts,
 )
 from dovetail.placement.constraints.topology_terms import Term, TermBook
+from dovetail.placement.settings import PlacementSettings
 
 
 def domain_on(node: Node, key: str) -> str | None:
@@ -195,10 +196,13 @@ class ClusterCounts:
 class Topology:
     """The groups of one pass."""
 
-    def __init__(self, cluster: ClusterCounts, removed: Sequence[int], moved: Sequence[Pod], preferences: bool) -> None:
+    def __init__(
+        self, cluster: ClusterCounts, removed: Sequence[int], moved: Sequence[Pod], settings: PlacementSettings
+    ) -> None:
         self.cluster = cluster
         self.book = cluster.book
-        self.preferences = preferences
+        self.preferences = settings.respects_preferences
+        self.spread_choices = settings.profile.spread_choices
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
         self.inverse: dict[Term, Group] = {}
         self.born = 0  # rises with every new group, so that whoever remembers a list of groups sees that it is old

@@ -1,25 +1,20 @@
 """What does a pod ask of the places of other pods?
 
 Asked for every shape (S-167 to S-170). Each spread constraint and each (anti-)affinity term becomes a *group*: a key,
-whom it counts, and on which nodes. Equal groups are one object, shared by all pods that ask for the same. The trap
-avoided (Q-2, Q-3): upstream's notion of "equal" leaves out filter values and minDomains; a switch says which holds.
+whom it counts, and on which nodes. Equal groups are one object, shared by all pods that ask for the same. What "equal"
+means for the filters of spread constraints is a matter of the profile (Q-2, Q-3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.model.pods import Expression, LabelSelector, PodShape, PodTerm, SpreadConstraint, Toleration
-from dovetail.model.requirements import (
-    RequirementSet,
-    compatible,
-    from_expression,
-    requirement,
-    requirement_set,
-)
+from dovetail.model.requirements import RequirementSet, compatible
 from dovetail.model.selectors import expression_matches, identity, matches
 from dovetail.model.taints import Taint, untolerated
 from dovetail.model.workloads import Namespace
+from dovetail.placement.constraints.pod_needs import node_terms
 
 GroupKind = Literal["spread", "affinity", "anti", "inverse"]
 UNBOUNDED = 2**31 - 1
@@ -83,45 +78,22 @@ def _with_label_keys(constraint: SpreadConstraint, labels: Mapping[str, str]) ->
     return LabelSelector(expressions=(*present, *added))
 
 
-def _branches(shape: PodShape) -> tuple[RequirementSet, ...]:
-    selector = [requirement(key, "In", (value,)) for key, value in shape.node_selector]
-    if not shape.required_terms:
-        return (requirement_set(selector),) if selector else ()
-    return tuple(
-        requirement_set([*selector, *(from_expression(e) for e in term.expressions)]) for term in shape.required_terms
-    )
-
-
-def _filter_identity(constraint: SpreadConstraint, shape: PodShape) -> object:
-    """S-169: what tells a spread's filter from another to upstream: policies, tolerations, and keys, but no values."""
-    return (
-        constraint.node_affinity_policy,
-        constraint.node_taints_policy,
-        frozenset(shape.tolerations),
-        frozenset(frozenset((item.key, item.min_values) for item in branch.values()) for branch in _branches(shape)),
-    )
-
-
-def _exact_identity(node_filter: NodeFilter | None) -> object:
-    if node_filter is None:
-        return None
-    tolerations = None if node_filter.tolerations is None else frozenset(node_filter.tolerations)
-    return tolerations, frozenset(frozenset(branch.values()) for branch in node_filter.branches)
+SpreadIdentity = Callable[[SpreadConstraint, PodShape, NodeFilter | None], object]
 
 
 class TermBook:
     """All terms that were seen, each once."""
 
-    def __init__(self, namespaces: Mapping[str, Namespace], exact: bool) -> None:
+    def __init__(self, namespaces: Mapping[str, Namespace], spread_identity: SpreadIdentity) -> None:
         self._namespaces = namespaces
-        self._exact = exact
+        self._spread_identity = spread_identity
         self._known: dict[object, Term] = {}
         self._repelling: dict[PodShape, list[Term]] = {}
         self._owned: dict[tuple[PodShape, bool], list[Term]] = {}
 
     def _spread(self, constraint: SpreadConstraint, shape: PodShape) -> Term:
         selector = _with_label_keys(constraint, shape.labels)
-        branches = _branches(shape) if constraint.node_affinity_policy == "Honor" else ()
+        branches = node_terms(shape) if constraint.node_affinity_policy == "Honor" else ()
         tolerations = shape.tolerations if constraint.node_taints_policy == "Honor" else None
         node_filter = (
             NodeFilter(branches=branches, tolerations=tolerations) if branches or tolerations is not None else None
@@ -131,8 +103,7 @@ class TermBook:
             constraint.topology_key,
             shape.namespace,
             constraint.max_skew,
-            constraint.min_domains if self._exact else None,
-            _exact_identity(node_filter) if self._exact else _filter_identity(constraint, shape),
+            self._spread_identity(constraint, shape, node_filter),
             identity(selector),
         )
         term = self._known.get(key)

@@ -99,12 +99,14 @@ class Kin:
         "ports",
         "seen_states",
         "settled",
+        "spread_choices",
         "values",
     )
 
     def __init__(self, facts: ShapeFacts, topology: Topology) -> None:
         self.facts = facts
         self._topology = topology
+        self.spread_choices = topology.spread_choices
         shape = facts.shape
         self.ports = shape.host_ports
         groups = [(group, group.term.counts(shape)) for group in topology.owned(shape)]

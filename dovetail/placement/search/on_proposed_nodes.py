@@ -73,7 +73,6 @@ class ClaimPlacer:
         self.reservations = reservations
         self._templates = templates
         self._settings = settings
-        self._agree = settings.fixes.agree_before_picking
         self._states: list[State] = []  # every state that a claim of this pass has or had
         self._in_state: dict[State, int] = {}
         self._template_of = {template.states: template for template in templates}
@@ -104,7 +103,7 @@ class ClaimPlacer:
         candidates, in_state = 0, self._in_state
         for state in chain(kin.settled, kin.open):
             claims = in_state[state] & allowed
-            if claims and options_of(kin, state, self._agree):
+            if claims and options_of(kin, state):
                 candidates |= claims
         return candidates
 
@@ -112,19 +111,19 @@ class ClaimPlacer:
         """Put the pod on the first open claim that accepts it (S-97)."""
         if not self.claims:
             return False
-        kin, agree = kind.kin, self._agree
+        kin = kind.kin
         if kin.seen_states < len(self._states):
             self._admit_states(kin)
         claim = self.claims[self.order.front()]  # most pods join the first of all, and are spared the masks
         if self._free(kind, claim.number):
-            options = options_of(kin, claim.state, agree)
+            options = options_of(kin, claim.state)
             if options and self._join(kind, pod, claim, options):
                 return True
         candidates = self._candidates(kind)
         if not candidates:
             return False
         claim = self.claims[self.order.first(candidates)]  # nearly all others join this one
-        if self._join(kind, pod, claim, options_of(kin, claim.state, agree)):
+        if self._join(kind, pod, claim, options_of(kin, claim.state)):
             return True
         tries = 1
         for number in self.order.among(candidates ^ 1 << claim.number):
@@ -136,7 +135,7 @@ class ClaimPlacer:
                     continue
             tries += 1
             claim = self.claims[number]
-            if self._join(kind, pod, claim, options_of(kin, claim.state, agree)):
+            if self._join(kind, pod, claim, options_of(kin, claim.state)):
                 return True
         return False
 
@@ -233,7 +232,7 @@ class ClaimPlacer:
             return False
         waits = False
         for narrowed in kind.kin.narrowings(template.start):
-            for wished in targets(kind.kin, narrowed, self._agree):
+            for wished in targets(kind.kin, narrowed):
                 self._somewhere = True
                 left = rows & wished.rows
                 if not left:
@@ -264,10 +263,8 @@ class ClaimPlacer:
         )
         claim.settle(rows)
         self.claims.append(claim)
-        if template.start.minima and not self._settings.fixes.own_relaxed_mark:
-            for other in self.claims:
-                if other.template is template:
-                    other.min_values_relaxed = relaxed
+        if template.start.minima:
+            self._settings.profile.share_relaxed_mark(claim, self.claims)
         self._enter(state, 1 << claim.number)
         self.limits.charge_claim(template, rows)
         self._hold(claim, held)

@@ -58,14 +58,14 @@ class Pass:
         removed = [table.number[name] for name in options.without if name in table.number]
         self.index = index
         self.options = options
-        self.topology = Topology(index.counts, removed, pods, settings.preference_policy == "Respect")
+        self.topology = Topology(index.counts, removed, pods, settings)
         active = table.every
         for bit in removed:
             active &= ~(1 << bit)
         self.nodes = NodePlacer(table, active)
         self.claims = ClaimPlacer(
             index.templates,
-            Limits(self._limits(removed), settings.fixes.count_node_limits),
+            Limits(self._limits(removed), settings.profile),
             Reservations(index.reservations, options.strict_reservations, settings.reserved_capacity),
             settings,
         )
@@ -212,12 +212,13 @@ class Pass:
         return False
 
     def _relaxed(self, kind: Kind) -> Kind | None:
-        known = set(self.topology.groups) if not kind.relaxed else None
+        if kind.relaxed:
+            return kind.next
+        known = set(self.topology.groups)
         following = self.kinds.relaxed(kind)
-        if known is not None and self.index.settings.fixes.seed_new_groups:
-            for term, group in self.topology.groups.items():
-                if term not in known:
-                    self._seed(group)
+        new = [group for term, group in self.topology.groups.items() if term not in known]
+        for group in self.index.settings.profile.groups_that_look_back(new):
+            self._seed(group)
         return following
 
     def _seed(self, group: Group) -> None:

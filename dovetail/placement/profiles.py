@@ -1,0 +1,196 @@
+"""Where does Dovetail decide otherwise than Karpenter?
+
+In nine places, each with a function or a value here for either way and the rule that describes the difference. A
+profile is one choice for all nine. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
+be compared with recorded results. The engine asks the profile and does not know which one it has been given.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dovetail.model.pods import Pod, PodShape, SpreadConstraint
+from dovetail.model.requirements import Requirement, RequirementSet
+from dovetail.placement.constraints.pod_needs import node_terms
+from dovetail.placement.constraints.topology_groups import Group
+from dovetail.placement.constraints.topology_terms import NodeFilter
+
+
+class TermCursor(Protocol):
+    """A DaemonSet's or-ed node terms, as far as they are still looked at."""
+
+    first: int
+
+
+class Draft(Protocol):
+    """What the mark of relaxed minimum values needs to know about a node under construction."""
+
+    min_values_relaxed: bool
+
+    @property
+    def template(self) -> object:
+        """Its NodePool, compiled."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One answer to each question on which Dovetail and Karpenter differ."""
+
+    name: str
+    # Q-1: whether a pool that may have so many more nodes may have none, and how many a new node takes off.
+    is_node_limit_reached: Callable[[int], bool]
+    node_limit_charge: int
+    # Q-2, Q-3: what two spread constraints have in common if they count as one, besides key, skew and selector.
+    spread_identity: Callable[[SpreadConstraint, PodShape, NodeFilter | None], object]
+    # Q-4: the topology domains that a requirement of a pool or an instance type makes known.
+    domains_listed: Callable[[Requirement], frozenset[str]]
+    # Q-7: the rows on which a DaemonSet runs, given those that suit each of its or-ed terms and those of each type.
+    daemon_rows: Callable[[TermCursor, Sequence[int], Sequence[int]], int]
+    # Q-8: the domains that the spreads on one key may pick, best first, given the valid domains of each.
+    spread_choices: Callable[[Sequence[Mapping[str, int]]], list[str]]
+    # Q-13: the requirements that stand for volumes which cannot be looked up; None: the pod is refused.
+    unknown_volumes: tuple[RequirementSet, ...] | None
+    # Q-21: whether a pending pod may get a node.
+    may_get_a_node: Callable[[Pod], bool]
+    # Q-26: of the topology groups that are first seen in mid-pass those that count the placements made before.
+    groups_that_look_back: Callable[[list[Group]], list[Group]]
+    # S-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
+    share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
+
+
+# --- Dovetail's ways
+
+
+def _none_left(nodes: int) -> bool:
+    return nodes <= 0
+
+
+def _exact_identity(constraint: SpreadConstraint, _: PodShape, node_filter: NodeFilter | None) -> object:
+    """Spreads that differ in filter values or minDomains stay apart."""
+    if node_filter is None:
+        return constraint.min_domains, None
+    tolerations = None if node_filter.tolerations is None else frozenset(node_filter.tolerations)
+    return constraint.min_domains, tolerations, frozenset(frozenset(term.values()) for term in node_filter.branches)
+
+
+def _domains_allowed(item: Requirement) -> frozenset[str]:
+    """A value that a requirement excludes is no domain."""
+    return frozenset() if item.complement else item.values
+
+
+def _rows_of_any_term(_: TermCursor, suiting: Sequence[int], _of_types: Sequence[int]) -> int:
+    """Every term is judged for every type and pool."""
+    mask = 0
+    for rows in suiting:
+        mask |= rows
+    return mask
+
+
+def _agreed_domains(valid: Sequence[Mapping[str, int]]) -> list[str]:
+    """Spreads on one key pick a domain that suits all of them, by counts and then by name."""
+    if len(valid) == 1:
+        return _domains_of_each(valid)
+    shared = set.intersection(*(set(counts) for counts in valid))
+    return sorted(shared, key=lambda domain: (tuple(counts[domain] for counts in valid), domain))
+
+
+def _lives_on(pod: Pod) -> bool:
+    """No node for a pod that has ended or is being deleted."""
+    return pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
+
+
+def _all_groups(groups: list[Group]) -> list[Group]:
+    return groups
+
+
+def _mark_alone(_: Draft, _others: Iterable[Draft]) -> None:
+    """Each draft has a mark of its own."""
+
+
+# --- Karpenter's ways
+
+
+def _exactly_none_left(nodes: int) -> bool:
+    """A pool that is beyond its limit already may grow."""
+    return nodes == 0
+
+
+def _loose_identity(constraint: SpreadConstraint, shape: PodShape, _: NodeFilter | None) -> object:
+    """S-169: policies, tolerations and keys tell filters apart, their values do not; nor does minDomains."""
+    return (
+        constraint.node_affinity_policy,
+        constraint.node_taints_policy,
+        frozenset(shape.tolerations),
+        frozenset(frozenset((item.key, item.min_values) for item in term.values()) for term in node_terms(shape)),
+    )
+
+
+def _domains_named(item: Requirement) -> frozenset[str]:
+    """Excluded values count as domains."""
+    return item.values
+
+
+def _rows_of_first_term_left(cursor: TermCursor, suiting: Sequence[int], of_types: Sequence[int]) -> int:
+    """A term that does not suit a type is lost for all types and pools that follow."""
+    if len(suiting) == 1:
+        return suiting[0]
+    mask = 0
+    for rows in of_types:
+        while cursor.first < len(suiting) - 1 and not suiting[cursor.first] & rows:
+            cursor.first += 1
+        mask |= suiting[cursor.first] & rows
+    return mask
+
+
+def _domains_of_each(valid: Sequence[Mapping[str, int]]) -> list[str]:
+    """Each spread picks among its own domains of the lowest count; all must have picked the same."""
+    lowest: list[set[str]] = []
+    for counts in valid:
+        least = min(counts.values(), default=0)
+        lowest.append({domain for domain, count in counts.items() if count == least})
+    return sorted(set.intersection(*lowest))
+
+
+def _any_pod(_: Pod) -> bool:
+    return True
+
+
+def _no_groups(_: list[Group]) -> list[Group]:
+    return []
+
+
+def _mark_all_of_the_pool(draft: Draft, others: Iterable[Draft]) -> None:
+    """All drafts of a pool are marked as its last one is."""
+    for other in others:
+        if other.template is draft.template:
+            other.min_values_relaxed = draft.min_values_relaxed
+
+
+DOVETAIL = Profile(
+    name="dovetail",
+    is_node_limit_reached=_none_left,
+    node_limit_charge=1,
+    spread_identity=_exact_identity,
+    domains_listed=_domains_allowed,
+    daemon_rows=_rows_of_any_term,
+    spread_choices=_agreed_domains,
+    unknown_volumes=None,
+    may_get_a_node=_lives_on,
+    groups_that_look_back=_all_groups,
+    share_relaxed_mark=_mark_alone,
+)
+
+KARPENTER = Profile(
+    name="karpenter",
+    is_node_limit_reached=_exactly_none_left,
+    node_limit_charge=0,
+    spread_identity=_loose_identity,
+    domains_listed=_domains_named,
+    daemon_rows=_rows_of_first_term_left,
+    spread_choices=_domains_of_each,
+    unknown_volumes=({},),
+    may_get_a_node=_any_pod,
+    groups_that_look_back=_no_groups,
+    share_relaxed_mark=_mark_all_of_the_pool,
+)
