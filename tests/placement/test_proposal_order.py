@@ -1,9 +1,9 @@
-"""The order of open claims is the one that upstream's unstable sort leaves (S-97, Q-11)."""
+"""The order of open drafts is the one that upstream's unstable sort leaves (S-97, Q-11)."""
 
 import random
 
 from dovetail.placement.search.go_sort import unstable_sorted
-from dovetail.placement.search.proposal_order import ClaimOrder
+from dovetail.placement.search.proposal_order import DraftOrder
 
 
 def _sorted_every_time(choices: list[int | None]) -> list[int]:
@@ -21,32 +21,32 @@ def _sorted_every_time(choices: list[int | None]) -> list[int]:
 
 
 def test_levels_stay_in_the_order_of_a_full_sort_before_every_try() -> None:
-    """One claim moves at a time, so that most sorts need not be run."""
+    """One draft moves at a time, so that most sorts need not be run."""
     random_ = random.Random(7)
-    for claims in (5, 12, 13, 30, 49, 50, 80, 120):
+    for drafts in (5, 12, 13, 30, 49, 50, 80, 120):
         choices: list[int | None] = []
-        order, count = ClaimOrder(), 0
-        for _ in range(6 * claims):
-            if count < claims and (count == 0 or random_.random() < 0.3):
+        order, count = DraftOrder(), 0
+        for _ in range(6 * drafts):
+            if count < drafts and (count == 0 or random_.random() < 0.3):
                 order.append(count)
                 choices.append(None)
                 count += 1
             else:
                 chosen = random_.randrange(count)
-                order.raise_claim(chosen)
+                order.raise_draft(chosen)
                 choices.append(chosen)
         assert order.in_order() == _sorted_every_time(choices)
 
 
 def test_candidates_come_in_order_whether_few_or_many() -> None:
     """Few of many are picked out and ranked; many are met by walking the level."""
-    order = ClaimOrder()
-    for claim in range(200):
-        order.append(claim)
-    for claim in range(0, 200, 3):
-        order.raise_claim(claim)
+    order = DraftOrder()
+    for draft in range(200):
+        order.append(draft)
+    for draft in range(0, 200, 3):
+        order.raise_draft(draft)
 
     everything = order.in_order()
 
     for mask in (1 << 5 | 1 << 150, (1 << 200) - 1, 0b1011):
-        assert list(order.among(mask)) == [claim for claim in everything if mask >> claim & 1]
+        assert list(order.among(mask)) == [draft for draft in everything if mask >> draft & 1]

@@ -12,7 +12,7 @@ from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.placement.place_pods import Index, place, simulate
-from dovetail.placement.search.on_proposed_nodes import Claim, ClaimPlacer
+from dovetail.placement.search.on_proposed_nodes import DraftPlacer, NodeDraft
 from dovetail.placement.settings import DOVETAIL, KARPENTER, Profile
 from tests.properties.clusters import clusters
 
@@ -53,8 +53,8 @@ def test_the_order_of_the_input_does_not_matter(raw: Raw, shuffler: random.Rando
     assert _answer(raw, DOVETAIL) == _answer(shuffled, DOVETAIL)
 
 
-def _without_a_witness(claim: Claim, rows: int) -> None:
-    claim.rows, claim.room = rows, [-1]
+def _without_a_witness(draft: NodeDraft, rows: int) -> None:
+    draft.rows, draft.room = rows, [-1]
 
 
 @quick
@@ -62,8 +62,8 @@ def _without_a_witness(claim: Claim, rows: int) -> None:
 def test_the_short_ways_of_a_try_change_no_answer(raw: Raw) -> None:
     """S-97: the first claim is asked before the masks of all are made, and one row before all rows."""
     with (
-        patch.object(ClaimPlacer, "_free", lambda *_: False),
-        patch.object(Claim, "settle", _without_a_witness),
+        patch.object(DraftPlacer, "_free", lambda *_: False),
+        patch.object(NodeDraft, "settle", _without_a_witness),
     ):
         long_way = _answer(raw, DOVETAIL)
     assert _answer(raw, DOVETAIL) == long_way

@@ -1,6 +1,6 @@
 """Why was this pod not placed?
 
-Asked at the end of a pass, once per kind of refused pod, so it may take its time. A pass ends after a round without
+Asked at the end of a pass, once per demand of refused pod, so it may take its time. A pass ends after a round without
 success, hence what is true now was true when the pod was last tried. Every pool is asked in order for the first check
 that fails (S-150 to S-157), and where types ran out for the criteria that excluded them (S-124).
 """
@@ -18,7 +18,7 @@ from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
-from dovetail.placement.search.kinds import Kind
+from dovetail.placement.search.demands import Demand
 from dovetail.placement.search.solve import Pass, Refused
 
 _BY_GROUP: dict[str, Reason] = {
@@ -34,32 +34,32 @@ class Explainer:
 
     def __init__(self, run: Pass) -> None:
         self._run = run
-        self._known: dict[Kind, tuple[PoolRefusal, ...]] = {}
+        self._known: dict[Demand, tuple[PoolRefusal, ...]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything that can be said about one refused pod."""
         match refused.cause:
             case "dra":
-                return _plain(refused.pod, "dra", "resource claims are not supported yet")
+                return _plain(refused.pod, "dra", "resource drafts are not supported yet")
             case "volumes":
                 return _plain(refused.pod, "volume_lookup", "something its volumes refer to does not exist")
             case "not_reached":
                 return _plain(refused.pod, "not_reached", "the time was up")
-        kind = refused.kind
-        assert kind is not None
-        pools = self._known.get(kind)
+        demand = refused.demand
+        assert demand is not None
+        pools = self._known.get(demand)
         if pools is None:
-            pools = self._known[kind] = tuple(self._pools(kind, refused.pod))
-        return RefusedPod(pod=refused.pod, pools=pools, existing=self._existing(kind))
+            pools = self._known[demand] = tuple(self._pools(demand, refused.pod))
+        return RefusedPod(pod=refused.pod, pools=pools, existing=self._existing(demand))
 
-    def _existing(self, kind: Kind) -> dict[str, int]:
+    def _existing(self, demand: Demand) -> dict[str, int]:
         """How many existing nodes failed which check, in the order of the checks."""
-        nodes, facts = self._run.nodes, kind.kin.facts
+        nodes, facts = self._run.nodes, demand.shape.facts
         left = nodes.active
         found: dict[str, int] = {}
         checks: list[tuple[str, int]] = [
-            ("taints", nodes.table.tolerating(facts.shape.tolerations)),
-            ("it_fits", nodes.table.holding(kind.wanted) & ~kind.node_dead),
+            ("taints", nodes.table.tolerating(facts.pod_shape.tolerations)),
+            ("it_fits", nodes.table.holding(demand.wanted) & ~demand.node_dead),
             ("requirements", nodes.table.satisfying(facts.needs.requirements)),
         ]
         for reason, passing in checks:
@@ -70,7 +70,7 @@ class Explainer:
             found["topology_spread"] = left.bit_count()
         return found
 
-    def _pools(self, kind: Kind, pod: Pod) -> Iterator[PoolRefusal]:
+    def _pools(self, demand: Demand, pod: Pod) -> Iterator[PoolRefusal]:
         if not self._run.index.templates:
             yield PoolRefusal(
                 pool="",
@@ -78,25 +78,25 @@ class Explainer:
                 conflict="nodepool requirements filtered out all available instance types",
             )
         for template in self._run.index.templates:
-            reason, conflict = self._template(kind, pod, template)
-            advice = remedy(reason, kind, template, self._run.index.dimensions)
+            reason, conflict = self._template(demand, pod, template)
+            advice = remedy(reason, demand, template, self._run.index.dimensions)
             yield PoolRefusal(pool=template.pool.name, reason=reason, conflict=conflict, remedy=advice)
             if reason == "reserved_offering":
                 return  # S-160: no lighter pool is tried
 
-    def _template(self, kind: Kind, pod: Pod, template: Template) -> tuple[Reason, str]:
-        claims, facts = self._run.claims, kind.kin.facts
-        if claims.limits.nodes_exhausted(template):
+    def _template(self, demand: Demand, pod: Pod, template: Template) -> tuple[Reason, str]:
+        drafts, facts = self._run.drafts, demand.shape.facts
+        if drafts.limits.nodes_exhausted(template):
             return "node_limits", "node limits have been exhausted for nodepool"
-        rows = claims.limits.rows(template)
+        rows = drafts.limits.rows(template)
         if not rows:
             return "limits", "all available instance types exceed limits for nodepool"
-        taint = untolerated(template.pool.template.taints, facts.shape.tolerations)
+        taint = untolerated(template.pool.template.taints, facts.pod_shape.tolerations)
         if taint is not None:
             return "taints", f"did not tolerate taint {taint.key}={taint.value}:{taint.effect}"
         narrowed = template.start.narrow(facts.needs)
         if narrowed is None:
-            return self._requirements(kind, template)
+            return self._requirements(demand, template)
         reason: Reason = "volume_requirements"
         conflict = "no node of the pool can be where its volumes are"
         for alternative in facts.alternatives:
@@ -104,11 +104,11 @@ class Explainer:
             if state is None:
                 reason, conflict = "volume_requirements", text_of_set(alternative.requirements)
                 continue
-            reason, conflict = self._state(kind, pod, template, state, rows)
+            reason, conflict = self._state(demand, pod, template, state, rows)
         return reason, conflict
 
-    def _requirements(self, kind: Kind, template: Template) -> tuple[Reason, str]:
-        needs = kind.kin.facts.needs.requirements
+    def _requirements(self, demand: Demand, template: Template) -> tuple[Reason, str]:
+        needs = demand.shape.facts.needs.requirements
         have = template.start.requirements
         if missing := undefined(have, needs, self._run.index.settings.well_known):
             return "undefined_label", f'label "{missing[0]}" does not have known values'
@@ -117,22 +117,22 @@ class Explainer:
             "the hostname of a new node is not known before it exists"
         )
 
-    def _state(self, kind: Kind, pod: Pod, template: Template, state: State, rows: int) -> tuple[Reason, str]:
-        for host, own in kind.kin.hosts:
+    def _state(self, demand: Demand, pod: Pod, template: Template, state: State, rows: int) -> tuple[Reason, str]:
+        for host, own in demand.shape.hosts:
             if not host.accepts_new(own):
                 return _BY_GROUP[host.term.kind], _of_group(host)
-        options = targets(kind.kin, state)
+        options = targets(demand.shape, state)
         if not options:
-            return self._domains(kind, state)
+            return self._domains(demand, state)
         for option in options:
-            found = self._types(kind, pod, template, option, rows)
+            found = self._types(demand, pod, template, option, rows)
             if found is not None:
                 return found
         return "requirements", text_of_set(state.requirements)
 
-    def _domains(self, kind: Kind, state: State) -> tuple[Reason, str]:
-        strict = kind.kin.facts.strict.requirements
-        for group, own in kind.kin.domains:
+    def _domains(self, demand: Demand, state: State) -> tuple[Reason, str]:
+        strict = demand.shape.facts.strict.requirements
+        for group, own in demand.shape.domains:
             key = group.term.key
             wanted, have = strict.get(key), state.requirements.get(key)
             if group.term.kind == "spread":
@@ -145,34 +145,36 @@ class Explainer:
             if fails:
                 return _BY_GROUP[group.term.kind], _of_group(group)
         well_known = self._run.index.settings.well_known
-        for group, _ in kind.kin.domains:
+        for group, _ in demand.shape.domains:
             if group.term.key not in state.requirements and group.term.key not in well_known:
                 return "undefined_label", f'label "{group.term.key}" does not have known values'
         return "requirements", "its topology constraints agree on no domain"
 
-    def _types(self, kind: Kind, pod: Pod, template: Template, state: State, rows: int) -> tuple[Reason, str] | None:
-        claims = self._run.claims
-        holding = template.fit.holding(kind.wanted, rows)
+    def _types(
+        self, demand: Demand, pod: Pod, template: Template, state: State, rows: int
+    ) -> tuple[Reason, str] | None:
+        drafts = self._run.drafts
+        holding = template.fit.holding(demand.wanted, rows)
         if pod.shape.host_ports:
-            holding = claims.free_ports(pod, template, [], holding)
-            rows = claims.free_ports(pod, template, [], rows)
+            holding = drafts.free_ports(pod, template, [], holding)
+            rows = drafts.free_ports(pod, template, [], rows)
         left = holding & state.rows
         if left:
-            if short := claims.short(template, state, left):
+            if short := drafts.short(template, state, left):
                 wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(short.items()))
                 return "min_values", f"minValues requirement is not met: {wanted}"
-            if claims.reservations.available(template, state, left, NONE) is None:
+            if drafts.reservations.available(template, state, left, NONE) is None:
                 return "reserved_offering", "suitable reserved capacity exists but cannot be had now"
             return None
-        return self._criteria(kind, template, state, rows)
+        return self._criteria(demand, template, state, rows)
 
-    def _criteria(self, kind: Kind, template: Template, state: State, rows: int) -> tuple[Reason, str]:
+    def _criteria(self, demand: Demand, template: Template, state: State, rows: int) -> tuple[Reason, str]:
         """S-124: which criteria, alone or together, excluded every type."""
         table = template.table
         suiting = rows & table.overlapping(state.requirements)
         offered = rows & table.offered(state.requirements)
-        fitting = template.fit.holding(kind.wanted, offered)  # room counts only beside a suitable offering
-        words = f"requirements={text_of_set(state.requirements)}, resources={self._amounts(kind)}"
+        fitting = template.fit.holding(demand.wanted, offered)  # room counts only beside a suitable offering
+        words = f"requirements={text_of_set(state.requirements)}, resources={self._amounts(demand)}"
         none = {
             name for name, mask in (("requirements", suiting), ("fits", fitting), ("offering", offered)) if not mask
         }
@@ -188,9 +190,9 @@ class Explainer:
                 return reason, words
         return "it_tuple", words
 
-    def _amounts(self, kind: Kind) -> str:
+    def _amounts(self, demand: Demand) -> str:
         names = self._run.index.dimensions
-        asked = [f'"{n}":"{format_amount(n, a)}"' for n, a in zip(names, kind.wanted, strict=True) if a]
+        asked = [f'"{n}":"{format_amount(n, a)}"' for n, a in zip(names, demand.wanted, strict=True) if a]
         return f"{{{','.join(asked)}}}"
 
 

@@ -1,4 +1,4 @@
-"""What do the claims of a finished pass look like as nodes to create?
+"""What do the drafts of a finished pass look like as nodes to create?
 
 Asked once per pass (S-137, S-190 to S-198). Types are put into price order and cut; the hostname and the two labels of
 the simulation go; what the DaemonSets will take at least is added to the requests. The trap avoided: a concrete label
@@ -23,26 +23,26 @@ from dovetail.placement.cluster.type_table import RESERVATION_ID_SUFFIX, Compile
 from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.min_values import minima_of, shortest_prefix
 from dovetail.placement.prices import price_order
-from dovetail.placement.search.on_proposed_nodes import Claim
+from dovetail.placement.search.on_proposed_nodes import NodeDraft
 from dovetail.placement.settings import PlacementSettings
 
 HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)
 PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
-_NodeDraft: Final = draft_of(NewNode)
+_NewNodeDraft: Final = draft_of(NewNode)
 
 
 class Finished(NamedTuple):
-    """A claim's final form, or the news that truncation left too few distinct values (S-137)."""
+    """A draft's final form, or the news that truncation left too few distinct values (S-137)."""
 
     node: NewNode | None
-    claim: Claim
+    draft: NodeDraft
     short: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """What all claims of one state have in common."""
+    """What all drafts of one state have in common."""
 
     requirements: RequirementSet
     identity: frozenset[Requirement]
@@ -52,7 +52,7 @@ class _Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outline:
-    """What claims of one state share that may be the same types."""
+    """What drafts of one state share that may be the same types."""
 
     form: _Form
     types: tuple[InstanceType, ...]
@@ -84,7 +84,7 @@ class _ByPrice:
 
 
 class Finisher:
-    """Turns claims into new nodes; what claims have in common is worked out once and shared."""
+    """Turns drafts into new nodes; what drafts have in common is worked out once and shared."""
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
@@ -92,98 +92,98 @@ class Finisher:
         self._forms: dict[tuple[int, Held], _Form] = {}
         self._outlines: dict[tuple[int, Held, int, bool], _Outline] = {}
 
-    def finish(self, claim: Claim) -> Finished:
-        """The node to create for a claim."""
-        key = (claim.state.number, claim.held, claim.settled_rows(), claim.min_values_relaxed)
+    def finish(self, draft: NodeDraft) -> Finished:
+        """The node to create for a draft."""
+        key = (draft.state.number, draft.held, draft.settled_rows(), draft.min_values_relaxed)
         outline = self._outlines.get(key)
         if outline is None:
-            outline = self._outlines[key] = self._outline(claim)
+            outline = self._outlines[key] = self._outline(draft)
         if outline.short:
-            return Finished(node=None, claim=claim, short=outline.short)
-        pool, form = claim.template.pool, outline.form
-        draft = _NodeDraft()
-        draft.pool = pool.name
-        draft.pool_uid = pool.uid
-        draft.node_class = pool.template.node_class
-        draft.requirements = form.requirements
-        draft.types = outline.types
-        draft.requests = _requests(claim, outline.least)
-        draft.pods = tuple(claim.pods)
-        draft.labels = form.labels
-        draft.annotations = outline.annotations
-        draft.taints = pool.template.taints
-        draft.startup_taints = pool.template.startup_taints
-        draft.expire_after = pool.template.expire_after
-        draft.termination_grace = outline.grace
-        draft.__class__ = NewNode
-        return Finished(node=draft, claim=claim, short={})
+            return Finished(node=None, draft=draft, short=outline.short)
+        pool, form = draft.template.pool, outline.form
+        node = _NewNodeDraft()
+        node.pool = pool.name
+        node.pool_uid = pool.uid
+        node.node_class = pool.template.node_class
+        node.requirements = form.requirements
+        node.types = outline.types
+        node.requests = _requests(draft, outline.least)
+        node.pods = tuple(draft.pods)
+        node.labels = form.labels
+        node.annotations = outline.annotations
+        node.taints = pool.template.taints
+        node.startup_taints = pool.template.startup_taints
+        node.expire_after = pool.template.expire_after
+        node.termination_grace = outline.grace
+        node.__class__ = NewNode
+        return Finished(node=node, draft=draft, short={})
 
-    def _outline(self, claim: Claim) -> _Outline:
+    def _outline(self, draft: NodeDraft) -> _Outline:
         """S-122, S-126, S-137: the types by price, at most so many, and what is true of all of them together."""
-        template, form = claim.template, self._form(claim)
+        template, form = draft.template, self._form(draft)
         key = (template.number, form.identity)
         by_price = self._by_price.get(key)
         if by_price is None:
             by_price = self._by_price[key] = _ByPrice(template.table.prices(form.requirements))
-        order = by_price.order(template.table.present(claim.rows))[: self._settings.max_types]
+        order = by_price.order(template.table.present(draft.rows))[: self._settings.max_types]
         short: Mapping[str, int] = {}
         if form.minima and self._settings.min_values_policy == "Strict":
             _, short = shortest_prefix((template.table.types[number].requirements for number in order), form.minima)
         return _Outline(
             form=form,
             types=tuple(map(template.table.sources.__getitem__, order)),
-            annotations=_annotations(claim, [template.table.types[number] for number in order]),
-            least=_least_of_daemons(claim),
+            annotations=_annotations(draft, [template.table.types[number] for number in order]),
+            least=_least_of_daemons(draft),
             grace=_grace(template.pool, self._settings),
             short=short,
         )
 
-    def _form(self, claim: Claim) -> _Form:
+    def _form(self, draft: NodeDraft) -> _Form:
         """S-187, S-190, S-197."""
-        key = (claim.state.number, claim.held)
+        key = (draft.state.number, draft.held)
         known = self._forms.get(key)
         if known is None:
-            items = {key: item for key, item in claim.state.requirements.items() if key not in SIMULATION_KEYS}
-            if claim.held:
+            items = {key: item for key, item in draft.state.requirements.items() if key not in SIMULATION_KEYS}
+            if draft.held:
                 items[names.CAPACITY_TYPE] = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_RESERVED,))
-                label = _reservation_key(claim.template)
-                items = merge(items, {label: Requirement(key=label, complement=False, values=claim.held)})
+                label = _reservation_key(draft.template)
+                items = merge(items, {label: Requirement(key=label, complement=False, values=draft.held)})
             known = self._forms[key] = _Form(
                 requirements=items,
                 identity=frozenset(items.values()),
                 minima=minima_of(items),
-                labels=_labels(claim.template.pool, items, self._settings.well_known),
+                labels=_labels(draft.template.pool, items, self._settings.well_known),
             )
         return known
 
 
-def _annotations(claim: Claim, types: Sequence[CompiledType]) -> dict[str, str]:
+def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, str]:
     """S-59, S-125, S-139."""
-    pool = claim.template.pool
+    pool = draft.template.pool
     return {
         **pool.template.annotations,
         names.NODE_POOL_HASH: pool.hash,
         names.NODE_POOL_HASH_VERSION: HASH_VERSION,
-        names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
-        **(_overlays(types) if claim.template.table.overlaid else {}),
+        names.MIN_VALUES_RELAXED: "true" if draft.min_values_relaxed else "false",
+        **(_overlays(types) if draft.template.table.overlaid else {}),
     }
 
 
-def _least_of_daemons(claim: Claim) -> Resources:
+def _least_of_daemons(draft: NodeDraft) -> Resources:
     """S-182f: per resource the least that DaemonSets take on any type that is left."""
-    fit = claim.template.fit
+    fit = draft.template.fit
     groups = zip(fit.overheads, fit.overhead_rows, strict=True)
-    amounts = [overhead.requests for overhead, rows in groups if rows & claim.rows]
+    amounts = [overhead.requests for overhead, rows in groups if rows & draft.rows]
     shared = set.intersection(*(set(requests) for requests in amounts)) if amounts else set()
     return {name: min(requests[name] for requests in amounts) for name in shared}
 
 
-def _requests(claim: Claim, daemons: Resources) -> Resources:
+def _requests(draft: NodeDraft, daemons: Resources) -> Resources:
     """S-182f: what the pods ask for, and the DaemonSets."""
-    dimensions = claim.template.table.dimensions
-    requests = dict(zip(dimensions, claim.used, strict=True))
-    if len(claim.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
-        asked = set().union(*[pod.requests for pod in claim.pods])
+    dimensions = draft.template.table.dimensions
+    requests = dict(zip(dimensions, draft.used, strict=True))
+    if len(draft.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
+        asked = set().union(*[pod.requests for pod in draft.pods])
         requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
     for name, amount in daemons.items():
         requests[name] = requests.get(name, 0) + amount

@@ -1,6 +1,6 @@
 """What has a pass come to, in whole or since it was last looked at?
 
-A provisioning round and a simulation get the same kind of answer, a `Placement`. They differ in two things: a
+A provisioning round and a simulation get the same demand of answer, a `Placement`. They differ in two things: a
 simulation gives reasons only for pods that run today, because pending ones had no place before either (D-90); and it
 does not trust a node that is still coming up (S-219).
 """
@@ -26,7 +26,7 @@ class Progress:
     @classmethod
     def of(cls, run: Pass) -> "Progress":
         """How far it is now."""
-        return cls(len(run.claims.claims), {bit: len(pods) for bit, pods in run.nodes.placed.items()})
+        return cls(len(run.drafts.made), {bit: len(pods) for bit, pods in run.nodes.placed.items()})
 
 
 def of_round(run: Pass) -> Placement:
@@ -34,7 +34,7 @@ def of_round(run: Pass) -> Placement:
     new, short = _finished(run, Progress())
     explainer = Explainer(run)
     refused = [explainer.explain(refused) for refused in run.refused.values()]
-    refused += [_cut(pod, finished, _short_of(finished)) for finished in short for pod in finished.claim.pods]
+    refused += [_cut(pod, finished, _short_of(finished)) for finished in short for pod in finished.draft.pods]
     return _placement(run, Progress(), new, refused)
 
 
@@ -48,7 +48,7 @@ def of_simulation(run: Pass, since: Progress) -> Placement:
     ]
     refused += _on_uninitialized(run, since)
     message = "too few distinct values are left for minValues"
-    refused += [_cut(pod, finished, message) for finished in short for pod in finished.claim.pods]
+    refused += [_cut(pod, finished, message) for finished in short for pod in finished.draft.pods]
     return _placement(run, since, new, refused)
 
 
@@ -71,10 +71,10 @@ def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]
     finisher = run.index.finisher
     new: list[NewNode] = []
     short: list[Finished] = []
-    for number in run.claims.order.in_order():
+    for number in run.drafts.order.in_order():
         if number < since.new:
             continue
-        finished = finisher.finish(run.claims.claims[number])
+        finished = finisher.finish(run.drafts.made[number])
         if finished.node is not None:
             new.append(finished.node)
         else:
@@ -87,7 +87,7 @@ def _short_of(finished: Finished) -> str:
 
 
 def _cut(pod: Pod, finished: Finished, conflict: str) -> RefusedPod:
-    pool = finished.claim.template.pool.name
+    pool = finished.draft.template.pool.name
     return RefusedPod(pod=pod, pools=(PoolRefusal(pool=pool, reason="min_values", conflict=conflict),))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from dovetail.model.placements import Reason
 from dovetail.model.resources import format_amount
 from dovetail.placement.cluster.templates import Template
-from dovetail.placement.search.kinds import Kind
+from dovetail.placement.search.demands import Demand
 
 _BY_REASON: Final[Mapping[Reason, str]] = {
     "taints": "a toleration on the pod, or no such taint on the pool",
@@ -32,21 +32,21 @@ _BY_REASON: Final[Mapping[Reason, str]] = {
 }
 
 
-def _largest(kind: Kind, template: Template, rows: int, dimensions: Sequence[str]) -> str:
+def _largest(demand: Demand, template: Template, rows: int, dimensions: Sequence[str]) -> str:
     """The resources of which no type has enough, with the most that there is."""
     room = [have for row, have in enumerate(template.fit.room) if rows >> row & 1]
     lacking = []
-    for index, (name, wanted) in enumerate(zip(dimensions, kind.wanted, strict=True)):
+    for index, (name, wanted) in enumerate(zip(dimensions, demand.wanted, strict=True)):
         most = max((have[index] for have in room), default=0)
         if wanted > most:
             lacking.append(f"{name} {format_amount(name, wanted)} of at most {format_amount(name, max(0, most))}")
     return ", ".join(lacking)
 
 
-def remedy(reason: Reason, kind: Kind, template: Template, dimensions: Sequence[str]) -> str:
+def remedy(reason: Reason, demand: Demand, template: Template, dimensions: Sequence[str]) -> str:
     """Advice for one pool's refusal."""
     if reason in ("it_fits", "it_requirements_fits_offering", "it_requirements_fits", "it_fits_offering"):
-        lacking = _largest(kind, template, template.rows, dimensions)
+        lacking = _largest(demand, template, template.rows, dimensions)
         if lacking:
             return f"a larger instance type: the pod asks for {lacking}"
     return _BY_REASON.get(reason, "an instance type that meets requirements, room and offering at once")

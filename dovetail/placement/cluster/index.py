@@ -35,7 +35,7 @@ from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
-from dovetail.placement.search.kinds import ShapeFacts, alternatives_as_needs
+from dovetail.placement.search.demands import ShapeFacts, alternatives_as_needs
 from dovetail.placement.settings import PlacementSettings
 
 

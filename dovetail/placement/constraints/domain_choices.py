@@ -12,18 +12,18 @@ from operator import contains
 from dovetail.model.requirements import Requirement
 from dovetail.placement.cluster.states import State
 from dovetail.placement.constraints.topology_groups import DomainGroup
-from dovetail.placement.search.kinds import Kin
+from dovetail.placement.search.demands import ShapeInPass
 
 Domains = frozenset[str]
 
 
-def _key_choices(kin: Kin, key: str, have: Requirement | None) -> list[Domains]:
+def _key_choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list[Domains]:
     """The sets of domains that one key may be pinned to, in order of preference; none: the pod cannot join."""
-    wanted = kin.facts.strict.requirements.get(key)
+    wanted = shape.facts.strict.requirements.get(key)
     valid: list[dict[str, int]] = []  # of each spread
     allowed: set[str] | None = None
     single = False
-    for group, own in kin.by_key[key]:
+    for group, own in shape.by_key[key]:
         if group.term.kind == "spread":
             valid.append(group.within_skew(wanted, have, own))
             continue
@@ -36,46 +36,46 @@ def _key_choices(kin: Kin, key: str, have: Requirement | None) -> list[Domains]:
             domains = group.empty_domains(wanted, have)
         allowed = set(domains) if allowed is None else allowed & set(domains)
     if valid:  # S-177, Q-8
-        found = kin.spread_choices(valid)
+        found = shape.spread_choices(valid)
         return [frozenset((domain,)) for domain in found if allowed is None or domain in allowed]
     if not allowed:
         return []
     return [frozenset((domain,)) for domain in sorted(allowed)] if single else [frozenset(allowed)]
 
 
-def _choices(kin: Kin, key: str, have: Requirement | None) -> list[Domains]:
-    """What one key may be pinned to; remembered until a group of the kin counts another pod."""
+def _choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list[Domains]:
+    """What one key may be pinned to; remembered until a group of the shape counts another pod."""
     remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
-    found = kin.picks.get(remembered)
+    found = shape.picks.get(remembered)
     if found is None:
-        found = kin.picks[remembered] = _key_choices(kin, key, have)
+        found = shape.picks[remembered] = _key_choices(shape, key, have)
     return found
 
 
-def forget_old_picks(kin: Kin) -> None:
+def forget_old_picks(shape: ShapeInPass) -> None:
     """Called before a try: what was picked before one of the groups changed its answers is out of date."""
     version = 0
-    for group, _ in kin.domains:
+    for group, _ in shape.domains:
         version += group.version
-    if version != kin.picked_at:
-        kin.picks.clear()
-        kin.options.clear()
-        kin.values = None
-        kin.picked_at = version
+    if version != shape.picked_at:
+        shape.picks.clear()
+        shape.options.clear()
+        shape.values = None
+        shape.picked_at = version
 
 
-def targets(kin: Kin, narrowed: State) -> tuple[State, ...]:
+def targets(shape: ShapeInPass, narrowed: State) -> tuple[State, ...]:
     """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
-    if not kin.domains:
+    if not shape.domains:
         return (narrowed,)
-    if kin.lone_spread is not None:
-        group, own, wanted = kin.lone_spread
+    if shape.lone_spread is not None:
+        group, own, wanted = shape.lone_spread
         key = group.term.key
         return narrowed.pin_each(key, group.lowest_within_skew(wanted, narrowed.requirements.get(key), own))
-    forget_old_picks(kin)
+    forget_old_picks(shape)
     choices: list[tuple[str, list[Domains]]] = []
-    for key in kin.by_key:
-        found = _choices(kin, key, narrowed.requirements.get(key))
+    for key in shape.by_key:
+        found = _choices(shape, key, narrowed.requirements.get(key))
         if not found:
             return ()
         choices.append((key, found))
@@ -93,45 +93,45 @@ def targets(kin: Kin, narrowed: State) -> tuple[State, ...]:
     return tuple(result)
 
 
-def options_of(kin: Kin, state: State) -> tuple[State, ...]:
-    """The states that a claim of this state would go to with a pod of the kin, best first; none: it cannot take one.
+def options_of(shape: ShapeInPass, state: State) -> tuple[State, ...]:
+    """The states that a claim of this state would go to with a pod of the shape, best first; none: it cannot take one.
 
-    The kin has been shown the state before.
+    The shape has been shown the state before.
     """
-    settled = kin.settled.get(state)
+    settled = shape.settled.get(state)
     if settled is not None:
         values, options = settled
-        if kin.lone_spread is not None:
-            group, own, wanted = kin.lone_spread
+        if shape.lone_spread is not None:
+            group, own, wanted = shape.lone_spread
             count = group.counts.get(values[0])
             return options if count is not None and count <= group.most(wanted, own) else ()
-        if kin.domains and not all(map(contains, [allowed for _, allowed in node_values(kin)], values)):
+        if shape.domains and not all(map(contains, [allowed for _, allowed in node_values(shape)], values)):
             return ()
         return options
-    narrowed = kin.open.get(state)
+    narrowed = shape.open.get(state)
     if narrowed is None:
         return ()
-    if kin.lone_spread is not None and len(narrowed) == 1:
-        return targets(kin, narrowed[0])
-    forget_old_picks(kin)
-    found = kin.options.get(state)
+    if shape.lone_spread is not None and len(narrowed) == 1:
+        return targets(shape, narrowed[0])
+    forget_old_picks(shape)
+    found = shape.options.get(state)
     if found is None:
-        found = kin.options[state] = tuple([target for each in narrowed for target in targets(kin, each)])
+        found = shape.options[state] = tuple([target for each in narrowed for target in targets(shape, each)])
     return found
 
 
-def node_values(kin: Kin) -> list[tuple[str, set[str]]]:
+def node_values(shape: ShapeInPass) -> list[tuple[str, set[str]]]:
     """For nodes whose domains are fixed: per key the values with which a node may take the pod; kept like picks."""
-    forget_old_picks(kin)
-    if kin.values is None:
-        kin.values = _node_values(kin)
-    return kin.values
+    forget_old_picks(shape)
+    if shape.values is None:
+        shape.values = _node_values(shape)
+    return shape.values
 
 
-def _node_values(kin: Kin) -> list[tuple[str, set[str]]]:
-    strict = kin.facts.strict.requirements
+def _node_values(shape: ShapeInPass) -> list[tuple[str, set[str]]]:
+    strict = shape.facts.strict.requirements
     result: list[tuple[str, set[str]]] = []
-    for key, groups in kin.by_key.items():
+    for key, groups in shape.by_key.items():
         result.append((key, allowed_domains(groups, strict.get(key))))
     return result
 

@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.model.names import ZONE
 from dovetail.model.requirements import Requirement
 from dovetail.placement.constraints.domain_choices import allowed_domains
-from dovetail.placement.search.kinds import Kin
+from dovetail.placement.search.demands import ShapeInPass
 
 FLEXIBLE: Final = "flexible"
 NOWHERE: Final = "none"
@@ -22,9 +22,9 @@ def _listed(item: Requirement | None) -> frozenset[str] | None:
     return item.values if item is not None and item.operator == "In" else None
 
 
-def effective_zone(kin: Kin) -> str:
+def effective_zone(shape: ShapeInPass) -> str:
     """A zone's name, or whether there are several or none."""
-    facts = kin.facts
+    facts = shape.facts
     strict = facts.strict.requirements.get(ZONE)
     said: list[Iterable[str]] = []
     own = _listed(strict)
@@ -34,7 +34,7 @@ def effective_zone(kin: Kin) -> str:
     pinned = [zones for zones in volumes if zones is not None]
     if len(pinned) == len(volumes):
         said.append(frozenset().union(*pinned))
-    groups = [(group, counts) for group, counts in kin.by_key.get(ZONE, ()) if group.term.kind != "inverse"]
+    groups = [(group, counts) for group, counts in shape.by_key.get(ZONE, ()) if group.term.kind != "inverse"]
     if groups:
         said.append(allowed_domains(groups, strict))
     if not said:
@@ -43,10 +43,10 @@ def effective_zone(kin: Kin) -> str:
     return NOWHERE if not left else min(left) if len(left) == 1 else FLEXIBLE
 
 
-def count_by_zone(kins: Iterable[Kin]) -> Mapping[str, int]:
-    """How many pods there are of each zone; one kin per pod."""
+def count_by_zone(shapes: Iterable[ShapeInPass]) -> Mapping[str, int]:
+    """How many pods there are of each zone; one shape per pod."""
     found: dict[str, int] = {}
-    for kin, pods in Counter(kins).items():
-        zone = effective_zone(kin)
+    for shape, pods in Counter(shapes).items():
+        zone = effective_zone(shape)
         found[zone] = found.get(zone, 0) + pods
     return dict(sorted(found.items()))

@@ -49,7 +49,7 @@ class Limits:
                 rows &= template.capacities[name].at_most(amount)
         return rows
 
-    def charge_claim(self, template: Template, rows: int) -> None:
+    def charge_draft(self, template: Template, rows: int) -> None:
         """S-161: take off the most that the claim could become; Q-1: and one node."""
         left = self._remaining.get(template.pool.name)
         if left is None:

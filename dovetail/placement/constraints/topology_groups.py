@@ -1,7 +1,7 @@
 """How many of the counted pods are where, and which places are left?
 
 Asked at every try of a pod with spread or (anti-)affinity (S-171 to S-181). Two families: groups on the hostname keep a
-mask of nodes and of claims per count, because a host is a single place and there are thousands of them; groups on any
+mask of nodes and of drafts per count, because a host is a single place and there are thousands of them; groups on any
 other key keep a count per domain. A group belongs to one pass and starts from counts that all passes share.
 """
 
@@ -176,14 +176,14 @@ def _masks(counts: Mapping[int, int]) -> list[int]:
 
 
 class HostGroup:
-    """Counts per host: existing nodes by their number, claims by theirs."""
+    """Counts per host: existing nodes by their number, drafts by theirs."""
 
-    __slots__ = ("claims", "filled", "nodes", "term")
+    __slots__ = ("drafts", "filled", "nodes", "term")
 
     def __init__(self, term: Term, nodes: Levels, filled: int) -> None:
         self.term = term
         self.nodes = nodes
-        self.claims = Levels()
+        self.drafts = Levels()
         self.filled = filled  # hosts with at least one, those of nodes that left included
 
     def record(self, levels: Levels, host: int) -> None:
@@ -191,11 +191,11 @@ class HostGroup:
         if not levels.record(host):
             self.filled += 1
 
-    def record_claim(self) -> Callable[[int], object]:
-        """How to count one more on a claim; how many hosts have any is asked of affinity alone."""
+    def record_draft(self) -> Callable[[int], object]:
+        """How to count one more on a draft; how many hosts have any is asked of affinity alone."""
         if self.term.kind != "affinity":
-            return self.claims.record
-        return lambda claim: self.record(self.claims, claim)
+            return self.drafts.record
+        return lambda draft: self.record(self.drafts, draft)
 
     def rejects(self, levels: Levels, own: bool, every: int) -> int:
         """S-176, S-178, S-180: of `every` host of a family those that may not take the pod."""

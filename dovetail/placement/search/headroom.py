@@ -1,7 +1,7 @@
-"""Which of thousands of claims have room for this much at all?
+"""Which of thousands of drafts have room for this much at all?
 
-Asked when a pod was refused by several claims in a row, as happens when every pod has a size of its own. The bound is
-coarse (the largest type of a claim's state, minus what is used) and only ever too generous. This is one of two places
+Asked when a pod was refused by several drafts in a row, as happens when every pod has a size of its own. The bound is
+coarse (the largest type of a draft's state, minus what is used) and only ever too generous. This is one of two places
 where numpy is faster than plain integers.
 """
 
@@ -17,8 +17,8 @@ from dovetail.placement.cluster.templates import Template
 _LARGEST = 2**62
 
 
-class Claim(Protocol):
-    """What is asked of a claim here."""
+class NodeDraft(Protocol):
+    """What is asked of a draft here."""
 
     template: Template
     state: State
@@ -26,32 +26,32 @@ class Claim(Protocol):
 
 
 class Headroom:
-    """An upper bound of what is left on each claim; brought up to date when it is asked for."""
+    """An upper bound of what is left on each draft; brought up to date when it is asked for."""
 
     def __init__(self) -> None:
-        self.changed: set[int] = set()  # claims that hold more or may be less than before
+        self.changed: set[int] = set()  # drafts that hold more or may be less than before
         self._most: dict[State, list[int]] = {}
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 
-    def _left(self, claim: Claim) -> list[int]:
-        most = self._most.get(claim.state)
+    def _left(self, draft: NodeDraft) -> list[int]:
+        most = self._most.get(draft.state)
         if most is None:
-            fit = claim.template.fit
-            room = [fit.room[row] for row in bits(claim.state.rows & fit.valid)]
-            columns = zip(*room, strict=True) if room else ([0] * len(claim.used) for _ in claim.used)
-            most = self._most[claim.state] = [min(max(column), _LARGEST) for column in columns]
-        return [have - want for have, want in zip(most, claim.used, strict=True)]
+            fit = draft.template.fit
+            room = [fit.room[row] for row in bits(draft.state.rows & fit.valid)]
+            columns = zip(*room, strict=True) if room else ([0] * len(draft.used) for _ in draft.used)
+            most = self._most[draft.state] = [min(max(column), _LARGEST) for column in columns]
+        return [have - want for have, want in zip(most, draft.used, strict=True)]
 
-    def with_room(self, wanted: tuple[int, ...], claims: Sequence[Claim]) -> int:
-        """The claims that may have room."""
-        if len(self._room) < len(claims):
-            grown = np.full((2 * len(claims), len(wanted)), -1, dtype=np.int64)
+    def with_room(self, wanted: tuple[int, ...], drafts: Sequence[NodeDraft]) -> int:
+        """The drafts that may have room."""
+        if len(self._room) < len(drafts):
+            grown = np.full((2 * len(drafts), len(wanted)), -1, dtype=np.int64)
             grown[: len(self._room)] = self._room if len(self._room) else grown[:0]
             self._room = grown
         if self.changed:
             numbers = list(self.changed)
-            self._room[numbers] = [self._left(claims[number]) for number in numbers]
+            self._room[numbers] = [self._left(drafts[number]) for number in numbers]
             self.changed.clear()
         row = np.array([min(amount, _LARGEST) for amount in wanted], dtype=np.int64)
-        fits = (self._room[: len(claims)] >= row).all(axis=1)
+        fits = (self._room[: len(drafts)] >= row).all(axis=1)
         return mask_of(fits)

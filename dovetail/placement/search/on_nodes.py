@@ -18,7 +18,7 @@ from dovetail.placement.constraints.volumes import (
     attached_on,
     exceeds_limit,
 )
-from dovetail.placement.search.kinds import Kin, Kind
+from dovetail.placement.search.demands import Demand, ShapeInPass
 
 
 class NodePlacer:
@@ -34,31 +34,31 @@ class NodePlacer:
         self._extra: dict[int, dict[str, Requirement]] = {}
         self._extra_mask = 0
 
-    def _suiting(self, kind: Kind) -> int:
-        """The nodes whose taints and labels suit the kin."""
-        kin = kind.kin
-        if kin.node_mask is None:
-            facts = kin.facts
-            mask = self.active & self.table.tolerating(facts.shape.tolerations)
+    def _suiting(self, demand: Demand) -> int:
+        """The nodes whose taints and labels suit the shape."""
+        shape = demand.shape
+        if shape.node_mask is None:
+            facts = shape.facts
+            mask = self.active & self.table.tolerating(facts.pod_shape.tolerations)
             labels = self.table.satisfying(facts.needs.requirements)
             if len(facts.alternatives) > 1 or facts.alternatives[0].requirements:
                 alternatives = 0
                 for alternative in facts.alternatives:
                     alternatives |= self.table.satisfying(alternative.requirements)
                 labels &= alternatives
-            kin.node_mask = mask & labels
-        mask = kin.node_mask
+            shape.node_mask = mask & labels
+        mask = shape.node_mask
         if self._extra_mask:  # nodes that learnt of further labels in this pass are judged one by one
-            mask |= self._extra_mask & self.active & self.table.tolerating(kin.facts.shape.tolerations)
-        if kind.settled:
+            mask |= self._extra_mask & self.active & self.table.tolerating(shape.facts.pod_shape.tolerations)
+        if demand.spares_settling:
             mask &= ~self.table.settling
         return mask
 
-    def _by_topology(self, kin: Kin, mask: int) -> int:
-        for group, own in kin.hosts:
+    def _by_topology(self, shape: ShapeInPass, mask: int) -> int:
+        for group, own in shape.hosts:
             mask ^= mask & group.rejects(group.nodes, own, self.table.every)
-        if mask and kin.domains:
-            for key, values in node_values(kin):
+        if mask and shape.domains:
+            for key, values in node_values(shape):
                 by_value, _ = self.table.with_label(key)
                 allowed = 0
                 for value in values:
@@ -66,22 +66,22 @@ class NodePlacer:
                 mask &= allowed
         return mask
 
-    def place(self, kind: Kind, pod: Pod) -> bool:
+    def place(self, demand: Demand, pod: Pod) -> bool:
         """Put the pod on the first node that accepts it."""
         if not self.active:
             return False
-        mask = self._suiting(kind)
+        mask = self._suiting(demand)
         if not mask:
             return False
-        mask &= self.table.holding(kind.wanted)
-        mask ^= mask & kind.node_dead
+        mask &= self.table.holding(demand.wanted)
+        mask ^= mask & demand.node_dead
         if mask:
-            mask = self._by_topology(kind.kin, mask)
+            mask = self._by_topology(demand.shape, mask)
         while mask:
             low = mask & -mask
             bit = low.bit_length() - 1
-            if self._accepts(kind, pod, bit):
-                self._commit(kind, pod, bit)
+            if self._accepts(demand, pod, bit):
+                self._commit(demand, pod, bit)
                 return True
             mask ^= low
         return False
@@ -90,31 +90,31 @@ class NodePlacer:
         """What is left on the node now."""
         return self._left.get(bit) or self.table.remaining[bit]
 
-    def _accepts(self, kind: Kind, pod: Pod, bit: int) -> bool:
-        for wanted, left in zip(kind.wanted, self.left(bit), strict=True):
+    def _accepts(self, demand: Demand, pod: Pod, bit: int) -> bool:
+        for wanted, left in zip(demand.wanted, self.left(bit), strict=True):
             if wanted > left:
-                kind.node_dead |= 1 << bit
+                demand.node_dead |= 1 << bit
                 return False
-        shape = kind.kin.facts.shape
-        if shape.volumes and not self._attaches(pod, bit):
+        pod_shape = demand.shape.facts.pod_shape
+        if pod_shape.volumes and not self._attaches(pod, bit):
             return False
-        if shape.host_ports and self._port_conflict(pod, bit):
+        if pod_shape.host_ports and self._port_conflict(pod, bit):
             return False
-        return not self._extra_mask >> bit & 1 or self._knows(kind, bit)
+        return not self._extra_mask >> bit & 1 or self._knows(demand, bit)
 
     def _known(self, bit: int) -> RequirementSet:
         """The node's labels and what it learnt in this pass."""
         extra = self._extra.get(bit)
         return {**self.table.label_set(bit), **extra} if extra else self.table.label_set(bit)
 
-    def _knows(self, kind: Kind, bit: int) -> bool:
+    def _knows(self, demand: Demand, bit: int) -> bool:
         """S-144, S-145 on a node that knows more labels than it carries."""
         have = self._known(bit)
-        needs = kind.kin.facts.needs.requirements
+        needs = demand.shape.facts.needs.requirements
         if not compatible(have, needs):
             return False
         narrowed = merge(have, needs)
-        return any(compatible(narrowed, a.requirements) for a in kind.kin.facts.alternatives)
+        return any(compatible(narrowed, a.requirements) for a in demand.shape.facts.alternatives)
 
     def taken_ports(self, bit: int) -> list[tuple[str, HostPort]]:
         """The host ports that are taken on the node, each with its pod."""
@@ -145,22 +145,22 @@ class NodePlacer:
         limits = snapshot.csi_nodes.get(self.table.nodes[bit].node_name)
         return limits is None or not added or not exceeds_limit(self.attached(bit), added, limits.limits)
 
-    def _commit(self, kind: Kind, pod: Pod, bit: int) -> None:
-        self._left[bit] = tuple([have - want for have, want in zip(self.left(bit), kind.wanted, strict=True)])
+    def _commit(self, demand: Demand, pod: Pod, bit: int) -> None:
+        self._left[bit] = tuple([have - want for have, want in zip(self.left(bit), demand.wanted, strict=True)])
         self.placed.setdefault(bit, []).append(pod)
-        shape = kind.kin.facts.shape
-        if shape.host_ports:
-            self.taken_ports(bit).extend((pod.key, port) for port in shape.host_ports)
-        if shape.volumes:
+        pod_shape = demand.shape.facts.pod_shape
+        if pod_shape.host_ports:
+            self.taken_ports(bit).extend((pod.key, port) for port in pod_shape.host_ports)
+        if pod_shape.volumes:
             for driver, keys in attached_by(pod, self.table.snapshot).items():
                 self.attached(bit).setdefault(driver, set()).update(keys)
-        self._learn(kind, bit)
-        self.record(kind.kin, bit)
+        self._learn(demand, bit)
+        self.record(demand.shape, bit)
 
-    def _learn(self, kind: Kind, bit: int) -> None:
+    def _learn(self, demand: Demand, bit: int) -> None:
         """S-148: requirements on labels that the node does not carry stay with it for the rest of the pass."""
         labels = self.table.label_set(bit)
-        facts = kind.kin.facts
+        facts = demand.shape.facts
         for needs in (facts.needs, *facts.alternatives[:1]):
             for key, item in needs.requirements.items():
                 if key not in labels:
@@ -168,9 +168,9 @@ class NodePlacer:
                     extra[key] = intersect(extra[key], item) if key in extra else item
                     self._extra_mask |= 1 << bit
 
-    def record(self, kin: Kin, bit: int) -> None:
+    def record(self, shape: ShapeInPass, bit: int) -> None:
         """S-181: tell the groups that count such a pod."""
-        for group in kin.recording.everything:
+        for group in shape.recording.everything:
             self.record_in(group, bit)
 
     def record_in(self, group: DomainGroup | HostGroup, bit: int) -> None:

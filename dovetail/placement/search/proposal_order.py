@@ -1,9 +1,9 @@
-"""In what order are the claims of this pass tried?
+"""In what order are the drafts of this pass tried?
 
-Asked at every try on open claims (S-97): the emptiest first, and among equals in the order in which upstream's unstable
-sort leaves them. Sorting thousands of claims before every try would cost most of the pass, so claims are kept in one
-list per number of pods. One claim moves at a time, and the sort then puts it at the front of the next level; a new one
-goes to the end of its level. The trap: between 13 and 49 claims, and wherever the moved one stands next to a pivot, the
+Asked at every try on open drafts (S-97): the emptiest first, and among equals in the order in which upstream's unstable
+sort leaves them. Sorting thousands of drafts before every try would cost most of the pass, so drafts are kept in one
+list per number of pods. One draft moves at a time, and the sort then puts it at the front of the next level; a new one
+goes to the end of its level. The trap: between 13 and 49 drafts, and wherever the moved one stands next to a pivot, the
 sort does more than that; there it is run in full, up to a bound above which ties are ours to break.
 """
 
@@ -20,83 +20,83 @@ EXACT_UP_TO: Final = 512
 
 
 class _Level:
-    """The claims that hold one number of pods, in order."""
+    """The drafts that hold one number of pods, in order."""
 
-    __slots__ = ("claims", "first", "last", "mask")
+    __slots__ = ("drafts", "first", "last", "mask")
 
     def __init__(self) -> None:
-        self.claims: list[int] = []
+        self.drafts: list[int] = []
         self.mask = 0
         self.first, self.last = 1, 0  # the ranks of both ends; the next one in front has one less than the first
 
 
-class ClaimOrder:
+class DraftOrder:
     """Claims by number, each in the level of its number of pods."""
 
     def __init__(self) -> None:
-        self._lowest = _Level()  # of one pod; stays when it is empty, for new claims come to it
-        self._levels: list[_Level] = [self._lowest]  # ascending; those above the lowest have claims
+        self._lowest = _Level()  # of one pod; stays when it is empty, for new drafts come to it
+        self._levels: list[_Level] = [self._lowest]  # ascending; those above the lowest have drafts
         self._at: dict[int, _Level] = {1: self._lowest}  # the same by height
         self._rank: list[int] = []  # position within the level; negative after a front insertion
-        self.pods: list[int] = []  # pods per claim
+        self.pods: list[int] = []  # pods per draft
 
     def __len__(self) -> int:
         return len(self.pods)
 
-    def append(self, claim: int) -> None:
-        """A new claim with its first pod."""
+    def append(self, draft: int) -> None:
+        """A new draft with its first pod."""
         pods = self.pods
         pods.append(1)
         level = self._lowest
-        level.mask |= 1 << claim
+        level.mask |= 1 << draft
         if _STABLE_UP_TO < len(pods) < _NINTHER_FROM and len(self._levels) > 1:
             self._rank.append(0)
-            self._sort([*self.in_order(), claim])
+            self._sort([*self.in_order(), draft])
             return
         level.last += 1
         self._rank.append(level.last)
-        level.claims.append(claim)
+        level.drafts.append(draft)
 
-    def raise_claim(self, claim: int) -> None:
-        """One more pod on a claim."""
+    def raise_draft(self, draft: int) -> None:
+        """One more pod on a draft."""
         pods = self.pods
-        height = pods[claim]
+        height = pods[draft]
         level = self._at[height]
-        claims, count = level.claims, len(pods)
+        drafts, count = level.drafts, len(pods)
         upper = self._at.get(height + 1)
         if upper is None:
-            if len(claims) == 1 and height > 1:  # it is alone and takes its level along
-                pods[claim] = height + 1
+            if len(drafts) == 1 and height > 1:  # it is alone and takes its level along
+                pods[draft] = height + 1
                 self._at[height + 1] = self._at.pop(height)
                 return
             upper = self._at[height + 1] = _Level()
             self._levels.insert(self._levels.index(level) + 1, upper)
-        sort = _STABLE_UP_TO < count <= EXACT_UP_TO and claims[-1] != claim and self._must_sort(claim, level)
+        sort = _STABLE_UP_TO < count <= EXACT_UP_TO and drafts[-1] != draft and self._must_sort(draft, level)
         flat = self.in_order() if sort else []
-        pods[claim] = height + 1
-        claims.remove(claim)
-        bit = 1 << claim
+        pods[draft] = height + 1
+        drafts.remove(draft)
+        bit = 1 << draft
         level.mask ^= bit
         upper.mask |= bit
-        if not claims and height > 1:
+        if not drafts and height > 1:
             del self._at[height]
             self._levels.remove(level)
         if sort:
             self._sort(flat)
             return
         upper.first -= 1
-        self._rank[claim] = upper.first
-        upper.claims.insert(0, claim)
+        self._rank[draft] = upper.first
+        upper.drafts.insert(0, draft)
 
-    def _must_sort(self, claim: int, level: _Level) -> bool:
+    def _must_sort(self, draft: int, level: _Level) -> bool:
         count = len(self.pods)
         if count < _NINTHER_FROM:
             return True
-        position = level.claims.index(claim)
+        position = level.drafts.index(draft)
         for lower in self._levels:
             if lower is level:
                 break
-            position += len(lower.claims)
+            position += len(lower.drafts)
         quarter = count // 4
         return position in (quarter - 1, quarter, 2 * quarter - 1, 2 * quarter, 3 * quarter - 1, 3 * quarter)
 
@@ -104,18 +104,18 @@ class ClaimOrder:
         """The full sort. Who is on which level is known already; the order within the levels is made anew."""
         in_order = unstable_sorted(flat, self.pods.__getitem__)
         ranks, start = self._rank, 0
-        for rank, claim in enumerate(in_order):
-            ranks[claim] = rank
+        for rank, draft in enumerate(in_order):
+            ranks[draft] = rank
         for level in self._levels:
             end = start + level.mask.bit_count()
-            level.claims = in_order[start:end]
+            level.drafts = in_order[start:end]
             level.first, level.last = start, end - 1
             start = end
 
     def front(self) -> int:
         """The first of all; there must be one."""
-        lowest = self._lowest.claims
-        return lowest[0] if lowest else self._levels[1].claims[0]
+        lowest = self._lowest.drafts
+        return lowest[0] if lowest else self._levels[1].drafts[0]
 
     def first(self, candidates: int) -> int:
         """The first of the candidates (at least one) in order."""
@@ -125,15 +125,15 @@ class ClaimOrder:
                 continue
             if not here & (here - 1):
                 return here.bit_length() - 1
-            claims = level.claims
-            if here >> claims[0] & 1:  # nearly always
-                return claims[0]
-            if here.bit_count() * 8 < len(claims):
+            drafts = level.drafts
+            if here >> drafts[0] & 1:  # nearly always
+                return drafts[0]
+            if here.bit_count() * 8 < len(drafts):
                 return min(bits(here), key=self._rank.__getitem__)
-            for claim in claims:
-                if here >> claim & 1:
-                    return claim
-        raise ValueError("no such claim")
+            for draft in drafts:
+                if here >> draft & 1:
+                    return draft
+        raise ValueError("no such draft")
 
     def among(self, candidates: int) -> Iterator[int]:
         """The candidates in order. The order must not be changed while this runs."""
@@ -141,16 +141,16 @@ class ClaimOrder:
             here = candidates & level.mask
             if not here:
                 continue
-            if here.bit_count() * 8 < len(level.claims):  # few of many: pick them out and order them
+            if here.bit_count() * 8 < len(level.drafts):  # few of many: pick them out and order them
                 yield from sorted(bits(here), key=self._rank.__getitem__)
             else:
-                for claim in level.claims:
-                    if here >> claim & 1:
-                        yield claim
+                for draft in level.drafts:
+                    if here >> draft & 1:
+                        yield draft
             candidates ^= here
             if not candidates:
                 return
 
     def in_order(self) -> list[int]:
-        """All claims in order."""
-        return [claim for level in self._levels for claim in level.claims]
+        """All drafts in order."""
+        return [draft for level in self._levels for draft in level.drafts]

@@ -1,11 +1,13 @@
-"""Which pods are alike, and what is known about all of them at once?
+"""Which pods are alike, and what does a pass know about all of them at once?
 
-Asked for every pod at every try. Pods of one *kin* share a shape: the same rules bind them. Pods of one *kind* also ask
-for the same amounts, so that what was refused to one is refused to all. A relaxed kind hangs on the kind that it came
-from. Kin and kind belong to one pass; what is true for the whole snapshot is kept in `ShapeFacts` and shared.
+Pods of one shape are bound by the same rules: a `ShapeInPass`. Pods of one shape that also ask for the same amounts of
+resources make the same `Demand`, so that what was refused to one of them is refused to all. A demand that has given up
+a preference is another demand. Both belong to one pass; what holds for a shape in every pass over a snapshot is kept in
+`ShapeFacts` and shared.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from dovetail.model.pods import PodShape
 from dovetail.model.requirements import Requirement
@@ -22,7 +24,17 @@ from dovetail.placement.constraints.volumes import Alternatives
 class ShapeFacts:
     """What holds for a shape in every pass over a snapshot."""
 
-    __slots__ = ("_next", "alternatives", "needs", "pool", "preferences", "shape", "strict", "templates", "tolerated")
+    __slots__ = (
+        "_next",
+        "alternatives",
+        "needs",
+        "pod_shape",
+        "pool",
+        "preferences",
+        "strict",
+        "templates",
+        "tolerated",
+    )
 
     def __init__(
         self,
@@ -32,7 +44,7 @@ class ShapeFacts:
         templates: Sequence[Template],
         preferences: bool,
     ) -> None:
-        self.shape = shape
+        self.pod_shape = shape
         self.alternatives = alternatives
         self.pool = pool
         self.templates = templates
@@ -47,7 +59,7 @@ class ShapeFacts:
     def relaxed(self, prefer_no_schedule: bool) -> "ShapeFacts | None":
         """The facts about the shape after one step of relaxation (S-101)."""
         if prefer_no_schedule not in self._next:
-            shape = relaxed(self.shape, prefer_no_schedule=prefer_no_schedule)
+            shape = relaxed(self.pod_shape, prefer_no_schedule=prefer_no_schedule)
             self._next[prefer_no_schedule] = (
                 None
                 if shape is None
@@ -57,26 +69,34 @@ class ShapeFacts:
 
 
 class Recording:
-    """Groups to tell of a placement, by what there is to do: most count pods wherever they are.
+    """The groups that count a placement, by the way in which they do (S-181). Most count pods on any node.
 
-    The ways to tell of one on a claim are kept at hand: by the claim's number, by the one value that its state has for
-    a key, or by all values that it has left (S-181).
+    On a node draft a group counts by the draft's number, by the one value that the draft's state has for the group's
+    key, or by all the values that it has left. A group with a filter looks at the node first.
     """
 
-    __slots__ = ("by_claim", "by_value", "by_values", "everything", "filtered")
+    __slots__ = ("by_draft", "by_value", "by_values", "everything", "filtered")
 
     def __init__(self, groups: Sequence[DomainGroup | HostGroup]) -> None:
         self.everything = groups
         self.filtered = [group for group in groups if group.term.filter is not None]
         plain = [group for group in groups if group.term.filter is None]
-        self.by_claim = [group.record_claim() for group in plain if isinstance(group, HostGroup)]
+        self.by_draft = [group.record_draft() for group in plain if isinstance(group, HostGroup)]
         domains = [group for group in plain if isinstance(group, DomainGroup)]
         self.by_value = [(group.record, group.term.key) for group in domains if not group.every_value]
         self.by_values = [group for group in domains if group.every_value]
 
 
-class Kin:
-    """Pods of one shape in one pass: the groups that bind them, and the states of claims that suit them."""
+class LoneSpread(NamedTuple):
+    """A spread that is the only group of a shape on any key but the hostname."""
+
+    group: DomainGroup
+    own: bool  # whether it counts the pod itself
+    wanted: Requirement | None  # the pod's own requirement on the key
+
+
+class ShapeInPass:
+    """Pods of one shape in one pass: the groups that bind them, and the states of drafts that suit them."""
 
     __slots__ = (
         "_recording",
@@ -107,50 +127,50 @@ class Kin:
         self.facts = facts
         self._topology = topology
         self.spread_choices = topology.spread_choices
-        shape = facts.shape
-        self.ports = shape.host_ports
-        groups = [(group, group.term.counts(shape)) for group in topology.owned(shape)]
-        groups += [(group, True) for group in topology.repelling(shape)]
+        pod_shape = facts.pod_shape
+        self.ports = pod_shape.host_ports
+        # Each group with whether it counts such a pod.
+        groups = [(group, group.term.counts(pod_shape)) for group in topology.owned(pod_shape)]
+        groups += [(group, True) for group in topology.repelling(pod_shape)]
         self.hosts: list[tuple[HostGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
         self.domains: list[tuple[DomainGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
-        self.held = topology.held(shape)
-        # A spread that nothing else on any key but the hostname goes with: the group, whether it counts the pod, and
-        # the pod's own requirement. Nearly all that is asked of domains is asked of these.
-        self.lone_spread: tuple[DomainGroup, bool, Requirement | None] | None = None
+        self.held = topology.held(pod_shape)
+        # Nearly all questions about domains are about a spread that is the only group on any key but the hostname.
+        self.lone_spread: LoneSpread | None = None
         if len(self.domains) == 1 and self.domains[0][0].term.kind == "spread":
             group, own = self.domains[0]
-            self.lone_spread = (group, own, facts.strict.requirements.get(group.term.key))
+            self.lone_spread = LoneSpread(group, own, facts.strict.requirements.get(group.term.key))
         self.by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
         for group, own in self.domains:
             self.by_key.setdefault(group.term.key, []).append((group, own))
-        self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_picks, valid for one version
+        self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_choices, valid for one version
         self.values: list[tuple[str, set[str]]] | None = None  # kept like them, for nodes whose domains are fixed
         self.picked_at = -1
-        self.nowhere_at = -1  # when no new claim was possible for the sake of its groups alone; good while picks are
-        # Claims that reject by a count of their own: the masks per count, and the count from which they do. The groups
-        # in which that is no matter of one count are asked each time.
-        self.full = [(g.claims, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
+        self.nowhere_at = -1  # when its groups alone ruled out every new node; valid as long as the picks
+        # Groups in which a draft rejects the pod by its own count: the masks per count, and the count from which it
+        # does. The other groups on the hostname are asked each time.
+        self.full = [(g.drafts, g.full_from(own)) for g, own in self.hosts if g.full_from(own)]
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
-        self.options: dict[State, tuple[State, ...]] = {}  # where a claim of a state would go; () is nowhere
+        self.options: dict[State, tuple[State, ...]] = {}  # the states that a draft would come to; () is none
         self._recording = Recording([])
         self._recording_born = -1
         self.node_mask: int | None = None
         self.seen_states = 0
-        # States of claims that suit, each narrowed per alternative. Where every key of the groups has one value, the
-        # state goes nowhere else, and only whether those values are allowed changes: they are kept beside it.
+        # States of drafts that suit, each narrowed per alternative. Where every key of the groups has one value left,
+        # the state stays, and only whether those values are allowed changes: they are kept beside it.
         self.settled: dict[State, tuple[tuple[str, ...], tuple[State, ...]]] = {}
         self.open: dict[State, tuple[State, ...]] = {}
 
     @property
     def recording(self) -> "Recording":
-        """The groups to tell of a pod of this kin, wherever it lands: those that count it, and those it holds."""
+        """The groups that count a pod of this shape wherever it lands: ordinary ones, and those that it holds itself."""
         if self._recording_born != self._topology.born:
-            self._recording = Recording([*self._topology.counting(self.facts.shape), *self.held])
+            self._recording = Recording([*self._topology.counting(self.facts.pod_shape), *self.held])
             self._recording_born = self._topology.born
         return self._recording
 
     def admit(self, state: State) -> None:
-        """Remember a state that claims have come to, if it suits."""
+        """Remember a state that drafts have come to, if it suits."""
         narrowed = self.narrowings(state)
         if not narrowed:
             return
@@ -175,62 +195,73 @@ class Kin:
         return tuple(state for state in each if state is not None)
 
 
-class Kind:
-    """Pods of one kin that ask for the same amounts."""
+class Demand:
+    """What each of many like pods asks for: a shape and amounts of resources."""
 
-    __slots__ = ("_holding", "dead", "failed_at", "kin", "last", "next", "node_dead", "relaxed", "settled", "wanted")
+    __slots__ = (
+        "_holding",
+        "dead",
+        "failed_at",
+        "last",
+        "next",
+        "next_is_known",
+        "node_dead",
+        "shape",
+        "spares_settling",
+        "wanted",
+    )
 
-    def __init__(self, kin: Kin, wanted: tuple[int, ...], settled: bool) -> None:
-        self.kin = kin
+    def __init__(self, shape: ShapeInPass, wanted: tuple[int, ...], spares_settling: bool) -> None:
+        self.shape = shape
         self.wanted = wanted
-        self.settled = settled  # S-91: the pod must not go to a node that is still settling
-        self.dead = 0  # claims that can never take such a pod any more (F-14)
-        self.node_dead = 0
+        self.spares_settling = spares_settling  # S-91: the pod must not go to a node that is still settling
+        self.dead = 0  # drafts that can never take such a pod any more (F-14), as bits
+        self.node_dead = 0  # the same for existing nodes
         self.failed_at = -1  # the number of placements when such a pod last failed
-        self.relaxed = False  # whether `next` is known
-        self.next: Kind | None = None
-        self.last: Kind = self  # the most relaxed kind that was tried when it failed
+        self.next: Demand | None = None  # the demand after one step of relaxation
+        self.next_is_known = False
+        self.last: Demand = self  # the most relaxed demand that was tried when it failed
         self._holding: tuple[Fit, int, int] | None = None
 
     def holding(self, fit: Fit, rows: int) -> int:
-        """Of the given rows those that hold such a pod alone; asked again for the same, the same is given."""
+        """Of the given rows those that hold such a pod alone. The last answer is kept."""
         known = self._holding
         if known is None or known[0] is not fit or known[1] != rows:
             known = self._holding = (fit, rows, fit.holding(self.wanted, rows))
         return known[2]
 
 
-class KindBook:
-    """The kinds of one pass."""
+class Demands:
+    """The demands of one pass, each once."""
 
     def __init__(self, topology: Topology, prefer_no_schedule: bool) -> None:
         self._topology = topology
         self._prefer_no_schedule = prefer_no_schedule
-        self._kins: dict[ShapeFacts, Kin] = {}
-        self._kinds: dict[tuple[int, tuple[int, ...], bool], Kind] = {}
+        self._shapes: dict[ShapeFacts, ShapeInPass] = {}
+        self._demands: dict[tuple[int, tuple[int, ...], bool], Demand] = {}
 
-    def kin(self, facts: ShapeFacts) -> Kin:
-        """The kin of a shape; its groups are made when it is first asked for."""
-        found = self._kins.get(facts)
+    def shape(self, facts: ShapeFacts) -> ShapeInPass:
+        """The shape in this pass; its groups are made when it is first asked for."""
+        found = self._shapes.get(facts)
         if found is None:
-            found = self._kins[facts] = Kin(facts, self._topology)
+            found = self._shapes[facts] = ShapeInPass(facts, self._topology)
         return found
 
-    def kind(self, facts: ShapeFacts, wanted: tuple[int, ...], settled: bool) -> Kind:
-        """The kind of a shape and a vector of requests."""
-        key = (id(facts), wanted, settled)
-        found = self._kinds.get(key)
+    def demand(self, facts: ShapeFacts, wanted: tuple[int, ...], spares_settling: bool) -> Demand:
+        """The demand for these amounts by pods of this shape."""
+        key = (id(facts), wanted, spares_settling)
+        found = self._demands.get(key)
         if found is None:
-            found = self._kinds[key] = Kind(self.kin(facts), wanted, settled)
+            found = self._demands[key] = Demand(self.shape(facts), wanted, spares_settling)
         return found
 
-    def relaxed(self, kind: Kind) -> Kind | None:
-        """The kind after one step of relaxation, or None if nothing is left to give up."""
-        if not kind.relaxed:
-            facts = kind.kin.facts.relaxed(self._prefer_no_schedule)
-            kind.next = None if facts is None else self.kind(facts, kind.wanted, kind.settled)
-            kind.relaxed = True
-        return kind.next
+    def relaxed(self, demand: Demand) -> Demand | None:
+        """The demand after one step of relaxation, or None if nothing is left to give up."""
+        if not demand.next_is_known:
+            facts = demand.shape.facts.relaxed(self._prefer_no_schedule)
+            demand.next = None if facts is None else self.demand(facts, demand.wanted, demand.spares_settling)
+            demand.next_is_known = True
+        return demand.next
 
 
 def alternatives_as_needs(alternatives: Alternatives, pool: NeedsPool) -> tuple[Needs, ...]:
