@@ -12,7 +12,8 @@ from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.placement.place_pods import Index, place, simulate
-from dovetail.placement.search.on_proposed_nodes import DraftPlacer, NodeDraft
+from dovetail.placement.search.node_draft import NodeDraft
+from dovetail.placement.search.on_proposed_nodes import DraftPlacer
 from dovetail.placement.settings import DOVETAIL, KARPENTER, Profile
 from tests.properties.clusters import clusters
 

@@ -40,7 +40,7 @@ class Explainer:
         """Everything that can be said about one refused pod."""
         match refused.cause:
             case "dra":
-                return _plain(refused.pod, "dra", "resource drafts are not supported yet")
+                return _plain(refused.pod, "dra", "resource claims are not supported yet")
             case "volumes":
                 return _plain(refused.pod, "volume_lookup", "something its volumes refer to does not exist")
             case "not_reached":

@@ -23,7 +23,7 @@ from dovetail.placement.cluster.type_table import RESERVATION_ID_SUFFIX, Compile
 from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.min_values import minima_of, shortest_prefix
 from dovetail.placement.prices import price_order
-from dovetail.placement.search.on_proposed_nodes import NodeDraft
+from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.settings import PlacementSettings
 
 HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)

@@ -1,13 +1,11 @@
 """What can be worked out about a snapshot before any pod is placed?
 
-Made once per snapshot, then used by any number of passes: provisioning makes one, disruption makes hundreds (F-22). It
-is never changed by a pass; what it remembers (masks, states, counts per term) only saves the next pass from working it
-out again. The trap avoided: rebuilding nodes, templates and topology for every simulation, which is where upstream's
-time goes.
+An index is made once per snapshot and used by any number of passes: provisioning makes one, disruption hundreds (F-22).
+No pass changes it; what it remembers (masks, states, counts per term) only saves the next pass from working it out
+again. Karpenter rebuilds nodes, templates and topology for every simulation, which is where its time goes.
 """
 
 from collections.abc import Iterable
-from itertools import count
 
 from dovetail.model.placements import IgnoredPod
 from dovetail.model.pods import Pod, PodShape
@@ -19,7 +17,7 @@ from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
 from dovetail.placement.cluster.node_table import NodeTable
 from dovetail.placement.cluster.overhead import daemons_of
 from dovetail.placement.cluster.states import NeedsPool
-from dovetail.placement.cluster.templates import EmptyPool, Template, compile_template, usable_pools
+from dovetail.placement.cluster.templates import EmptyPool, Template, TemplateCompiler, usable_pools
 from dovetail.placement.cluster.type_table import Compilers
 from dovetail.placement.cluster.universe import Universe
 from dovetail.placement.cluster.waiting_pods import (
@@ -40,7 +38,7 @@ from dovetail.placement.settings import PlacementSettings
 
 
 def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
-    """Every resource that anybody asks for, in a fixed order."""
+    """Every resource that some pod asks for, in a fixed order."""
     return tuple(sorted({name for amounts in requests for name in amounts}))
 
 
@@ -56,7 +54,7 @@ class Index:
         self._unbound: list[Pod] = []
         distinct: dict[int, Resources] = {}
         on_node = self.on_node
-        for pod in snapshot.pods.values():  # once: in a large cluster to come by each pod costs more than what is asked
+        for pod in snapshot.pods.values():  # all in one walk: in a large cluster the walk itself is what costs
             requests, node_name = pod.requests, pod.node_name
             distinct[id(requests)] = requests
             if not node_name:
@@ -91,7 +89,7 @@ class Index:
     def _compile_pools(self) -> None:
         """S-13 to S-15, S-60: templates in the order in which they are tried, and the universe of their domains."""
         compiler = Compilers.current()
-        counter = count().__next__
+        templates = TemplateCompiler(self.daemons, self.dimensions, self.settings)
         self.pools = usable_pools(self.snapshot)
         self.templates: list[Template] = []
         self.empty_pools: list[EmptyPool] = []
@@ -104,14 +102,13 @@ class Index:
             if not types:
                 self.empty_pools.append(EmptyPool(pool=pool, because_of_min_values=False))
                 continue
-            result = compile_template(pool, types, self.daemons, self.dimensions, self.settings, counter)
+            result = templates.compile(pool, types, len(self.templates))
             if isinstance(result, EmptyPool):
                 self.empty_pools.append(result)
             else:
-                result.number = len(self.templates)
                 self.templates.append(result)
         self.universe = Universe(sources, self.settings.profile.domains_listed)
-        # S-108: asked of every pool in the list, usable or not.
+        # S-108: every pool in the list counts, also one whose types are gone.
         self.prefer_no_schedule = any(
             taint.effect == "PreferNoSchedule" for pool in self.pools for taint in pool.template.taints
         )
@@ -167,7 +164,7 @@ class Index:
 
     @property
     def ignored(self) -> tuple[IgnoredPod, ...]:
-        """The pending pods that take no part, where that was asked for."""
+        """The pending pods that take no part, as far as `waiting` was asked for."""
         return self._waiting.ignored if self._waiting is not None else ()
 
     def reschedulable_on(self, node_name: str) -> list[Pod]:

@@ -1,13 +1,14 @@
 """What does a NodePool offer to a new node?
 
-Asked once per snapshot (S-13, S-14, S-59, S-60). A template is the compiled form of one NodePool: its requirements, its
-instance types as a table, what DaemonSets will take. The trap avoided: the two labels that only the simulation knows
-(registered, initialized), so that DaemonSets which select them count; they are never exported.
+A template is the compiled form of one NodePool, made once per snapshot (S-13, S-14, S-59, S-60): its requirements, its
+instance types as a table, and what DaemonSets will take. Its requirements include two labels that a real node gets
+later (registered and initialized), because DaemonSets that select them run on it too; no claim is given these labels.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from dovetail.model import names
 from dovetail.model.pods import PodShape
@@ -23,6 +24,7 @@ from dovetail.placement.constraints.fit import Fit
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.settings import PlacementSettings
 
+# Labels that a node will have when pods run on it, and that no claim asks for.
 SIMULATION_KEYS = frozenset({names.REGISTERED, names.INITIALIZED})
 
 
@@ -53,14 +55,14 @@ def template_labels(pool: NodePool) -> dict[str, str]:
 
 
 def template_requirements(pool: NodePool) -> RequirementSet:
-    """S-59: what every node of the pool has, with the two labels of the simulation."""
+    """S-59: what every node of the pool has, with the two labels that it gets later."""
     simulated = {key: requirement(key, "In", ("true",)) for key in SIMULATION_KEYS}
     own = from_expressions(pool.template.requirements)
     return merge(merge(own, from_labels(template_labels(pool))), simulated)
 
 
 class Capacities:
-    """For one resource: which rows have at most so much capacity, and how much the largest of some rows has (S-159)."""
+    """The capacities of the types for one resource: the rows up to an amount, and the largest of some rows (S-159)."""
 
     def __init__(self, table: TypeTable, resource: str) -> None:
         amounts = [item.source.capacity.get(resource, 0) for item in table.types]
@@ -106,13 +108,13 @@ class Template:
     has_reserved: bool
 
     def tolerated_by(self, shape: PodShape) -> bool:
-        """S-150: startup taints do not count."""
+        """Whether such a pod tolerates the taints of the pool's nodes; startup taints do not count (S-150)."""
         return untolerated(self.pool.template.taints, shape.tolerations) is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyPool:
-    """A pool that was left without instance types (S-60), and whether its minimum of values was the cause."""
+    """A pool that was left without instance types (S-60), and whether its minimum values are the reason."""
 
     pool: NodePool
     because_of_min_values: bool
@@ -128,34 +130,37 @@ def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> t
     return rows, False
 
 
-def compile_template(
-    pool: NodePool,
-    types: Sequence[CompiledType],
-    daemons: Sequence[Daemon],
-    dimensions: Sequence[str],
-    settings: PlacementSettings,
-    counter: Callable[[], int],
-) -> Template | EmptyPool:
-    """The template of a pool, or the news that nothing is left of it. `number` is set by the caller's order."""
-    table = TypeTable(types, dimensions, settings.well_known)
-    requirements = dict(template_requirements(pool))
-    states = States(settings.well_known, table.rows_of, counter)
-    start = states.intern(requirements)
-    rows, because_of_min_values = _survivors(table, start, settings)
-    if not rows:
-        return EmptyPool(pool=pool, because_of_min_values=because_of_min_values)
-    overheads, overhead_of = overhead_groups(
-        daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
-    )
-    limited: Resources = pool.limits or {}
-    return Template(
-        number=0,
-        pool=pool,
-        table=table,
-        fit=Fit(table, overheads, overhead_of),
-        states=states,
-        start=start,
-        rows=rows,
-        capacities={name: Capacities(table, name) for name in limited if name != NODES},
-        has_reserved=any(o.reservation is not None for item in table.types for o in item.offerings),
-    )
+class TemplateCompiler:
+    """Compiles the pools of one snapshot."""
+
+    def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str], settings: PlacementSettings) -> None:
+        self._daemons = daemons
+        self._dimensions = dimensions
+        self._settings = settings
+        self._state_counter = count().__next__  # states of all templates are numbered together
+
+    def compile(self, pool: NodePool, types: Sequence[CompiledType], number: int) -> Template | EmptyPool:
+        """The template of a pool, under that number, or that nothing is left of it."""
+        settings = self._settings
+        table = TypeTable(types, self._dimensions, settings.well_known)
+        requirements = dict(template_requirements(pool))
+        states = States(settings.well_known, table.rows_of, self._state_counter)
+        start = states.intern(requirements)
+        rows, because_of_min_values = _survivors(table, start, settings)
+        if not rows:
+            return EmptyPool(pool=pool, because_of_min_values=because_of_min_values)
+        overheads, overhead_of = overhead_groups(
+            self._daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
+        )
+        limited: Resources = pool.limits or {}
+        return Template(
+            number=number,
+            pool=pool,
+            table=table,
+            fit=Fit(table, overheads, overhead_of),
+            states=states,
+            start=start,
+            rows=rows,
+            capacities={name: Capacities(table, name) for name in limited if name != NODES},
+            has_reserved=any(o.reservation is not None for item in table.types for o in item.offerings),
+        )

@@ -163,7 +163,7 @@ class ShapeInPass:
 
     @property
     def recording(self) -> "Recording":
-        """The groups that count a pod of this shape wherever it lands: ordinary ones, and those that it holds itself."""
+        """The groups that count a pod of this shape: ordinary ones, and those through which it keeps others away."""
         if self._recording_born != self._topology.born:
             self._recording = Recording([*self._topology.counting(self.facts.pod_shape), *self.held])
             self._recording_born = self._topology.born

@@ -1,32 +1,23 @@
 """Which of thousands of drafts have room for this much at all?
 
-Asked when a pod was refused by several drafts in a row, as happens when every pod has a size of its own. The bound is
-coarse (the largest type of a draft's state, minus what is used) and only ever too generous. This is one of two places
-where numpy is faster than plain integers.
+Asked when several drafts in a row have refused a pod, as happens when every pod has a size of its own. The bound is
+coarse (the largest type of a draft's state, minus what is used): it may let a draft pass that has no room, but never
+leaves one out that has. Like the masks of existing nodes it is made with numpy, which is faster here than integers.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from dovetail.placement.cluster.masks import bits, mask_of
 from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
+from dovetail.placement.search.node_draft import NodeDraft
 
 _LARGEST = 2**62
 
 
-class NodeDraft(Protocol):
-    """What is asked of a draft here."""
-
-    template: Template
-    state: State
-    used: list[int]
-
-
 class Headroom:
-    """An upper bound of what is left on each draft; brought up to date when it is asked for."""
+    """An upper bound of what is left on each draft, brought up to date when it is asked for."""
 
     def __init__(self) -> None:
         self.changed: set[int] = set()  # drafts that hold more or may be less than before

@@ -1,13 +1,13 @@
 """Can a draft of this pass take the pod, or can a new one be opened for it?
 
-Asked after the existing nodes (S-150 to S-163). Claims are bits: the states that suit a shape, minus the hosts that its
-groups reject, minus the drafts that were found dead for its demand, are the candidates. Only those are looked at, in
-order, and only for types, minimum values and reservations. The trap avoided (against F-14): a draft that has no type
-left in the domain that a spread asks for today is not dead; tomorrow the spread may ask for another.
+Asked after the existing nodes (S-150 to S-163). A set of drafts is the bits of an integer. Candidates are the drafts in
+states that suit the pod's shape, without those that its groups on the hostname reject and those that are known never to
+take such a pod any more. Only candidates are looked at, in order, for types, minimum values and reservations.
+
+A draft that has no type left in the domain that a spread asks for now may still take such a pod later, when the spread
+asks for another domain; it stays a candidate (unlike F-14).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from operator import add, le
 
@@ -22,39 +22,12 @@ from dovetail.placement.constraints.topology_groups import DomainGroup, HostGrou
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.search.demands import Demand, ShapeInPass
 from dovetail.placement.search.headroom import Headroom
+from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.proposal_order import DraftOrder
 from dovetail.placement.settings import PlacementSettings
 
-# After so many candidates without room the rest is asked for room all at once.
+# After this many candidates without room, those of the others that have no room are sorted out all at once.
 _PATIENCE = 8
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class NodeDraft:
-    """A node under construction."""
-
-    number: int
-    template: Template
-    state: State
-    rows: int  # those that may hold all of it: exact when it was last settled, too many since
-    used: list[int]
-    witness: int = 0  # one row that does, and its room: as long as it does, the others need not be asked
-    room: Sequence[int] = ()
-    held: Held = NONE
-    pods: list[Pod] = field(default_factory=list)
-    ports: list[tuple[str, HostPort]] = field(default_factory=list)
-    min_values_relaxed: bool = False
-
-    def settle(self, rows: int) -> None:
-        """Remember the exact rows."""
-        self.rows = rows
-        self.witness = rows.bit_length() - 1
-        self.room = self.template.fit.room[self.witness]
-
-    def settled_rows(self) -> int:
-        """The rows that hold all of it."""
-        self.settle(self.template.fit.holding(self.used, self.rows))
-        return self.rows
 
 
 class ReservationRefusal(Exception):
@@ -62,7 +35,7 @@ class ReservationRefusal(Exception):
 
 
 class DraftPlacer:
-    """The drafts of one pass."""
+    """The drafts of one pass, by number in `made`."""
 
     def __init__(
         self, templates: list[Template], limits: Limits, reservations: Reservations, settings: PlacementSettings
@@ -77,19 +50,19 @@ class DraftPlacer:
         self._in_state: dict[State, int] = {}
         self._template_of = {template.states: template for template in templates}
         self._headroom = Headroom()
-        self._somewhere = False  # whether topology left the last pod any place for a new draft
+        self._somewhere = False  # whether topology would let the pod in hand be on some new draft
 
     # --- open drafts
 
     def _admit_states(self, shape: ShapeInPass) -> None:
-        """Show the shape the states that drafts have come to since it last looked; states are only ever added."""
+        """Let the shape judge the states that drafts have come to since it last did; states are never taken away."""
         for state in self._states[shape.seen_states :]:
             if shape.facts.tolerated[self._template_of[state.states].number]:
                 shape.admit(state)
         shape.seen_states = len(self._states)
 
     def _candidates(self, demand: Demand) -> int:
-        """The drafts that may take the pod by everything but room."""
+        """The drafts that may take the pod as far as anything but room is concerned."""
         shape = demand.shape
         allowed = ((1 << len(self.made)) - 1) ^ demand.dead
         for levels, count in shape.full:
@@ -114,7 +87,7 @@ class DraftPlacer:
         shape = demand.shape
         if shape.seen_states < len(self._states):
             self._admit_states(shape)
-        draft = self.made[self.order.front()]  # most pods join the first of all, and are spared the masks
+        draft = self.made[self.order.front()]  # most pods join the first of all, without a look at the masks
         if self._free(demand, draft.number):
             options = options_of(shape, draft.state)
             if options and self._join(demand, pod, draft, options):
@@ -125,8 +98,12 @@ class DraftPlacer:
         draft = self.made[self.order.first(candidates)]  # nearly all others join this one
         if self._join(demand, pod, draft, options_of(shape, draft.state)):
             return True
+        return self._join_any(demand, pod, candidates ^ 1 << draft.number)
+
+    def _join_any(self, demand: Demand, pod: Pod, candidates: int) -> bool:
+        """Put the pod on the first of these drafts that accepts it, where one did not."""
         tries = 1
-        for number in self.order.among(candidates ^ 1 << draft.number):
+        for number in self.order.among(candidates):
             if tries >= _PATIENCE:
                 if tries == _PATIENCE:
                     candidates &= self._headroom.with_room(demand.wanted, self.made)
@@ -135,13 +112,13 @@ class DraftPlacer:
                     continue
             tries += 1
             draft = self.made[number]
-            if self._join(demand, pod, draft, options_of(shape, draft.state)):
+            if self._join(demand, pod, draft, options_of(demand.shape, draft.state)):
                 return True
         return False
 
     @staticmethod
     def _free(demand: Demand, number: int) -> bool:
-        """Whether neither a try before nor a group on the hostname keeps such a pod off the draft."""
+        """Whether neither an earlier refusal nor a group on the hostname keeps such a pod off the draft."""
         if demand.dead >> number & 1:
             return False
         shape = demand.shape
@@ -153,6 +130,7 @@ class DraftPlacer:
         )
 
     def _join(self, demand: Demand, pod: Pod, draft: NodeDraft, options: tuple[State, ...]) -> bool:
+        """Put the pod on the draft if it has room for it in one of these states."""
         shape, template, present = demand.shape, draft.template, draft.state
         total = list(map(add, draft.used, demand.wanted))
         if all(map(le, total, draft.room)) and not shape.ports and not template.has_reserved:
@@ -218,7 +196,7 @@ class DraftPlacer:
                 continue
             rows = self.limits.rows(template)
             if not rows:
-                self._somewhere = True  # not asked
+                self._somewhere = True  # for all that is known: topology was not asked
             elif self._open(demand, pod, template, rows):
                 return True
         if shape.domains and not self._somewhere:
@@ -226,6 +204,7 @@ class DraftPlacer:
         return False
 
     def _open(self, demand: Demand, pod: Pod, template: Template, rows: int) -> bool:
+        """Open a draft of this template if one of these rows would do."""
         rows = demand.holding(template.fit, rows)
         if rows and demand.shape.ports:
             rows = self.free_ports(pod, template, [], rows)
@@ -234,43 +213,42 @@ class DraftPlacer:
             return False
         waits = False
         for narrowed in demand.shape.narrowings(template.start):
-            for wished in targets(demand.shape, narrowed):
+            for target in targets(demand.shape, narrowed):
                 self._somewhere = True
-                left = rows & wished.rows
+                left = rows & target.rows
                 if not left:
                     continue
-                short = self.short(template, wished, left)
+                short = self.short(template, target, left)
                 if short and self._settings.min_values_policy == "Strict":
                     continue
-                state = wished.with_minima(short) if short else wished
+                state = target.with_minima(short) if short else target
                 held = self.reservations.available(template, state, left, NONE)
                 if held is not None:
-                    self._create(demand, pod, template, state, left, held, bool(short))
+                    draft = NodeDraft(
+                        number=len(self.made),
+                        template=template,
+                        state=state,
+                        rows=left,
+                        used=[],
+                        min_values_relaxed=bool(short),
+                    )
+                    self._create(draft, held)
+                    self._commit(demand.shape, pod, draft, state, list(demand.wanted))
                     return True
                 waits = True
         if waits:
             raise ReservationRefusal
         return False
 
-    def _create(
-        self, demand: Demand, pod: Pod, template: Template, state: State, rows: int, held: Held, relaxed: bool
-    ) -> None:
-        draft = NodeDraft(
-            number=len(self.made),
-            template=template,
-            state=state,
-            rows=rows,
-            used=[],
-            min_values_relaxed=relaxed,
-        )
-        draft.settle(rows)
+    def _create(self, draft: NodeDraft, held: Held) -> None:
+        """S-161: the draft counts against limits and reservations."""
+        draft.settle(draft.rows)
         self.made.append(draft)
-        if template.start.minima:
+        if draft.template.start.minima:
             self._settings.profile.share_relaxed_mark(draft, self.made)
-        self._enter(state, 1 << draft.number)
-        self.limits.charge_draft(template, rows)
+        self._enter(draft.state, 1 << draft.number)
+        self.limits.charge_draft(draft.template, draft.rows)
         self._hold(draft, held)
-        self._commit(demand.shape, pod, draft, state, list(demand.wanted))
 
     # --- placing
 
@@ -288,7 +266,7 @@ class DraftPlacer:
             draft.held = held
 
     def _commit(self, shape: ShapeInPass, pod: Pod, draft: NodeDraft, state: State, total: list[int]) -> None:
-        """S-162."""
+        """The pod is on the draft, which comes to that state (S-162)."""
         number = draft.number
         if draft.pods:
             self.order.raise_draft(number)
@@ -305,16 +283,16 @@ class DraftPlacer:
         self._headroom.changed.add(number)
         if shape.ports:
             draft.ports.extend((pod.key, port) for port in shape.ports)
-        told = shape.recording
-        for record_draft in told.by_draft:
+        recording = shape.recording
+        for record_draft in recording.by_draft:
             record_draft(number)
-        for record, key in told.by_value:
+        for record, key in recording.by_value:
             value = state.values.get(key)
             if value is not None:
                 record(value)
-        for group in told.by_values:
+        for group in recording.by_values:
             group.record_placement(state.requirements.get(group.term.key))
-        for filtered in told.filtered:
+        for filtered in recording.filtered:
             self.record_in(filtered, draft)
 
     def record_in(self, group: DomainGroup | HostGroup, draft: NodeDraft) -> None:
