@@ -13,7 +13,7 @@ from dovetail.model.buffers import CapacityBuffer
 from dovetail.model.placements import Placement
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.status import judged_status
-from dovetail.placement.buffers.verdicts import Verdict, for_real_pods, verdicts
+from dovetail.placement.buffers.verdicts import BufferVerdict, for_real_pods, verdicts
 from dovetail.ports.failures import Conflict, Failure
 from dovetail.ports.objects import CapacityBuffers, Notices
 
@@ -34,7 +34,7 @@ class Telling:
         judged = [(snapshot.buffers[key], verdict) for key, verdict in sorted(verdicts(snapshot, placement).items())]
         await asyncio.gather(*[self._judge(self.buffers, buffer, verdict) for buffer, verdict in judged])
 
-    async def _judge(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: Verdict) -> None:
+    async def _judge(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
         try:
             try:
                 await self._write(buffers, buffer, verdict)
@@ -45,7 +45,7 @@ class Telling:
         except Failure as failure:
             _log.warning("whether the room of CapacityBuffer %s stands could not be written: %s", buffer.key, failure)
 
-    async def _write(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: Verdict) -> None:
+    async def _write(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
         wanted = judged_status(buffer, verdict, self.now())
         if wanted != buffer.status:
             await buffers.patch_status(buffer, wanted)

@@ -12,7 +12,7 @@ from dovetail.lifecycle.conditions import FALSE, TRUE, ConditionSet, complete
 from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.overlays import Verdict, overlay
+from dovetail.placement.overlays import OverlayVerdict, overlay
 from dovetail.ports.objects import NodeOverlays
 
 VALIDATED: Final = "ValidationSucceeded"
@@ -36,7 +36,7 @@ class OverlayKeeper:
         return writes, self.now() + 3600.0
 
 
-def judged(item: NodeOverlay, verdicts: Mapping[str, Verdict], now: float) -> tuple[Condition, ...]:
+def judged(item: NodeOverlay, verdicts: Mapping[str, OverlayVerdict], now: float) -> tuple[Condition, ...]:
     """The overlay's conditions with the verdict."""
     match verdicts[item.name]:
         case "applied":

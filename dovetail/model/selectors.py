@@ -1,6 +1,6 @@
 """Does a label selector match?
 
-A missing selector matches nothing here; whoever lists with a missing selector lists everything and has to say so itself
+A missing selector matches nothing here. Where a missing selector is to list everything, that is for the caller to say
 (S-172).
 """
 

@@ -1,8 +1,8 @@
 """When is a batch of pending pods complete?
 
-The window opens with the first pod, closes when no new pod has come for the idle time, and at the latest after the
-longest time (S-4 to S-6). A pod that was in the window already does not prolong it. Inside an activity this costs no
-events; a window made of workflow timers costs 6.5 events per pod.
+The window opens with the first pod. It closes when no new pod has come for the idle time, and at the latest after the
+longest time (S-4 to S-6). A pod that was in the window already does not prolong it. The window is counted inside an
+activity, where it costs no events; made of workflow timers it would cost 6.5 events per pod.
 """
 
 from collections.abc import Set
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class BatchWindow:
-    """One window. Times are seconds of one clock."""
+    """One window. All times are seconds of the same clock."""
 
     idle: float
     longest: float
@@ -20,7 +20,7 @@ class BatchWindow:
     seen: set[str] = field(default_factory=set)
 
     def add(self, uids: Set[str], now: float) -> None:
-        """The pods that are pending now."""
+        """Look at the pods that are pending now."""
         new = uids - self.seen
         if not new:
             return
@@ -30,7 +30,7 @@ class BatchWindow:
             self.opened = now
 
     def closes(self) -> float | None:
-        """When it closes if nothing comes; None while it has not opened."""
+        """When it closes if no further pod comes; None while it has not opened."""
         if self.opened is None:
             return None
         return min(self.newest + self.idle, self.opened + self.longest)

@@ -1,7 +1,7 @@
 """Do enough distinct values remain for every requirement that asks for a minimum?
 
-Asked after every filtering of instance types and after truncation (S-122, S-123, S-137). Types are consumed in order,
-because consolidation asks how long the shortest sufficient prefix is.
+The question comes up whenever instance types were filtered or cut (S-122, S-123, S-137). Types are counted in order,
+because consolidation needs the length of the shortest prefix that suffices.
 """
 
 from collections.abc import Iterable, Mapping

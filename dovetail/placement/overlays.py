@@ -1,9 +1,9 @@
 """Which instance types do the NodeOverlays of the cluster change, and which overlays contradict each other?
 
-Asked whenever a snapshot gets its catalogues, and by upkeep, which writes the verdict on each overlay (S-138, N-50 to
+Overlays are applied whenever a snapshot gets its catalogues, and upkeep writes the verdict on each (S-138, N-50 to
 N-56). Every overlay is judged against all pools before any is applied: one that contradicts another of equal weight
-anywhere is applied nowhere. The trap avoided: an overlay selects a type by the type's requirements together with the
-pool's name and labels, and then only those offerings that suit it, but its capacity is the whole type's.
+anywhere is applied nowhere. An overlay selects a type by the type's requirements together with the pool's name and
+labels. Its price then holds for those offerings that suit it, its capacity for the whole type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,13 +24,13 @@ from dovetail.model.requirements import (
 from dovetail.model.resources import Resources
 from dovetail.placement.prices import adjusted_price
 
-Verdict = Literal["applied", "invalid", "conflict"]
+OverlayVerdict = Literal["applied", "invalid", "conflict"]
 Place = tuple[str, int]  # a pool and the number of one of its types
 
 
 @dataclass(slots=True, kw_only=True)
 class _Change:
-    """What the overlays make of one type. Weights are those of the last overlay that wished for a change."""
+    """What the overlays make of one type, and the weight of the last overlay that asked for each change."""
 
     prices: dict[int, str]  # by the number of the offering
     capacity: dict[str, int]
@@ -42,7 +42,7 @@ class _Change:
 class Overlaid:
     """The verdict on each overlay, and the catalogues with all that may be applied."""
 
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, OverlayVerdict]
     catalogues: Mapping[str, Catalogue]
 
 
@@ -51,17 +51,17 @@ def overlay(
     pools: Mapping[str, NodePool],
     catalogues: Mapping[str, Catalogue],
 ) -> Overlaid:
-    """N-50 to N-53, N-56: judge all, then apply those that may be applied. Catalogues that failed stay as they are."""
+    """Judge all overlays, then apply those that may be (N-50 to N-53, N-56). A failed catalogue stays as it is."""
     chosen = sorted(overlays, key=lambda item: item.name, reverse=True)
     chosen.sort(key=lambda item: -item.weight)
-    selecting = _Selecting(pools, catalogues)
+    selector = _Selector(pools, catalogues)
     changes: dict[Place, _Change] = {}
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, OverlayVerdict] = {}
     for item in chosen:
         if item.fault:
             verdicts[item.name] = "invalid"
             continue
-        selected = list(selecting.by(item))
+        selected = list(selector.by(item))
         if any(_contradicts(item, changes.get(place), offerings) for place, offerings in selected):
             verdicts[item.name] = "conflict"
             continue
@@ -73,8 +73,8 @@ def overlay(
     return Overlaid(verdicts=verdicts, catalogues=_applied(catalogues, changes))
 
 
-class _Selecting:
-    """What an overlay selects."""
+class _Selector:
+    """Finds the types that an overlay selects."""
 
     def __init__(self, pools: Mapping[str, NodePool], catalogues: Mapping[str, Catalogue]) -> None:
         self._types: list[tuple[Place, InstanceType, RequirementSet]] = []
@@ -88,7 +88,7 @@ class _Selecting:
         self._offered: dict[tuple[object, ...], RequirementSet] = {}
 
     def by(self, item: NodeOverlay) -> Iterator[tuple[Place, list[int]]]:
-        """N-52: the types, each with the numbers of its offerings; one without any is not selected."""
+        """The types, each with the numbers of its suitable offerings; a type without any is not selected (N-52)."""
         wanted = from_expressions(item.requirements)
         suits: dict[tuple[object, ...], bool] = {}
         for place, source, have in self._types:
@@ -113,7 +113,7 @@ class _Selecting:
 
 
 def _contradicts(item: NodeOverlay, change: _Change | None, offerings: Iterable[int]) -> bool:
-    """N-53: an overlay of equal weight wishes for the same, even where both wish for the same value."""
+    """Whether an overlay of equal weight sets the same thing, even to the same value (N-53)."""
     if change is None:
         return False
     if item.price and any(change.price_weights.get(number) == item.weight for number in offerings):
@@ -122,7 +122,7 @@ def _contradicts(item: NodeOverlay, change: _Change | None, offerings: Iterable[
 
 
 def _record(item: NodeOverlay, change: _Change, offerings: Iterable[int]) -> None:
-    """N-53: the heavier one came first and stays; the weight is kept so that equals below it are noticed."""
+    """The heavier overlay came first and stays (N-53); the weight of the last is kept to notice equals below it."""
     if item.price:
         for number in offerings:
             change.prices.setdefault(number, item.price)
@@ -146,7 +146,7 @@ def _applied(catalogues: Mapping[str, Catalogue], changes: Mapping[Place, _Chang
 
 
 def _changed(item: InstanceType, change: _Change | None) -> InstanceType:
-    """N-56; unlike upstream an offering keeps the capacity that it overrides (Q-22)."""
+    """The type with its overlays (N-56). Unlike upstream an offering keeps the capacity that it overrides (Q-22)."""
     if change is None:
         return item
     offerings = tuple(

@@ -112,7 +112,7 @@ class StepwiseSimulation:
 def _in_need(index: Index, options: SimulationOptions) -> list[Pod]:
     """The pods that need room whichever nodes are imagined gone."""
     waiting, housed = index.waiting(), options.housed
-    pods = [*waiting.pending, *waiting.spoken_for, *waiting.leaving]
+    pods = [*waiting.pending, *waiting.promised, *waiting.leaving]
     return [pod for pod in pods if pod.uid not in housed] if housed else pods
 
 

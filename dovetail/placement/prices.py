@@ -1,6 +1,6 @@
 """What would this instance type cost, and which comes first?
 
-Prices are floats as upstream's; only order and extremes are taken, never equality after arithmetic.
+Prices are floats as in Karpenter. Only their order and extremes matter; none is compared for equality after arithmetic.
 """
 
 import math

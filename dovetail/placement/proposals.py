@@ -1,7 +1,8 @@
-"""How does a new node cross into a plan?
+"""How does a new node enter a plan?
 
-A plan keeps each list of instance types once, because up to 600 names per node would break its size; a node refers to
-its list by index. The requirements are narrowed here to the capacity types that the listed types are offered with.
+A plan holds each list of instance types once, because with up to 600 names for each node it would become too large; a
+node refers to its list by index. The requirements are narrowed here to the capacity types in which the listed types are
+offered.
 """
 
 from collections import Counter
@@ -64,12 +65,12 @@ def proposed_nodes(
                 pods=tuple(
                     PlannedPod(namespace=p.namespace, name=p.name, uid=p.uid) for p in node.pods if not is_virtual(p)
                 ),
-                buffers=_counted(node),
+                buffers=_virtual_pods_by_buffer(node),
             )
         )
     return tuple(found), tuple(lists)
 
 
-def _counted(node: NewNode) -> tuple[tuple[str, int], ...]:
-    """Virtual pods are only counted: nobody is told of them, and a thousand of them would fill a plan."""
+def _virtual_pods_by_buffer(node: NewNode) -> tuple[tuple[str, int], ...]:
+    """The number of virtual pods of each buffer. No Event is about them, and their names would fill a plan."""
     return tuple(sorted(Counter(buffer_uid(pod) for pod in node.pods if is_virtual(pod)).items()))

@@ -1,8 +1,8 @@
 """What asks for a provisioning round (S-1)?
 
-Pods that the scheduler gave up on, and CapacityBuffers; those that were just tried ask again where room may have come
-or gone, and after a while in any case. The trap avoided: a buffer's pods never stop being pending, so that they alone
-would keep the planner busy for ever.
+Pods that the kube-scheduler gave up on ask for one, and CapacityBuffers. What has just been tried asks again where room
+may have come or gone, and after a while in any case. A buffer's pods never stop being pending, so that without this
+rule they alone would keep the planner busy for ever.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from dovetail.model.pod_rules import is_provisionable, is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
 
-AGAIN_SECONDS: Final = 10.0  # S-1: pods that stay pending are tried again
-BUFFERS_AGAIN_SECONDS: Final = 30.0  # S-1: and where only buffers ask
+AGAIN_SECONDS: Final = 10.0  # S-1: after this long pods that stay pending are tried again
+BUFFERS_AGAIN_SECONDS: Final = 30.0  # S-1: the same where only buffers ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """Who has just been tried, and what the answer depended on."""
+    """The pods and buffers that have just been tried, and the room that the answer depended on."""
 
     pods: frozenset[str] = frozenset()
     buffers: frozenset[str] = frozenset()
@@ -32,24 +32,24 @@ class Tried:
         return self.pods | self.buffers
 
     def again_after(self) -> float:
-        """How long until they are tried again although nothing has changed; 0 where nobody was."""
+        """How long until they are tried again although nothing has changed; 0 where nothing was tried."""
         if self.pods:
             return AGAIN_SECONDS
         return BUFFERS_AGAIN_SECONDS if self.buffers else 0.0
 
 
 def asking(snapshot: Snapshot) -> Tried:
-    """Who asks for a round now, and what its answer will depend on."""
+    """The pods and buffers that ask for a round now, and what its answer will depend on."""
     return Tried(pods=pending_uids(snapshot), buffers=frozenset(_buffers(snapshot)), room=frozenset(_room(snapshot)))
 
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:
-    """The pods that need a node and are not spoken for by a claim that is on its way."""
-    spoken_for: set[str] = set()
+    """The pods that need a node, without those for which a claim is on its way."""
+    planned: set[str] = set()
     for claim in snapshot.claims.values():
         if claim.deleting_since is None and not claim.is_true(names.LAUNCHED):
-            spoken_for.update(filter(None, claim.annotations.get(names.PLANNED_PODS, "").split(",")))
-    return frozenset(uid for uid, p in snapshot.pods.items() if is_provisionable(p) and uid not in spoken_for)
+            planned.update(filter(None, claim.annotations.get(names.PLANNED_PODS, "").split(",")))
+    return frozenset(uid for uid, p in snapshot.pods.items() if is_provisionable(p) and uid not in planned)
 
 
 def _buffers(snapshot: Snapshot) -> Iterator[str]:
@@ -62,8 +62,10 @@ def _buffers(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    """What new room comes from: pools as they are written and whether they are ready, nodes and launched claims. For
-    buffers also how much they ask for, and which pods stand where: a pod that is bound takes room that was theirs."""
+    """All that new room may come from: pools with their generation and whether they are ready, nodes, launched claims.
+
+    Where there are buffers, also how much they ask for and where pods run: a pod that is bound takes room of theirs.
+    """
     for pool in snapshot.pools.values():
         yield "pool", pool.name, str(pool.generation), str(pool.is_true(names.READY))
     for name in snapshot.nodes:
@@ -77,5 +79,5 @@ def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
         found = resolve(buffer, snapshot)
         if isinstance(found, Resolved):
             yield "buffer", buffer.uid, str(buffer.generation), str(found.generation), str(found.replicas)
-    standing = [(uid, pod.node_name) for uid, pod in snapshot.pods.items() if pod.node_name and not is_terminal(pod)]
-    yield "pods", str(hash(frozenset(standing)))  # 100,000 pairs are not kept for an equality
+    running = [(uid, pod.node_name) for uid, pod in snapshot.pods.items() if pod.node_name and not is_terminal(pod)]
+    yield "pods", str(hash(frozenset(running)))  # the hash stands for perhaps 100,000 pairs

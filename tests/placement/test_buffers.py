@@ -237,7 +237,7 @@ def test_virtual_pods_that_a_claim_on_its_way_is_for_are_spoken_for() -> None:
     waiting = an_index(world).waiting()
 
     assert [pod.name for pod in waiting.pending] == ["capacity-buffer-spare-1"]
-    assert [pod.name for pod in waiting.spoken_for] == ["capacity-buffer-spare-2", "capacity-buffer-spare-3"]
+    assert [pod.name for pod in waiting.promised] == ["capacity-buffer-spare-2", "capacity-buffer-spare-3"]
     assert verdicts(world, placed(world)) == {"default/spare": "RequiresNewCapacity"}
 
 

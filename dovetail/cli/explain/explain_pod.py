@@ -113,7 +113,7 @@ def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | N
     for ignored in waiting.ignored:
         if ignored.pod.uid == pod.uid:
             return _answer(look, pod, "ignored", f"it takes no part in provisioning: {ignored.why}")
-    if _is_in(pod, waiting.spoken_for):
+    if _is_in(pod, waiting.promised):
         claim = _planned_onto(look.snapshot, pod)
         says = f"a node for it is on its way: NodeClaim {claim.name if claim else '?'} is not launched yet"
         return _answer(look, pod, "spoken_for", says, claim=claim.name if claim else "")

@@ -59,7 +59,7 @@ def awaited_nodes(round_: Round) -> frozenset[str]:
     """Ours: empty nodes where pods of leaving nodes, or pending ones, are about to land."""
     if not round_.settings.promises or not round_.fleet.has_homeless:
         return frozenset()
-    return round_.simulator.spoken_for
+    return round_.simulator.destinations
 
 
 EMPTINESS = Method(

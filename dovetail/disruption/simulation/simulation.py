@@ -53,11 +53,11 @@ class Simulator(Protocol):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What simulating tells people."""
+        """What people are to know of the simulations, as notices."""
         ...
 
     @property
-    def spoken_for(self) -> frozenset[str]:
+    def destinations(self) -> frozenset[str]:
         """Nodes where pods are about to land that have no place now."""
         ...
 

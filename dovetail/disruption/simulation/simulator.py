@@ -76,7 +76,7 @@ class PlacementSimulator:
         return simulate(self.index, options=self._options)
 
     @cached_property
-    def spoken_for(self) -> frozenset[str]:
+    def destinations(self) -> frozenset[str]:
         """The nodes where pods will land that have no place now: pending ones, and those of leaving nodes."""
         return frozenset(self._baseline.existing)
 

@@ -1,6 +1,6 @@
 """What should stand in a CapacityBuffer's status (S-211, S-214)?
 
-The trap avoided: a transition time that moves although the condition's status did not.
+The transition time of a condition moves only when its status does.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import Final
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
 from dovetail.model.names import PROVISIONING, READY_FOR_PROVISIONING
 from dovetail.model.nodes import Condition
-from dovetail.placement.buffers.verdicts import Verdict
+from dovetail.placement.buffers.verdicts import BufferVerdict
 from dovetail.placement.buffers.virtual_pods import Resolved, Unresolved
 
 _TRUE: Final = "True"
@@ -17,7 +17,7 @@ _FALSE: Final = "False"
 
 
 def resolved_status(buffer: CapacityBuffer, found: Resolved | Unresolved, now: float) -> BufferStatus:
-    """S-211; of a buffer that no pass will ever see also what S-214 says of it."""
+    """After the buffer was resolved (S-211); for one of which no pass will see a pod, also its provisioning (S-214)."""
     status = replace(buffer.status, strategy=buffer.strategy or None)
     if isinstance(found, Unresolved):
         unknown = replace(status, template=None, template_generation=None, replicas=None)
@@ -40,8 +40,8 @@ def resolved_status(buffer: CapacityBuffer, found: Resolved | Unresolved, now: f
     return _with(known, _not_provisioned("BufferEmpty", "the buffer asks for no pods", now), buffer.generation)
 
 
-def judged_status(buffer: CapacityBuffer, verdict: Verdict, now: float) -> BufferStatus:
-    """S-214, after a pass in which the buffer's pods were seen."""
+def judged_status(buffer: CapacityBuffer, verdict: BufferVerdict, now: float) -> BufferStatus:
+    """After a pass that has placed the buffer's pods (S-214)."""
     if verdict == "RequiresNewCapacity":
         message = "some of its room does not stand yet"
         return _with(buffer.status, _not_provisioned(verdict, message, now), buffer.generation)
@@ -54,11 +54,11 @@ def _not_provisioned(reason: str, message: str, now: float) -> Condition:
     return Condition(type=PROVISIONING, status=_FALSE, reason=reason, message=message, changed=now)
 
 
-def _with(status: BufferStatus, wish: Condition, generation: int) -> BufferStatus:
-    """With that condition in the place of the one of its type; others' conditions stay as they are."""
-    old = next((c for c in status.conditions if c.type == wish.type), None)
-    changed = old.changed if old is not None and old.status == wish.status else wish.changed
-    settled = replace(wish, changed=changed, generation=generation)
+def _with(status: BufferStatus, new: Condition, generation: int) -> BufferStatus:
+    """With this condition in place of the one of its type; the other conditions stay as they are."""
+    old = next((c for c in status.conditions if c.type == new.type), None)
+    changed = old.changed if old is not None and old.status == new.status else new.changed
+    settled = replace(new, changed=changed, generation=generation)
     if old is None:
         return replace(status, conditions=(*status.conditions, settled))
     return replace(status, conditions=tuple(settled if c is old else c for c in status.conditions))

@@ -1,7 +1,7 @@
-"""What a pass came to for each CapacityBuffer, and what it came to for everybody else (S-213, S-214).
+"""What does a placement mean for each CapacityBuffer, and what for real pods (S-213, S-214)?
 
-Virtual pods make claims, and that is all: a pass is split here into what buffers are told and what is said, counted and
-nominated for real pods.
+Virtual pods bring about new nodes and nothing else. A placement is split here into the verdict on each buffer, and the
+part for which Events are published, pods are counted and nodes nominated.
 """
 
 from collections.abc import Iterable
@@ -13,21 +13,21 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import buffer_of, is_virtual, virtual_pods
 
-Verdict = Literal["FitsExistingCapacity", "RequiresNewCapacity"]
+BufferVerdict = Literal["FitsExistingCapacity", "RequiresNewCapacity"]
 
 
-def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, Verdict]:
-    """S-214, by buffer: whether all its room stands. A buffer of which nothing was seen is not among them."""
+def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdict]:
+    """By buffer, whether all its room stands (S-214). A buffer none of whose pods took part is left out."""
     standing = {buffer_of(pod) for pods in placement.existing.values() for pod in pods if is_virtual(pod)}
-    missing: list[Pod] = [*virtual_pods(snapshot).aside, *(refused.pod for refused in placement.refused)]
+    missing: list[Pod] = [*virtual_pods(snapshot).promised, *(refused.pod for refused in placement.refused)]
     missing += [pod for node in placement.new for pod in node.pods]
     lacking = {buffer_of(pod) for pod in missing if is_virtual(pod)}
-    found: dict[str, Verdict] = dict.fromkeys(standing, "FitsExistingCapacity")
+    found: dict[str, BufferVerdict] = dict.fromkeys(standing, "FitsExistingCapacity")
     return found | dict.fromkeys(lacking, "RequiresNewCapacity")
 
 
 def for_real_pods(placement: Placement) -> Placement:
-    """S-213: the same without virtual pods. New nodes stay, whoever they are for."""
+    """The same placement without virtual pods (S-213). All new nodes stay."""
     existing = {name: real(pods) for name, pods in placement.existing.items()}
     return replace(
         placement,
@@ -39,5 +39,5 @@ def for_real_pods(placement: Placement) -> Placement:
 
 
 def real(pods: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Those that are not virtual."""
+    """The pods that are not virtual."""
     return tuple([pod for pod in pods if not is_virtual(pod)])

@@ -1,8 +1,8 @@
 """What room does each CapacityBuffer ask for, as pods that do not exist (S-211, S-212)?
 
-A buffer names a PodTemplate or a workload, and says how many of its pods there must be room for; it becomes that many
-virtual pods, which wait for a node like any pending pod. The trap avoided: keeping them between snapshots, where a
-template that has changed would leave the old ones.
+A buffer names a PodTemplate or a workload, and says how many of its pods there must be room for. It becomes that many
+virtual pods, which wait for a node like any pending pod. They are made anew for every snapshot, so that a change of the
+template leaves no old ones behind.
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ from dovetail.model.resources import PODS, Resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import PodSource
 
-ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are somebody else's
-MOST_PODS: Final = 10_000  # of one buffer: limits that a tiny pod fits into a billion times must not end the planner
+ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are not for us
+MOST_PODS: Final = 10_000  # of one buffer; limits that a tiny pod fits into a billion times must not stop the planner
 PRIORITY: Final = -(2**31)
 
 Reason = Literal["PodTemplateNotFound", "ScalableRefNotFound", "ResolutionFailed"]
@@ -26,7 +26,7 @@ Reason = Literal["PodTemplateNotFound", "ScalableRefNotFound", "ResolutionFailed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """Room for so many pods like this one."""
+    """Room for `replicas` pods like this one."""
 
     pod: Pod
     replicas: int
@@ -36,7 +36,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unresolved:
-    """Why nobody can say what room is asked for, naming the field and the object."""
+    """Why it is unknown what room is asked for, naming the field and the object."""
 
     reason: Reason
     message: str
@@ -44,7 +44,7 @@ class Unresolved:
 
 
 def ours(snapshot: Snapshot) -> Iterator[CapacityBuffer]:
-    """The buffers that count, by name."""
+    """The buffers that Dovetail makes room for, by namespace and name."""
     for key in sorted(snapshot.buffers):
         buffer = snapshot.buffers[key]
         if buffer.strategy in ("", ACTIVE) and not buffer.deleting:
@@ -52,7 +52,7 @@ def ours(snapshot: Snapshot) -> Iterator[CapacityBuffer]:
 
 
 def resolve(buffer: CapacityBuffer, snapshot: Snapshot) -> Resolved | Unresolved:
-    """S-211: what its pods are like, and how many."""
+    """What the buffer's pods are like, and how many there are (S-211)."""
     if buffer.fault:
         return _failed(buffer.fault)
     if buffer.template:
@@ -92,29 +92,29 @@ def _workload(namespace: str, ref: WorkloadRef, snapshot: Snapshot) -> PodSource
 
 
 def size(buffer: CapacityBuffer, workload_replicas: int, requests: Resources) -> int:
-    """S-211: the greater of the wishes, within the limits; the limits alone where nothing is wished."""
-    wishes = [] if buffer.replicas is None else [buffer.replicas]
+    """The greater of what is asked for, within the limits; the limits alone where nothing is asked for (S-211)."""
+    asked = [] if buffer.replicas is None else [buffer.replicas]
     if buffer.percentage is not None and buffer.workload is not None and workload_replicas > 0:
-        wishes.append(-(-workload_replicas * buffer.percentage // 100))  # rounded up: of a pod there is no half
+        asked.append(-(-workload_replicas * buffer.percentage // 100))  # rounded up: there is no half pod
     room = [
         limit // requests[name] for name, limit in buffer.limits.items() if name != PODS and requests.get(name, 0) > 0
     ]
-    wish = [max(wishes)] if wishes else []
-    return max(min([*wish, *room], default=0), 0)
+    most = [max(asked)] if asked else []
+    return max(min([*most, *room], default=0), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualPods:
-    """The virtual pods of a snapshot. `aside`: a claim that is not launched yet was planned for as many."""
+    """The virtual pods of a snapshot; a claim that is not launched yet was planned for those that are `promised`."""
 
     pending: tuple[Pod, ...] = ()
-    aside: tuple[Pod, ...] = ()
+    promised: tuple[Pod, ...] = ()
 
 
 def virtual_pods(snapshot: Snapshot) -> VirtualPods:
-    """S-212: of each buffer as many as it asks for. They are alike, so that it is only counted how many are aside."""
+    """Of each buffer as many as it asks for (S-212). They are alike, so that those with a claim are only counted."""
     pending: list[Pod] = []
-    aside: list[Pod] = []
+    promised: list[Pod] = []
     coming = on_their_way(snapshot)
     for buffer in ours(snapshot):
         found = resolve(buffer, snapshot)
@@ -122,12 +122,12 @@ def virtual_pods(snapshot: Snapshot) -> VirtualPods:
             made = [*_copies(buffer, found, snapshot.now)]
             waiting = max(len(made) - coming[buffer.uid], 0)
             pending += made[:waiting]
-            aside += made[waiting:]
-    return VirtualPods(pending=tuple(pending), aside=tuple(aside))
+            promised += made[waiting:]
+    return VirtualPods(pending=tuple(pending), promised=tuple(promised))
 
 
 def on_their_way(snapshot: Snapshot) -> Counter[str]:
-    """By buffer UID, for how many virtual pods a claim was planned that is not launched yet."""
+    """By buffer UID, the number of virtual pods for which a claim was planned that is not launched yet."""
     found: Counter[str] = Counter()
     if snapshot.buffers:
         for claim in snapshot.claims.values():
@@ -137,13 +137,13 @@ def on_their_way(snapshot: Snapshot) -> Counter[str]:
 
 
 def planned_for(text: str) -> dict[str, int]:
-    """What the annotation says: <buffer uid>=<how many>, separated by commas; what nobody can read counts nothing."""
+    """The annotation, which is a list of <buffer uid>=<number>; a part that cannot be read counts nothing."""
     pairs = (part.partition("=") for part in text.split(","))
     return {uid: int(count) for uid, _, count in pairs if uid and count.isdecimal()}
 
 
 def _copies(buffer: CapacityBuffer, found: Resolved, now: float) -> Iterator[Pod]:
-    """Younger than every real pod, which is tried first where it asks for as much."""
+    """The pods. They are younger than every real pod, so that a real one that asks for as much is tried first."""
     annotations = {
         names.FAKE_POD: "true",
         names.BUFFER_NAME: buffer.name,
@@ -155,7 +155,7 @@ def _copies(buffer: CapacityBuffer, found: Resolved, now: float) -> Iterator[Pod
 
 
 def is_virtual(pod: Pod) -> bool:
-    """Whether the pod stands for a buffer's room."""
+    """Whether the pod stands for room that a buffer asks for."""
     return pod.annotations is not None and pod.annotations.get(names.FAKE_POD) == "true"
 
 

@@ -1,1 +1,1 @@
-"""What a decision about placement knows of the cluster before any pod is placed."""
+"""What placement knows of the cluster before it places any pod."""

@@ -1,8 +1,8 @@
-"""What stands in the cluster: a node, its claim, or both, seen as one thing that pods may land on.
+"""What may pods land on: a node, its claim, or both, seen as one thing.
 
-Asked once per snapshot. Until a node has registered, its claim speaks for it, and until it is initialised some taints
-do not count (S-62 to S-66). A claim that is not launched has no size and is left out (its pods are spoken for).
-The trap avoided: joining a node and its claim by name.
+Until a node has registered, its labels and taints are those of its claim, and until it is initialised some taints do
+not count (S-62 to S-66). A claim that is not launched has no size yet and is left out; it is promised to the pods that
+it was planned for. A node and its claim belong together by their provider id; their names say nothing.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, is_ephemeral
 
 
-@dataclass(slots=True, kw_only=True, eq=False)  # not frozen: thousands are made, each at a third of the price
+@dataclass(slots=True, kw_only=True, eq=False)  # not frozen: thousands are made, in a third of the time
 class ClusterNode:
     """One node of the cluster as placement sees it."""
 
@@ -37,7 +37,7 @@ class ClusterNode:
 def _effective_taints(
     node: Node | None, claim: NodeClaim | None, registered: bool, initialized: bool
 ) -> tuple[Taint, ...]:
-    """S-63, S-64: the claim's taints until registration; what goes away by itself is ignored until initialisation."""
+    """The claim's taints until registration; temporary ones do not count before initialisation (S-63, S-64)."""
     if claim is None:
         return node.taints if node is not None else ()
     taints = claim.taints if node is None or not registered else node.taints
@@ -48,7 +48,7 @@ def _effective_taints(
 
 
 def _amounts(of_node: Resources | None, of_claim: Resources | None, initialized: bool) -> Resources:
-    """S-63: until initialisation a zero that the kubelet reports is replaced by what the claim promises."""
+    """Until initialisation the claim's amount stands in for a zero that the kubelet reports (S-63)."""
     if of_claim is None or (initialized and of_node is not None):
         return of_node or {}
     if of_node is None:
@@ -60,23 +60,23 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     managed = claim is not None
     registered = node is not None and (not managed or node.labels.get(names.REGISTERED) == "true")
     initialized = node is not None and (not managed or node.labels.get(names.INITIALIZED) == "true")
-    speaker = node if node is not None and registered else claim if claim is not None else node
-    assert speaker is not None
+    source = node if node is not None and registered else claim if claim is not None else node
+    assert source is not None
     deleting = claim.deleting_since is not None if claim is not None else False
-    if node is not None and registered and initialized:  # nearly all: the node speaks for itself
+    if node is not None and registered and initialized:  # as nearly all are
         taints, capacity, allocatable = node.taints, node.capacity, node.allocatable
     else:
         taints = _effective_taints(node, claim, registered, initialized)
         capacity = _amounts(node.capacity if node else None, claim.capacity if claim else None, initialized)
         allocatable = _amounts(node.allocatable if node else None, claim.allocatable if claim else None, initialized)
     return ClusterNode(
-        name=speaker.name,
+        name=source.name,
         node_name=node.name if node is not None else "",
-        pool=speaker.labels.get(names.NODE_POOL, ""),
-        hostname=speaker.labels.get(names.HOSTNAME) or speaker.name,
+        pool=source.labels.get(names.NODE_POOL, ""),
+        hostname=source.labels.get(names.HOSTNAME) or source.name,
         node=node,
         claim=claim,
-        labels=speaker.labels,
+        labels=source.labels,
         taints=taints,
         capacity=capacity,
         allocatable=allocatable,
@@ -87,7 +87,7 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
 
 
 def cluster_nodes(snapshot: Snapshot) -> list[ClusterNode]:
-    """Everything that pods may land on or leave, initialised nodes first, then by name (S-67)."""
+    """All that pods may land on or leave: initialised nodes first, then by name (S-67)."""
     claims = {claim.provider_id: claim for claim in snapshot.claims.values() if claim.provider_id}
     found: list[ClusterNode] = []
     for node in snapshot.nodes.values():
@@ -99,7 +99,7 @@ def cluster_nodes(snapshot: Snapshot) -> list[ClusterNode]:
 
 
 def settling(item: ClusterNode, snapshot: Snapshot) -> bool:
-    """S-91: whether an initialised node is still inside its pool's consolidateAfter window."""
+    """Whether an initialised node is still within its pool's consolidateAfter (S-91)."""
     pool = snapshot.pools.get(item.pool)
     if pool is None or item.claim is None or not item.initialized or not pool.disruption.consolidate_after:
         return False

@@ -64,7 +64,7 @@ class Index:
             else:
                 on_node[node_name] = [pod]
         daemons = [daemon.requests for daemon in self.daemons]
-        virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.aside)]
+        virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.promised)]
         self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
         everything = cluster_nodes(snapshot)
         self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
@@ -87,7 +87,7 @@ class Index:
         self.finisher = Finisher(settings)
 
     def _compile_pools(self) -> None:
-        """S-13 to S-15, S-60: templates in the order in which they are tried, and the universe of their domains."""
+        """The templates in the order in which they are tried, and the domains that they offer (S-13 to S-15, S-60)."""
         compiler = Compilers.current()
         templates = TemplateCompiler(self.daemons, self.dimensions, self.settings)
         self.pools = usable_pools(self.snapshot)
@@ -122,7 +122,7 @@ class Index:
         return known[1]
 
     def facts(self, pod: Pod) -> ShapeFacts | None:
-        """What holds for the pod's shape; None: its volumes cannot be looked up (Q-13)."""
+        """What holds for the pod's shape; None: the pod is refused, its volumes cannot be looked up (Q-13)."""
         shape = self._default_spread.shape_of(pod)
         if not shape.volumes:
             found = self._facts.get(shape)
@@ -151,13 +151,13 @@ class Index:
         )
 
     def waiting(self) -> WaitingPods:
-        """S-19, S-30: the pods that need room whatever else happens."""
+        """The pods that need room whichever nodes are disrupted (S-19, S-30)."""
         if self._waiting is None:
             found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
                 leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),
-                spoken_for=found.spoken_for,
+                promised=found.promised,
                 ignored=found.ignored,
             )
         return self._waiting
@@ -168,7 +168,7 @@ class Index:
         return self._waiting.ignored if self._waiting is not None else ()
 
     def reschedulable_on(self, node_name: str) -> list[Pod]:
-        """S-217: the pods of a candidate that would need another place."""
+        """The pods of a node that would need another place if it left (S-217)."""
         known = self._reschedulable.get(node_name)
         if known is None:
             known = [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]

@@ -1,9 +1,8 @@
-"""Which existing nodes could take a pod of this kind?
+"""Which existing nodes could take a pod with these needs?
 
-Asked for every kind of pod, once per snapshot. A set of nodes is the bits of an integer, in the order in which they are
-tried, so that the lowest set bit is the first fit (S-67). Masks over labels, taints and requests are made when first
-asked for and shared by all passes over the snapshot. They say what held at the start: whoever places pods checks the
-node that he picks once more.
+A set of nodes is the bits of an integer, in the order in which nodes are tried, so that the lowest set bit is the first
+fit (S-67). Masks over labels, taints and requests are made when first asked for and shared by all passes over the
+snapshot. They tell how things were before the pass: a node that a mask admits is checked once more before it is taken.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,30 +25,30 @@ _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare eq
 
 
 class _Taken:
-    """What bound pods take of each node. Added up by numpy: in plain integers it was a third of an index."""
+    """What bound pods take of each node. Numpy adds it up; plain integers took a third of the time of an index."""
 
     def __init__(self, vector: Callable[[Resources], tuple[int, ...]]) -> None:
         self._vector = vector
-        self._kinds: dict[int, int] = {}  # by the identity of requests, which pods that are alike share
-        self._amounts: list[tuple[int, ...]] = []  # of each kind
-        self._pods: list[int] = []  # the kind of each pod
+        self._sizes: dict[int, int] = {}  # by the identity of requests, which pods that are alike share
+        self._amounts: list[tuple[int, ...]] = []  # of each size
+        self._pods: list[int] = []  # the size of each pod
         self._nodes: list[int] = []  # and its node
 
     def add(self, bit: int, pods: Iterable[Pod]) -> None:
-        """The pods of one node; those that have ended take nothing."""
-        kinds = self._kinds
+        """Add the pods of one node; those that have ended take nothing."""
+        sizes = self._sizes
         for pod in pods:
             if pod.phase not in ("Succeeded", "Failed"):
                 requests = pod.requests
-                kind = kinds.get(id(requests))
-                if kind is None:
-                    kind = kinds[id(requests)] = len(self._amounts)
+                size = sizes.get(id(requests))
+                if size is None:
+                    size = sizes[id(requests)] = len(self._amounts)
                     self._amounts.append(self._vector(requests))
-                self._pods.append(kind)
+                self._pods.append(size)
                 self._nodes.append(bit)
 
     def left_of(self, sizes: Sequence[tuple[int, ...]], width: int) -> "np.ndarray[tuple[int, int], np.dtype[Any]]":
-        """What is left of nodes of these sizes; in exact integers of any length where 64 bits might not do."""
+        """What is left of nodes of these sizes, in integers of any length where 64 bits might be too few."""
         most = max((amount for amounts in self._amounts for amount in amounts), default=0)
         largest = max((abs(amount) for size in set(sizes) for amount in size), default=0)
         dtype = np.int64 if most * len(self._pods) < _LARGEST and largest < _LARGEST else object
@@ -60,7 +59,7 @@ class _Taken:
 
 
 class _Expected:
-    """What DaemonSets will still take on a node; worked out once for nodes that are alike to them."""
+    """What DaemonSets will still take on a node, worked out once for all nodes that look alike to them."""
 
     def __init__(self, daemons: Sequence[Daemon], dimensions: Sequence[str]) -> None:
         self._daemons = daemons
@@ -98,7 +97,7 @@ class NodeTable:
             self.by_hostname[item.hostname] = (*self.by_hostname.get(item.hostname, ()), bit)
             if settling(item, snapshot):
                 self.settling |= 1 << bit
-        # The same where no two nodes have one hostname, as should be.
+        # The same where no two nodes have the same hostname, as should be; else None.
         self.bit_of_hostname: dict[str, int] | None = None
         if len(self.by_hostname) == len(self.nodes):
             self.bit_of_hostname = {item.hostname: bit for bit, item in enumerate(self.nodes)}
@@ -114,7 +113,7 @@ class NodeTable:
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 
     def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
-        """S-66: what is left on each node after its pods, daemons that are still to come set aside.
+        """Work out what is left on each node after its pods and the daemons that are still to come (S-66).
 
         `vector`: requests as amounts in the order of the dimensions.
         """
@@ -139,7 +138,7 @@ class NodeTable:
         self._room = np.minimum(left, _LARGEST).astype(np.int64)
 
     def label_set(self, bit: int) -> RequirementSet:
-        """S-69: the node's labels as requirements, its hostname included."""
+        """The node's labels as requirements, its hostname included (S-69)."""
         known = self._label_sets.get(bit)
         if known is None:
             item = self.nodes[bit]
@@ -168,7 +167,7 @@ class NodeTable:
         return known
 
     def tolerating(self, tolerations: tuple[Toleration, ...]) -> int:
-        """S-140: the nodes all of whose taints are tolerated."""
+        """The nodes all of whose taints are tolerated (S-140)."""
         known = self._tolerating.get(tolerations)
         if known is None:
             verdicts: dict[tuple[Taint, ...], bool] = {}
@@ -183,7 +182,7 @@ class NodeTable:
         return known
 
     def satisfying(self, needs: RequirementSet) -> int:
-        """S-144: the nodes whose labels satisfy every requirement, nothing undefined allowed."""
+        """The nodes whose labels satisfy every requirement; no label may be undefined (S-144)."""
         mask = self.every
         for item in needs.values():
             known = self._satisfying.get(item)
@@ -206,7 +205,7 @@ class NodeTable:
         return mask
 
     def holding(self, wanted: tuple[int, ...]) -> int:
-        """S-143: the nodes that had this much left at the start of every pass."""
+        """The nodes that have this much left before any pod of a pass is placed (S-143)."""
         known = self._holding.get(wanted)
         if known is None:
             if not self.nodes:

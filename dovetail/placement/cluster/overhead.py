@@ -1,8 +1,8 @@
 """What will the DaemonSets take of a node?
 
-Asked when templates are compiled, and for each existing node (S-182). One pod represents a DaemonSet: its newest live
-one, because admission may have changed its requests, else what its template makes. The trap avoided: the affinity
-with which the DaemonSet controller pins a live pod to its node.
+Both a new node and one that still comes up must keep room for them (S-182). One pod represents a DaemonSet: its newest
+live one, because admission may have changed its requests, or else one made from its template. The node affinity of the
+representative is that of the template, because the DaemonSet controller pins each live pod to its node.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ def _representative(pod: Pod, template: Pod) -> Pod:
 
 
 def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
-    """S-182a, S-182e: one representative per DaemonSet, sorted by namespace and name."""
+    """One representative per DaemonSet, sorted by namespace and name (S-182a, S-182e)."""
     newest: dict[str, Pod] = {}
     if snapshot.daemon_sets:
         wanted = {item.uid for item in snapshot.daemon_sets.values() if item.uid}
@@ -79,7 +79,7 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
 
 
 def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, daemon_rows: DaemonRows) -> int:
-    """S-182b: the rows on which the daemon will run."""
+    """The rows on which the daemon will run (S-182b)."""
     suiting = [
         table.overlapping(wanted) if compatible(requirements, wanted, table.well_known) else 0
         for wanted in daemon.alternatives
@@ -94,7 +94,7 @@ def overhead_groups(
     table: TypeTable,
     daemon_rows: DaemonRows,
 ) -> tuple[list[Overhead], list[int]]:
-    """S-182c: types with the same daemons form a group: the groups, and the group of each type."""
+    """Types with the same daemons form a group: the groups, and the group of each type (S-182c)."""
     running = [
         (daemon, _rows_for(daemon, requirements, table, daemon_rows))
         for daemon in daemons
@@ -120,7 +120,7 @@ def overhead_groups(
 
 
 def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet) -> dict[str, int]:
-    """S-182d: the requests of the daemons that an existing node will run, by its effective taints and its labels."""
+    """What the daemons request that a node with these effective taints and labels will run (S-182d)."""
     return total(
         daemon.requests
         for daemon in daemons
@@ -130,5 +130,5 @@ def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], label
 
 
 def held_back(expected: Resources, running: Mapping[str, int]) -> dict[str, int]:
-    """S-66: what must be kept for daemons that do not run yet; unexpected extra ones never give anything back."""
+    """What must be kept for daemons that do not run yet; daemons that were not expected give nothing back (S-66)."""
     return {name: left for name, amount in expected.items() if (left := amount - running.get(name, 0)) > 0}

@@ -1,8 +1,8 @@
-"""Which requirements does a node under construction have by now?
+"""Which requirements does a node draft have by now?
 
-Asked for every candidate claim. A requirement set is interned, so that "this set narrowed by that pod" is computed once
-per pair and then looked up; each state knows which rows of its template's type table suit it. The hostname is not part
-of a state: it differs for every claim, and a claim's own placeholder is all that it ever is.
+Drafts with equal requirements share one `State`, so that "this state narrowed by that pod" is computed once per pair
+and then looked up. A state knows which rows of its template's type table suit it. The hostname is not part of a state:
+it is a different one for every draft, and a placeholder until the node exists.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class Needs:
 
 
 class NeedsPool:
-    """All requirement sets of pods that were seen."""
+    """All requirement sets of pods that have occurred, each once."""
 
     def __init__(self) -> None:
         self._known: dict[frozenset[Requirement], Needs] = {}
@@ -49,7 +49,7 @@ class NeedsPool:
 
 
 class State:
-    """One requirement set of claims of one template."""
+    """One requirement set of drafts of one template."""
 
     __slots__ = ("_narrowed", "_pinned", "_pinned_each", "minima", "number", "requirements", "rows", "states", "values")
 
@@ -70,7 +70,7 @@ class State:
         self._pinned_each: dict[tuple[str, tuple[str, ...]], tuple[State, ...]] = {}
 
     def narrow(self, needs: Needs) -> "State | None":
-        """S-151, S-152: this set and the pod's, or None where they cannot both hold."""
+        """This set and the pod's, or None where they cannot both hold (S-151, S-152)."""
         if needs in self._narrowed:
             return self._narrowed[needs]
         result: State | None = None
@@ -80,14 +80,14 @@ class State:
         return result
 
     def pin(self, key: str, domains: frozenset[str]) -> "State | None":
-        """S-154: this set with the domains that topology left for one key."""
+        """This set with the domains that topology left for one key (S-154)."""
         pinned = (key, domains)
         if pinned not in self._pinned:
             self._pinned[pinned] = self._with({key: Requirement(key=key, complement=False, values=domains)})
         return self._pinned[pinned]
 
     def pin_each(self, key: str, domains: tuple[str, ...]) -> "tuple[State, ...]":
-        """This set with one domain at a time, where that can be."""
+        """This set with each of the domains in turn, as far as that is possible."""
         pinned = (key, domains)
         found = self._pinned_each.get(pinned)
         if found is None:
@@ -96,11 +96,11 @@ class State:
         return found
 
     def accepts(self, offering: RequirementSet) -> bool:
-        """S-43, S-44: whether an offering suits, undefined well-known labels allowed."""
+        """Whether an offering suits; well-known labels may be undefined (S-43, S-44)."""
         return compatible(self.requirements, offering, self.states.well_known)
 
     def with_minima(self, lowered: Mapping[str, int]) -> "State":
-        """S-123: this set with lower minimum numbers of values."""
+        """This set with lower minimum numbers of values (S-123)."""
         changed = {key: with_min_values(self.requirements[key], count) for key, count in lowered.items()}
         return self.states.intern({**self.requirements, **changed})
 
@@ -111,7 +111,7 @@ class State:
 
 
 class States:
-    """All states of one template. `rows_of` tells which rows of the type table suit a requirement set."""
+    """All states of one template. `rows_of` gives the rows of the type table that suit a requirement set."""
 
     def __init__(
         self, well_known: frozenset[str], rows_of: Callable[[RequirementSet], int], counter: Callable[[], int]

@@ -1,10 +1,8 @@
 """Which instance types suit a requirement set, and which of them hold these pods?
 
-Asked for every new state and at every try on a claim. Types are numbered, and a set of them is the bits of an integer:
-an AND over 400 bits takes 22 ns where numpy's smallest operation takes ten times as long. A *row* is a type together
-with one group of offerings that share its capacity (S-116) and with the DaemonSets that will run on it (S-182c), since
-an offering and the room for the pods must be found in the same group (S-120). The trap avoided: rejecting types by
-overlap on keys that only one side has.
+A *row* is a type together with one group of its offerings that have the same capacity (S-116), since an offering and
+the room for the pods must be found in the same group (S-120). Rows are numbered, and a set of them is the bits of an
+integer. A type is rejected only for a key on which both the type and the pods have requirements.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +34,7 @@ _DIGITS = bytes.maketrans(b"01", b"\0\1")
 class CompiledOffering(NamedTuple):
     """An available offering with its requirements as a set. `reservation`: its id if it is reserved.
 
-    A tuple, because thousands are made for every catalogue and a frozen dataclass costs five times as much.
+    A tuple, because thousands are made for every catalogue and a frozen dataclass takes five times as long.
     """
 
     requirements: RequirementSet
@@ -48,7 +46,7 @@ class CompiledOffering(NamedTuple):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CompiledType:
-    """A type with its requirements as a set and its offerings by what they can hold. Nobody writes to it."""
+    """A type with its requirements as a set and its offerings by what they can hold. It is never changed."""
 
     source: InstanceType
     requirements: RequirementSet
@@ -61,7 +59,8 @@ class CompiledType:
 class TypeCompiler:
     """Compiles types; equal lists of expressions become one requirement set.
 
-    What it has compiled it keeps, with what it was compiled from, so that no other object can come to be at its place.
+    Results are found by the identity of what they were made from. That is kept with them, so that no other object can
+    take its place in memory.
     """
 
     def __init__(self) -> None:
@@ -73,8 +72,8 @@ class TypeCompiler:
     def __len__(self) -> int:
         return len(self._types)
 
-    def _offer(self, expressions: tuple[Expression, ...]) -> tuple[object, RequirementSet, str | None]:
-        """What an offering asks for, as a set, and its reservation; once per list of expressions."""
+    def _compile_offering(self, expressions: tuple[Expression, ...]) -> tuple[object, RequirementSet, str | None]:
+        """What an offering requires, as a set, and its reservation; worked out once per list of expressions."""
         items = self._sets.get(expressions)
         if items is None:
             items = self._sets[expressions] = from_expressions(expressions)
@@ -91,7 +90,7 @@ class TypeCompiler:
         return requirement_set(found)
 
     def compile(self, source: InstanceType) -> CompiledType:
-        """The compiled form; asked again for the same object, the same answer."""
+        """The compiled form; the same object always gives the same one."""
         known = self._types.get(id(source))
         if known is None:
             known = self._types[id(source)] = (source, self._build(source))
@@ -106,7 +105,7 @@ class TypeCompiler:
         known = self._offered
         for offering in source.offerings:
             asked = offering.requirements
-            _, requirements, reservation = known.get(id(asked)) or self._offer(asked)
+            _, requirements, reservation = known.get(id(asked)) or self._compile_offering(asked)
             if offering.price_overlay:
                 overlaid = True
             if reservation is not None:
@@ -137,8 +136,11 @@ class TypeCompiler:
 
 
 class Compilers:
-    """The compiler of this process. A cloud's list of a thousand types is the same objects in one snapshot after the
-    other, and to compile it takes longer than most decisions; so it is kept, until it has seen too many."""
+    """Holds the compiler of this process.
+
+    A cloud's list of a thousand types consists of the same objects in one snapshot after the other, and compiling it
+    takes longer than most decisions. So the compiler is kept, until it holds too many types.
+    """
 
     _current = TypeCompiler()
 
@@ -166,7 +168,7 @@ def reservation_of(requirements: RequirementSet) -> str | None:
 
 
 def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[str, int]:
-    """S-116: capacity minus overhead; huge pages come out of memory, which never goes below zero for it."""
+    """Capacity minus overhead; huge pages are taken off memory, which does not fall below zero for them (S-116)."""
     capacity, overhead = source.capacity, source.overhead
     if offering is not None and offering.capacity_override:
         capacity = {**capacity, **offering.capacity_override}
@@ -236,7 +238,7 @@ class TypeTable:
         return known
 
     def overlapping(self, wanted: RequirementSet) -> int:
-        """S-120 (i): the rows whose types overlap on every shared key."""
+        """The rows whose types overlap on every shared key (S-120 (i))."""
         mask = self.every
         for item in wanted.values():
             suiting = self._suiting.get(item)
@@ -250,7 +252,7 @@ class TypeTable:
         return mask
 
     def offered(self, wanted: RequirementSet) -> int:
-        """S-120 (ii): the rows that have a suitable available offering."""
+        """The rows that have a suitable available offering (S-120 (ii))."""
         mask = 0
         for requirements, rows in self._offerings:
             if compatible(wanted, requirements, self.well_known):
@@ -258,7 +260,7 @@ class TypeTable:
         return mask
 
     def prices(self, wanted: RequirementSet) -> list[float]:
-        """S-126: for each type the price of its cheapest available offering that suits; infinity if there is none."""
+        """For each type the price of its cheapest available offering that suits; infinity without one (S-126)."""
         if not self._prices:
             self._prices = self._price_columns()
         suiting = [
@@ -270,7 +272,7 @@ class TypeTable:
         return list(map(min, nothing, *suiting)) if suiting else nothing
 
     def _price_columns(self) -> list[list[float]]:
-        """For each requirement set of offerings, what each type costs so."""
+        """For each requirement set of offerings, the price of each type in it."""
         columns = {id(requirements): [inf] * len(self.types) for requirements, _ in self._offerings}
         for number, item in enumerate(self.types):
             for offering in item.offerings:
@@ -280,7 +282,7 @@ class TypeTable:
         return list(columns.values())
 
     def rows_of(self, wanted: RequirementSet) -> int:
-        """Both."""
+        """The rows that overlap and have a suitable offering (S-120)."""
         return self.overlapping(wanted) & self.offered(wanted)
 
     def types_in(self, rows: int) -> list[int]:
@@ -288,8 +290,8 @@ class TypeTable:
         return list(compress(range(len(self.types)), self.present(rows)))
 
     def present(self, rows: int) -> bytes:
-        """For each type 1 or 0: whether it has a row in the mask."""
-        if self.simple:  # written out: reading four hundred bits as digits is ten times faster than one by one
+        """For each type 1 or 0, whether it has a row in the mask."""
+        if self.simple:  # to format four hundred bits as digits is ten times faster than to read them one by one
             return f"{rows:0{len(self.types)}b}"[::-1].encode().translate(_DIGITS)
         found = bytearray(len(self.types))
         for row in bits(rows):

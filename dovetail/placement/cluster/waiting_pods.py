@@ -1,8 +1,8 @@
 """Which pods need room: pending ones, and those whose node is leaving?
 
-Asked before every pass (S-19 to S-32). The trap avoided: a pod that was planned onto a claim which is not launched yet
-is *spoken for*; planning for it again would buy a second node, and forgetting it in a simulation would take away the
-room it is waiting for.
+A pass begins with this question (S-19 to S-32). A pod that was planned onto a claim which is not launched yet has been
+promised room there. To plan for it again would launch a second node; to leave it out of a simulation would give its
+room to others.
 """
 
 import re
@@ -34,8 +34,8 @@ class WaitingPods:
     """The pods of a pass."""
 
     pending: tuple[Pod, ...]
-    leaving: tuple[Pod, ...]  # on nodes that go
-    spoken_for: tuple[Pod, ...]  # planned onto a claim that is not launched yet
+    leaving: tuple[Pod, ...]  # on leaving nodes
+    promised: tuple[Pod, ...]  # planned onto a claim that is not launched yet
     ignored: tuple[IgnoredPod, ...]
 
 
@@ -47,7 +47,7 @@ def _qualified_name(key: str) -> bool:
 
 
 def _restricted(key: str, well_known: frozenset[str]) -> bool:
-    """S-36."""
+    """Whether pods may not select by this label (S-36)."""
     if key in well_known:
         return False
     domain = key.rpartition("/")[0]
@@ -55,7 +55,7 @@ def _restricted(key: str, well_known: frozenset[str]) -> bool:
 
 
 def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
-    """S-23: what is wrong with one expression of a pod, or nothing."""
+    """What is wrong with one expression of a pod; empty where nothing is (S-23)."""
     key, values = names.KEY_ALIASES.get(expression.key, expression.key), expression.values
     if expression.operator not in _OPERATORS:
         return f"key {key} has an unsupported operator {expression.operator}"
@@ -78,13 +78,13 @@ def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
 
 
 def _refuses_pools(shape: PodShape) -> bool:
-    """S-22: "keep me off Karpenter's capacity"."""
+    """Whether the pod selects against all nodes that belong to a NodePool (S-22)."""
     item = pod_requirements(shape, preferences=True).get(names.NODE_POOL)
     return item is not None and item.operator == "DoesNotExist"
 
 
 def shape_fault(shape: PodShape, well_known: frozenset[str]) -> str:
-    """S-23: what is wrong with the pod's selector or required node terms, or nothing."""
+    """What is wrong with the pod's selector or required node terms; empty where nothing is (S-23)."""
     selector = (Expression(key=key, operator="In", values=(value,)) for key, value in shape.node_selector)
     for expression in (*selector, *(e for term in shape.required_terms for e in term.expressions)):
         if fault := expression_fault(expression, well_known):
@@ -92,7 +92,7 @@ def shape_fault(shape: PodShape, well_known: frozenset[str]) -> str:
     return "node selector term has matchFields" if any(t.has_match_fields for t in shape.required_terms) else ""
 
 
-def spoken_for(snapshot: Snapshot) -> frozenset[str]:
+def promised_pods(snapshot: Snapshot) -> frozenset[str]:
     """UIDs of the pods that were planned onto claims which are not launched yet."""
     return frozenset(
         uid
@@ -104,14 +104,14 @@ def spoken_for(snapshot: Snapshot) -> frozenset[str]:
 
 
 def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Iterable[Pod] | None = None) -> WaitingPods:
-    """S-19 to S-25: the pods that wait for a node, those set aside, and those that take no part.
+    """The pods that wait for a node, those that have been promised room, and those that take no part (S-19 to S-25).
 
-    `unbound`: the pods without a node, from whoever has told them from the others already.
+    `unbound`: the pods without a node, where they are known already.
     """
     pending: list[Pod] = []
-    aside: list[Pod] = []
+    promised: list[Pod] = []
     ignored: list[IgnoredPod] = []
-    planned = spoken_for(snapshot)
+    planned = promised_pods(snapshot)
     faults: dict[PodShape, tuple[str, bool]] = {}
     may_get_a_node = settings.profile.may_get_a_node
     for pod in snapshot.pods.values() if unbound is None else unbound:
@@ -129,10 +129,10 @@ def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Itera
         if why:
             ignored.append(IgnoredPod(pod=pod, why=why, silent=silent))
         elif pod.uid in planned:
-            aside.append(pod)
+            promised.append(pod)
         else:
             pending.append(pod)
-    return WaitingPods(pending=tuple(pending), leaving=(), spoken_for=tuple(aside), ignored=tuple(ignored))
+    return WaitingPods(pending=tuple(pending), leaving=(), promised=tuple(promised), ignored=tuple(ignored))
 
 
 def _fully_blocks(pdb: PodDisruptionBudget) -> bool:
@@ -140,7 +140,7 @@ def _fully_blocks(pdb: PodDisruptionBudget) -> bool:
 
 
 class EvictionBlocks:
-    """Which pods no eviction would ever be granted for (S-32)."""
+    """Knows the pods whose eviction would never be granted (S-32)."""
 
     def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float) -> None:
         self._now = now
@@ -149,7 +149,7 @@ class EvictionBlocks:
             self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
 
     def blocked(self, pod: Pod) -> bool:
-        """Whether budgets forbid its eviction whatever the others do."""
+        """Whether PodDisruptionBudgets forbid its eviction whatever other pods do."""
         budgets = self._by_namespace.get(pod.namespace)
         if not budgets or not is_evictable(pod, self._now):
             return False
@@ -164,7 +164,7 @@ class EvictionBlocks:
         return False
 
     def currently_reschedulable(self, pod: Pod) -> bool:
-        """S-30: it will need another place when its node goes, and nothing holds it back now."""
+        """Whether it needs another place when its node leaves, and nothing holds it back now (S-30)."""
         if not is_reschedulable(pod):
             return False
         if is_protected(pod, self._now):
@@ -173,16 +173,16 @@ class EvictionBlocks:
 
 
 def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
-    """S-29: buffers' pods come after the validation, unvalidated."""
+    """With the buffers' pods, which are not validated (S-29)."""
     return replace(
         found,
         pending=(*found.pending, *virtual.pending),
-        spoken_for=(*found.spoken_for, *virtual.aside),
+        promised=(*found.promised, *virtual.promised),
     )
 
 
 def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], blocks: EvictionBlocks) -> list[Pod]:
-    """S-30: the pods that must move because their node is marked for deletion."""
+    """The pods that must move because their node is leaving (S-30)."""
     return [
         pod
         for item in nodes
