@@ -1,8 +1,8 @@
 """Placement: which pod goes where, and why the others cannot.
 
-Made by dovetail.placement.place_pods, read by planning (which turns new nodes into a plan), by disruption (may these
-nodes go?) and by `explain`. The reasons are a closed list, so that whoever prints or counts them knows every one. The
-trap avoided: an error text that somebody has to parse.
+Provisioning turns the new nodes of a placement into a plan, disruption reads from it whether nodes may leave, and
+`dovetail explain` prints it. The reasons are a closed list, so that they can be counted and worded without parsing
+text.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRefusal:
-    """Why one NodePool cannot take a pod: the reason, what it conflicts with, and what would have helped, in words."""
+    """Why one NodePool cannot take a pod; in words, what it conflicts with and what would have helped."""
 
     pool: str
     reason: Reason
@@ -65,11 +65,11 @@ class RefusedPod:
 
     pod: Pod
     pools: tuple[PoolRefusal, ...]
-    existing: Mapping[str, int] = field(default_factory=dict)  # reason -> how many existing nodes said so
+    existing: Mapping[str, int] = field(default_factory=dict)  # reason -> the number of existing nodes
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """The reasons in order, adjacent repeats collapsed."""
+        """The reasons in order, without immediate repeats."""
         result: list[Reason] = []
         for refusal in self.pools:
             if not result or result[-1] != refusal.reason:
@@ -78,13 +78,13 @@ class RefusedPod:
 
     @property
     def waits_for_reservation(self) -> bool:
-        """S-186: it is not unschedulable, it waits for reserved capacity in a later pass."""
+        """Whether the pod waits for reserved capacity in a later pass, and is not unschedulable (S-186)."""
         return any(refusal.reason == "reserved_offering" for refusal in self.pools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredPod:
-    """A pending pod that takes no part (S-21), and why. `silent`: it gets no event (S-22)."""
+    """A pending pod that takes no part (S-21), and why. `silent`: no Event is published (S-22)."""
 
     pod: Pod
     why: str
@@ -93,7 +93,7 @@ class IgnoredPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNode:
-    """A node to create: everything that its claim will say, and the types it may be, in price order."""
+    """A node to create: all that its claim will say, and the types that it may be, in price order."""
 
     pool: str
     pool_uid: str = ""
@@ -118,11 +118,13 @@ class Placement:
     existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)  # node name, or claim name before it joins
     refused: tuple[RefusedPod, ...] = ()
     ignored: tuple[IgnoredPod, ...] = ()
-    empty_pools: tuple[tuple[str, bool], ...] = ()  # S-60: pools left without types; whether minValues was the cause
+    empty_pools: tuple[
+        tuple[str, bool], ...
+    ] = ()  # S-60: pools left without types, and whether minValues is the reason
     by_zone: Mapping[str, int] = field(default_factory=dict)  # S-232: pending pods by the zone that they are bound to
     complete: bool = True  # False: the time was up; pods not reached are refused as such (Q-23)
 
     @property
     def nominated(self) -> tuple[str, ...]:
-        """S-225: the existing nodes that pods are expected on, sorted."""
+        """The existing nodes that pods are expected on, sorted (S-225)."""
         return tuple(sorted(self.existing))

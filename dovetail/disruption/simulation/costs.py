@@ -1,7 +1,7 @@
 """What it costs to disturb a pod, and what a node is worth per pod disturbed (D-31 to D-36).
 
-Asked when candidates are ordered and when Balanced weighs a move. The trap avoided: negative costs count in the legacy
-figure and never in the one that orders.
+Candidates are ordered by it, and Balanced weighs commands by it. Negative costs count in the legacy figure only, never
+in the one that orders.
 """
 
 import re
@@ -31,7 +31,7 @@ def _deletion_cost(text: str | None) -> float:
 
 
 def eviction_cost(pod: Pod) -> float:
-    """D-32: one, plus what the pod's deletion cost and priority say, within bounds."""
+    """One, plus what the pod's deletion cost and priority add, within bounds (D-32)."""
     if pod.deletion_cost is None and not pod.priority:
         return 1.0
     cost = 1.0
@@ -43,12 +43,12 @@ def eviction_cost(pod: Pod) -> float:
 
 
 def reschedule_cost(reschedulable: Iterable[Pod]) -> float:
-    """D-33: of a node with these pods that would need another place; 1.0 means empty (D-36)."""
+    """The cost of moving these pods off their node (D-33); 1.0 means that it is empty (D-36)."""
     return NODE_COST + sum(max(0.0, eviction_cost(pod)) for pod in reschedulable)
 
 
 def legacy_cost(pods: Iterable[Pod], claim: NodeClaim, now: float) -> float:
-    """D-34: all pods, negatives too, times the share of its life that the node has left."""
+    """All pods, negative costs too, times the share of its life that the node has left (D-34)."""
     return sum(eviction_cost(pod) for pod in pods) * lifetime_left(claim, now)
 
 
@@ -62,7 +62,7 @@ def lifetime_left(claim: NodeClaim, now: float) -> float:
 
 
 def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str) -> float:
-    """D-31: the price of the offering that the node is an instance of, available or not; unknown is 0."""
+    """The price of the offering that the node is an instance of, available or not; 0 if unknown (D-31)."""
     if instance_type is None:
         return 0.0
     price = price_of(instance_type, zone, capacity_type)
@@ -70,7 +70,7 @@ def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str
 
 
 def pool_cost(pool: str, claims: Iterable[NodeClaim], types: Mapping[str, InstanceType]) -> float:
-    """D-122: what a pool's claims cost an hour, launching and draining ones included; unknown prices are 0."""
+    """What a pool's claims cost an hour, launching and draining ones included; unknown prices count 0 (D-122)."""
     return sum(
         node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
         for c in claims

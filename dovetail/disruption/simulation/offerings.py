@@ -1,7 +1,7 @@
-"""What an offering costs and where it is: the small questions about offerings that disruption asks (D-31).
+"""What does an offering cost, and where is it (D-31)?
 
-Asked for candidates' prices. The trap avoided: a node's price is that of its own zone and capacity type, available or
-not, and never the cheapest that happens to be compatible.
+A candidate's price is that of the offering in its own zone and capacity type, available or not. It is not the cheapest
+price that happens to be compatible.
 """
 
 from dovetail.model import names

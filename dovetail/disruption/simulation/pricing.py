@@ -1,7 +1,7 @@
 """Which instance types would be cheaper than what is there (D-99 to D-102, D-105, D-110)?
 
-Offerings are read once per type. The trap avoided: a type counts by the dearest offering that a launch could end with,
-not by the cheapest that it shows.
+A type counts by the dearest offering that a launch could end with, not by its cheapest. The requirements of offerings
+are parsed once per type.
 """
 
 import math
@@ -22,8 +22,8 @@ from dovetail.placement.prices import PricedOffering, cheapest, price_order, wor
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
-    """One type's offerings, read."""
+class _Prices:
+    """The offerings of one type, with their requirements as sets."""
 
     instance_type: InstanceType  # kept, so that its id stays its own
     available: tuple[PricedOffering, ...]
@@ -40,29 +40,29 @@ class Filtered:
 
 
 class PriceBook:
-    """The prices of all types that were asked about."""
+    """The prices of the types that disruption has asked about."""
 
     def __init__(self, well_known: frozenset[str]) -> None:
         self._well_known = well_known
-        self._sheets: dict[int, _Sheet] = {}
+        self._by_type: dict[int, _Prices] = {}
         # What a launch could cost at most, and at best, by requirements and then by type.
         self._worst: dict[frozenset[Requirement], dict[int, float]] = {}
         self._best: dict[frozenset[Requirement], dict[int, float]] = {}
 
-    def _sheet(self, instance_type: InstanceType) -> _Sheet:
-        sheet = self._sheets.get(id(instance_type))
-        if sheet is None:
+    def _prices_of(self, instance_type: InstanceType) -> _Prices:
+        prices = self._by_type.get(id(instance_type))
+        if prices is None:
             read = [(from_expressions(o.requirements), o.price, o.available) for o in instance_type.offerings]
-            sheet = self._sheets[id(instance_type)] = _Sheet(
+            prices = self._by_type[id(instance_type)] = _Prices(
                 instance_type,
                 tuple((needs, price) for needs, price, available in read if available),
                 tuple((needs, price) for needs, price, _ in read),
                 from_expressions(instance_type.requirements),
             )
-        return sheet
+        return prices
 
     def best(self, instance_type: InstanceType, wanted: RequirementSet) -> float:
-        """D-99 step 5: the cheapest available offering that suits; infinity if there is none."""
+        """The price of the cheapest available offering that suits; infinity if there is none (D-99 step 5)."""
         return self._all_best((instance_type,), wanted)[0]
 
     def _all_best(self, types: Iterable[InstanceType], wanted: RequirementSet) -> list[float]:
@@ -71,28 +71,28 @@ class PriceBook:
         for instance_type in types:
             price = known.get(id(instance_type))
             if price is None:
-                price = cheapest(self._sheet(instance_type).available, wanted, self._well_known)
+                price = cheapest(self._prices_of(instance_type).available, wanted, self._well_known)
                 known[id(instance_type)] = price
             found.append(price)
         return found
 
     def ordered(self, types: Sequence[InstanceType], wanted: RequirementSet) -> tuple[InstanceType, ...]:
-        """By cheapest suitable offering; those without any come last."""
+        """The types by their cheapest suitable offering; those without any come last."""
         return tuple([types[i] for i in price_order(self._all_best(types, wanted))])
 
     def first_price(self, types: Sequence[InstanceType], wanted: RequirementSet) -> float:
-        """D-10: what the first type is expected to cost; unknown counts 0."""
+        """What the first type is expected to cost; 0 if unknown (D-10)."""
         price = self.best(types[0], wanted) if types else math.inf
         return 0.0 if math.isinf(price) else price
 
     def below(self, types: Iterable[InstanceType], wanted: RequirementSet, limit: float) -> Filtered:
-        """D-101: the types whose launch would cost less than the limit, if minValues hold for them."""
+        """The types whose launch would cost less than the limit, and whether minValues hold for them (D-101)."""
         known = self._worst.setdefault(frozenset(wanted.values()), {})
         kept = []
         for instance_type in types:
             price = known.get(id(instance_type))
             if price is None:
-                price = worst_launch_price(self._sheet(instance_type).available, wanted, self._well_known)
+                price = worst_launch_price(self._prices_of(instance_type).available, wanted, self._well_known)
                 known[id(instance_type)] = price
             if price < limit:
                 kept.append(instance_type)
@@ -100,15 +100,15 @@ class PriceBook:
         return Filtered(types=tuple(kept), short=short)
 
     def prefix(self, types: Sequence[InstanceType], wanted: RequirementSet) -> tuple[int, tuple[str, ...]]:
-        """D-102: how many of the types it takes to satisfy minValues, and the labels that stay short."""
+        """The number of types that it takes to satisfy minValues, and the labels that stay short (D-102)."""
         minima = minima_of(wanted)
         if not minima:
             return 0, ()
-        count, short = shortest_prefix([self._sheet(t).requirements for t in types], minima)
+        count, short = shortest_prefix([self._prices_of(t).requirements for t in types], minima)
         return count, tuple(sorted(short))
 
     def same_type_limit(self, types: Iterable[InstanceType], candidates: Iterable[Candidate]) -> float:
-        """D-110: the least that any type of the list costs now as one of the candidates; infinity if none is."""
+        """The least that a type of the list costs now as one of the candidates; infinity if none is one (D-110)."""
         now: dict[str, float] = {}
         present: set[str] = set()
         for candidate in candidates:
@@ -117,12 +117,12 @@ class PriceBook:
             name = candidate.instance_type.name
             present.add(name)
             labels = from_labels(candidate.member.labels)
-            price = cheapest(self._sheet(candidate.instance_type).every, labels, self._well_known)
+            price = cheapest(self._prices_of(candidate.instance_type).every, labels, self._well_known)
             now[name] = min(now.get(name, math.inf), price)
-        # A type without a suitable offering counts 0 and so leaves nothing.
+        # A type without a suitable offering counts 0, so that nothing is cheaper.
         known = {name: 0.0 if math.isinf(now[name]) else now[name] for name in present}
         return min((known[t.name] for t in types if t.name in known), default=math.inf)
 
     def suits(self, instance_type: InstanceType, wanted: RequirementSet) -> bool:
-        """Whether any available offering suits the requirements at all."""
-        return any(compatible(wanted, needs, self._well_known) for needs, _ in self._sheet(instance_type).available)
+        """Whether any available offering suits the requirements."""
+        return any(compatible(wanted, needs, self._well_known) for needs, _ in self._prices_of(instance_type).available)

@@ -1,7 +1,7 @@
 """Where would the pods of these nodes go (D-82 to D-95)?
 
-The answer comes from the placement engine; what is added here is disruption's own: which pods move at all, and which
-answers are errors although a place was found.
+The placement engine answers; simulator.py adds what is disruption's own. Methods know only the protocols of this
+module.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from dovetail.notices.decisions import Notice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """A node that a simulation had to make up, with its types in price order; or one made from a static template."""
+    """A new node that a simulation needs, with its types in price order; or one from the template of a static pool."""
 
     pool: str
     requirements: RequirementSet
@@ -31,7 +31,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Where pods went, and which found no place. `failed`: the question could not be asked, in words."""
+    """Where pods went, and which found no place. `failed`: why there is no answer, in words."""
 
     replacements: tuple[Replacement, ...] = ()
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Simulation:
 
 
 class Wave(Protocol):
-    """Node after node, each in a cluster that those before it have left."""
+    """Node after node leaves, each in the cluster without those before it."""
 
     def take(self, candidate: Candidate) -> Simulation:
         """Where this node's pods go."""
@@ -49,7 +49,7 @@ class Wave(Protocol):
 
 
 class Simulator(Protocol):
-    """What methods ask."""
+    """What methods may ask."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -58,12 +58,12 @@ class Simulator(Protocol):
 
     @property
     def destinations(self) -> frozenset[str]:
-        """Nodes where pods are about to land that have no place now."""
+        """The nodes where pods are about to land that have no place now."""
         ...
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """How many virtual pods of CapacityBuffers have room on each node as things stand."""
+        """By node, the number of virtual pods of CapacityBuffers that have room there as things stand."""
         ...
 
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:

@@ -1,1 +1,1 @@
-"""What a finished pass says: nodes to create, reasons why pods were refused."""
+"""What a finished pass comes to: nodes to create, and reasons why pods were refused."""

@@ -1,8 +1,8 @@
 """Why was this pod not placed?
 
-Asked at the end of a pass, once per demand of refused pod, so it may take its time. A pass ends after a round without
-success, hence what is true now was true when the pod was last tried. Every pool is asked in order for the first check
-that fails (S-150 to S-157), and where types ran out for the criteria that excluded them (S-124).
+The question comes at the end of a pass, once per demand, so that the answer may take its time. Since a pass ends after
+a round without success, what is true at its end was true when the pod was last tried. Of every pool in order the first
+check that fails is the reason (S-150 to S-157), and where no types were left, the criteria that excluded them (S-124).
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Explainer:
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything that can be said about one refused pod."""
-        match refused.cause:
+        match refused.reason:
             case "dra":
                 return _plain(refused.pod, "dra", "resource claims are not supported yet")
             case "volumes":
@@ -53,7 +53,7 @@ class Explainer:
         return RefusedPod(pod=refused.pod, pools=pools, existing=self._existing(demand))
 
     def _existing(self, demand: Demand) -> dict[str, int]:
-        """How many existing nodes failed which check, in the order of the checks."""
+        """The number of existing nodes that failed each check, in the order of the checks."""
         nodes, facts = self._run.nodes, demand.shape.facts
         left = nodes.active
         found: dict[str, int] = {}
@@ -169,7 +169,7 @@ class Explainer:
         return self._criteria(demand, template, state, rows)
 
     def _criteria(self, demand: Demand, template: Template, state: State, rows: int) -> tuple[Reason, str]:
-        """S-124: which criteria, alone or together, excluded every type."""
+        """The criteria that excluded every type, alone or together (S-124)."""
         table = template.table
         suiting = rows & table.overlapping(state.requirements)
         offered = rows & table.offered(state.requirements)

@@ -1,8 +1,8 @@
 """What do the drafts of a finished pass look like as nodes to create?
 
-Asked once per pass (S-137, S-190 to S-198). Types are put into price order and cut; the hostname and the two labels of
-the simulation go; what the DaemonSets will take at least is added to the requests. The trap avoided: a concrete label
-for a requirement that allows many values is random upstream and must be the same on every machine here (Q-10).
+The last step of a pass (S-137, S-190 to S-198). Types are put into price order and cut. The hostname and the two labels
+of the simulation are left out. What the DaemonSets will take at least is added to the requests. A requirement that
+allows many values becomes one concrete label, which is random in Karpenter and the same on every machine here (Q-10).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _NewNodeDraft: Final = draft_of(NewNode)
 
 
 class Finished(NamedTuple):
-    """A draft's final form, or the news that truncation left too few distinct values (S-137)."""
+    """A draft as a new node, or the keys of which truncation left it too few distinct values (S-137)."""
 
     node: NewNode | None
     draft: NodeDraft
@@ -42,7 +42,7 @@ class Finished(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """What all drafts of one state have in common."""
+    """What drafts of one state and the same reservations have in common."""
 
     requirements: RequirementSet
     identity: frozenset[Requirement]
@@ -52,7 +52,7 @@ class _Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outline:
-    """What drafts of one state share that may be the same types."""
+    """What drafts of one form share that may be the same types."""
 
     form: _Form
     types: tuple[InstanceType, ...]
@@ -73,8 +73,11 @@ class _ByPrice:
         self._in_order = itemgetter(*self._order) if len(self._order) > 1 else None
 
     def order(self, present: bytes) -> list[int]:
-        """The numbers of the types that are present by price. Where no two prices are equal, some types are in the
-        order of all; only the order of equals depends on what else is sorted (Q-11)."""
+        """The numbers of the types that are present, by price.
+
+        Where no two prices are equal, any of the types are in the order of all; only the order of equals depends on
+        what else is sorted (Q-11).
+        """
         if self._in_order is not None:
             found = list(compress(self._order, self._in_order(present)))
             if len(found) == present.count(1):
@@ -119,7 +122,7 @@ class Finisher:
         return Finished(node=node, draft=draft, short={})
 
     def _outline(self, draft: NodeDraft) -> _Outline:
-        """S-122, S-126, S-137: the types by price, at most so many, and what is true of all of them together."""
+        """The types by price, up to the greatest number, and what holds for all of them (S-122, S-126, S-137)."""
         template, form = draft.template, self._form(draft)
         key = (template.number, form.identity)
         by_price = self._by_price.get(key)
@@ -139,7 +142,7 @@ class Finisher:
         )
 
     def _form(self, draft: NodeDraft) -> _Form:
-        """S-187, S-190, S-197."""
+        """Requirements and labels, with the reservations that the draft holds (S-187, S-190, S-197)."""
         key = (draft.state.number, draft.held)
         known = self._forms.get(key)
         if known is None:
@@ -158,7 +161,7 @@ class Finisher:
 
 
 def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, str]:
-    """S-59, S-125, S-139."""
+    """Those of the template, the pool's hash, and the marks of relaxation and overlays (S-59, S-125, S-139)."""
     pool = draft.template.pool
     return {
         **pool.template.annotations,
@@ -170,7 +173,7 @@ def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, s
 
 
 def _least_of_daemons(draft: NodeDraft) -> Resources:
-    """S-182f: per resource the least that DaemonSets take on any type that is left."""
+    """Per resource the least that DaemonSets take on any type that is left (S-182f)."""
     fit = draft.template.fit
     groups = zip(fit.overheads, fit.overhead_rows, strict=True)
     amounts = [overhead.requests for overhead, rows in groups if rows & draft.rows]
@@ -179,7 +182,7 @@ def _least_of_daemons(draft: NodeDraft) -> Resources:
 
 
 def _requests(draft: NodeDraft, daemons: Resources) -> Resources:
-    """S-182f: what the pods ask for, and the DaemonSets."""
+    """What the pods and the DaemonSets ask for (S-182f)."""
     dimensions = draft.template.table.dimensions
     requests = dict(zip(dimensions, draft.used, strict=True))
     if len(draft.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
@@ -201,7 +204,7 @@ def _reservation_key(template: Template) -> str:
 
 
 def concrete_value(item: Requirement) -> str:
-    """S-48, in a stated order: the first value, or the smallest integer that is allowed; none for DoesNotExist."""
+    """The first value, or the smallest integer that is allowed (S-48); empty for DoesNotExist."""
     if not item.complement:
         return min(item.values, default="")
     number = item.gte if item.gte is not None else min(0, item.lte) if item.lte is not None else 0
@@ -211,7 +214,7 @@ def concrete_value(item: Requirement) -> str:
 
 
 def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[str]) -> dict[str, str]:
-    """S-197."""
+    """The labels of the template, and one value for each requirement on a label of the user's own (S-197)."""
     labels = template_labels(pool)
     for key, item in requirements.items():
         if key not in well_known and key != names.HOSTNAME and (value := concrete_value(item)):
@@ -220,7 +223,7 @@ def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[
 
 
 def _overlays(types: Sequence[CompiledType]) -> dict[str, str]:
-    """S-139: whether an overlay has changed a price or a capacity among the types."""
+    """The marks that say whether an overlay has changed a price or a capacity among the types (S-139)."""
     found: dict[str, str] = {}
     if any(offering.source.price_overlay for item in types for offering in item.offerings):
         found[PRICE_OVERLAY] = "true"

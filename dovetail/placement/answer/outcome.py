@@ -1,6 +1,6 @@
 """What has a pass come to, in whole or since it was last looked at?
 
-A provisioning round and a simulation get the same demand of answer, a `Placement`. They differ in two things: a
+A provisioning round and a simulation get the same kind of answer, a `Placement`. They differ in two things: a
 simulation gives reasons only for pods that run today, because pending ones had no place before either (D-90); and it
 does not trust a node that is still coming up (S-219).
 """

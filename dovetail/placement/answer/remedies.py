@@ -1,6 +1,6 @@
 """What would have helped?
 
-Kept apart from the reasons themselves, because it is advice: it may be improved without anybody's answer changing.
+Kept apart from the reasons: advice may be improved without a change of answers.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Which values of a topology key could a new node have?
 
-Asked when a topology group is made (S-166, S-171). The values come from what the pools' instance types list, each under
+A topology group begins with them (S-166, S-171). The values come from what the pools' instance types list, each under
 the taints of the pools that offer it. The profile says whether values count that a requirement excludes (Q-4).
 """
 

@@ -1,7 +1,7 @@
-"""How should pods spread whose owner said nothing about it?
+"""How should pods spread that have no spread constraint of their own?
 
-Asked at ingestion when the cluster is configured with default constraints (S-56 to S-58). The constraints carry no
-selector of their own: it is deduced from the services and the controller of the pod. Nothing to deduce, no constraint.
+It matters where the cluster is configured with default constraints (S-56 to S-58). These carry no selector: it is
+deduced from the services and the controller of the pod. Where nothing can be deduced, no constraint applies.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ def _controller(pod: Pod) -> Owner | None:
 
 
 class DefaultSpread:
-    """The constraints and what selectors can be deduced from, indexed once per snapshot."""
+    """The default constraints, and what their selectors are deduced from, indexed once per snapshot."""
 
     def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
         self.constraints = settings.default_spread

@@ -1,8 +1,8 @@
 """Into which domains may a node go so that this pod can join it?
 
-Asked for every candidate state of a pod with spread or (anti-)affinity, on any key but the hostname (S-174 to S-180).
-Upstream picks at random among equals (Q-10) and may have picked a domain in which no instance type is left; here the
-answers come in a stated order, by count and then by name, and the caller takes the first that leaves a type.
+For pods with spread or (anti-)affinity on any key but the hostname (S-174 to S-180). Upstream picks at random among
+equal domains (Q-10) and may pick one in which no instance type is left. Here the answers come in a defined order, by
+count and then by name, and the caller takes the first that leaves a type.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from operator import contains
 
 from dovetail.model.requirements import Requirement
 from dovetail.placement.cluster.states import State
-from dovetail.placement.constraints.topology_groups import DomainGroup
+from dovetail.placement.constraints.topology_groups import OwnDomainGroup
 from dovetail.placement.search.demands import ShapeInPass
 
 Domains = frozenset[str]
@@ -44,7 +44,7 @@ def _key_choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list
 
 
 def _choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list[Domains]:
-    """What one key may be pinned to; remembered until a group of the shape counts another pod."""
+    """The same, remembered until the answers of one of the shape's groups change."""
     remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
     found = shape.picks.get(remembered)
     if found is None:
@@ -53,7 +53,7 @@ def _choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list[Dom
 
 
 def forget_old_picks(shape: ShapeInPass) -> None:
-    """Called before a try: what was picked before one of the groups changed its answers is out of date."""
+    """Drop what was remembered, if the answers of one of the shape's groups have changed since."""
     version = 0
     for group, _ in shape.domains:
         version += group.version
@@ -65,7 +65,7 @@ def forget_old_picks(shape: ShapeInPass) -> None:
 
 
 def targets(shape: ShapeInPass, narrowed: State) -> tuple[State, ...]:
-    """The states that a claim of this (narrowed) state would go to, best first; none: topology forbids it."""
+    """The states that a draft of this narrowed state could come to, best first; none: topology forbids the pod."""
     if not shape.domains:
         return (narrowed,)
     if shape.lone_spread is not None:
@@ -94,9 +94,9 @@ def targets(shape: ShapeInPass, narrowed: State) -> tuple[State, ...]:
 
 
 def options_of(shape: ShapeInPass, state: State) -> tuple[State, ...]:
-    """The states that a claim of this state would go to with a pod of the shape, best first; none: it cannot take one.
+    """The states that a draft of this state could come to with such a pod, best first; none: it cannot take one.
 
-    The shape has been shown the state before.
+    The state is one that the shape has admitted or turned down before.
     """
     settled = shape.settled.get(state)
     if settled is not None:
@@ -121,7 +121,7 @@ def options_of(shape: ShapeInPass, state: State) -> tuple[State, ...]:
 
 
 def node_values(shape: ShapeInPass) -> list[tuple[str, set[str]]]:
-    """For nodes whose domains are fixed: per key the values with which a node may take the pod; kept like picks."""
+    """Per key the values with which an existing node may take the pod, remembered like the choices."""
     forget_old_picks(shape)
     if shape.values is None:
         shape.values = _node_values(shape)
@@ -136,8 +136,8 @@ def _node_values(shape: ShapeInPass) -> list[tuple[str, set[str]]]:
     return result
 
 
-def allowed_domains(groups: Sequence[tuple[DomainGroup, bool]], wanted: Requirement | None) -> set[str]:
-    """The domains of one key in which all of its groups would have the pod."""
+def allowed_domains(groups: Sequence[OwnDomainGroup], wanted: Requirement | None) -> set[str]:
+    """The domains of one key in which all of its groups admit the pod."""
     allowed: set[str] | None = None
     for group, own in groups:
         if group.term.kind == "spread":

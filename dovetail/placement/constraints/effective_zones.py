@@ -1,8 +1,8 @@
 """To which zone is each pending pod bound, before anything is placed?
 
-Asked once per provisioning round, for a metric (S-231, S-232): people who watch a shortage want to know which zone's
-pods wait. What counts is the pod's own selector, its volumes and the groups that it owns on the zone, each where it
-says anything; what is left of all of them is a zone, a choice of zones, or nowhere.
+For a metric of provisioning (S-231, S-232): people who watch a shortage want to know which zone's pods wait. The pod's
+own selector, its volumes and its groups on the zone count, as far as they name zones; all of them together leave one
+zone, several, or none.
 """
 
 from collections import Counter
@@ -23,28 +23,28 @@ def _listed(item: Requirement | None) -> frozenset[str] | None:
 
 
 def effective_zone(shape: ShapeInPass) -> str:
-    """A zone's name, or whether there are several or none."""
+    """The name of the one zone, or that there are several or none."""
     facts = shape.facts
     strict = facts.strict.requirements.get(ZONE)
-    said: list[Iterable[str]] = []
+    named: list[Iterable[str]] = []
     own = _listed(strict)
     if own is not None:
-        said.append(own)
+        named.append(own)
     volumes = [_listed(alternative.requirements.get(ZONE)) for alternative in facts.alternatives]
     pinned = [zones for zones in volumes if zones is not None]
     if len(pinned) == len(volumes):
-        said.append(frozenset().union(*pinned))
+        named.append(frozenset().union(*pinned))
     groups = [(group, counts) for group, counts in shape.by_key.get(ZONE, ()) if group.term.kind != "inverse"]
     if groups:
-        said.append(allowed_domains(groups, strict))
-    if not said:
+        named.append(allowed_domains(groups, strict))
+    if not named:
         return FLEXIBLE
-    left = set(said[0]).intersection(*said[1:])
+    left = set(named[0]).intersection(*named[1:])
     return NOWHERE if not left else min(left) if len(left) == 1 else FLEXIBLE
 
 
 def count_by_zone(shapes: Iterable[ShapeInPass]) -> Mapping[str, int]:
-    """How many pods there are of each zone; one shape per pod."""
+    """The number of pods by zone, given the shape of each pod."""
     found: dict[str, int] = {}
     for shape, pods in Counter(shapes).items():
         zone = effective_zone(shape)

@@ -1,8 +1,8 @@
 """Which types hold these pods, next to the DaemonSets that will run on them?
 
-Asked at every try on a claim (S-116, S-119, S-120). Per resource the amounts of all rows are sorted once, with a mask
-of the rows that have at least so much; a question is one bisection and one AND per resource. The trap avoided: a
-DaemonSet that does not fit on a type takes the type away, whatever the pods ask for.
+The question of every try on a draft (S-116, S-119, S-120). Per resource the amounts of all rows are sorted once, with a
+mask of the rows that have at least that much, so that an answer takes one bisection and one AND per resource. A type on
+which one of its DaemonSets does not fit is left out, whatever the pods ask for.
 """
 
 from bisect import bisect_left
@@ -17,14 +17,14 @@ from dovetail.placement.cluster.type_table import TypeTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overhead:
-    """What the DaemonSets of a group of types take: requests (one `pods` each included) and host ports."""
+    """What the DaemonSets of a group of types take: requests (`pods` among them) and host ports."""
 
     requests: Resources
     ports: tuple[HostPort, ...] = ()
 
 
 class Fit:
-    """Which rows hold a vector of requests, next to the DaemonSets of each row (S-119)."""
+    """The rows of one template by what they have room for, next to their DaemonSets (S-119)."""
 
     def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
         self.overheads = tuple(overheads)

@@ -1,7 +1,7 @@
 """May this NodePool grow by another node?
 
-Asked before every new claim (S-61, S-62, S-159, S-161). A claim is charged with the largest type that it may still
-become, and nothing is given back within the pass (Q-19): the cloud may launch the largest.
+The question before every new node (S-61, S-62, S-159, S-161). A draft is charged with the largest type that it may be
+when it is opened, and nothing is given back within the pass (Q-19), because the cloud may launch the largest.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from dovetail.placement.settings import Profile
 
 
 def starting_limits(pools: Iterable[NodePool], nodes: Iterable[ClusterNode]) -> dict[str, dict[str, int]]:
-    """S-61, S-62: what each pool may still add, after the nodes that stay."""
+    """What each pool may still add to the nodes that stay (S-61, S-62)."""
     remaining = {pool.name: dict(pool.limits) for pool in pools if pool.limits}
     for item in nodes:
         left = remaining.get(item.pool, {})
@@ -32,12 +32,12 @@ class Limits:
         self._node_charge = profile.node_limit_charge
 
     def nodes_exhausted(self, template: Template) -> bool:
-        """S-159: no further node, however small."""
+        """Whether the pool may have no further node, however small (S-159)."""
         left = self._remaining.get(template.pool.name)
         return left is not None and NODES in left and self._is_node_limit_reached(left[NODES])
 
     def rows(self, template: Template) -> int:
-        """S-159: the rows of the types that are small enough."""
+        """The rows of the types that are small enough (S-159)."""
         left = self._remaining.get(template.pool.name)
         if left is None:
             return template.rows
@@ -50,7 +50,7 @@ class Limits:
         return rows
 
     def charge_draft(self, template: Template, rows: int) -> None:
-        """S-161: take off the most that the claim could become; Q-1: and one node."""
+        """Take off the most that a draft with these rows could become (S-161), and one node (Q-1)."""
         left = self._remaining.get(template.pool.name)
         if left is None:
             return

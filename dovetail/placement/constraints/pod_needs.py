@@ -1,7 +1,7 @@
 """What does a pod require of a node's labels?
 
-Asked for every shape, and again for every relaxed form of it (S-45). The trap avoided: only the first required term
-counts; the others wait until relaxation has dropped it.
+Every shape has such requirements, and every relaxed form of it again (S-45). Of several required terms only the first
+counts; the others count once relaxation has dropped those before them.
 """
 
 from dovetail.model.pods import NodeTerm, PodShape
@@ -10,12 +10,12 @@ from dovetail.placement.search.go_sort import unstable_sorted
 
 
 def by_weight(terms: tuple[NodeTerm, ...]) -> list[NodeTerm]:
-    """S-45: preferred terms, heaviest first; above twelve, ties fall as upstream's unstable sort lets them."""
+    """Preferred terms, heaviest first (S-45); above twelve, equals are in the order of upstream's unstable sort."""
     return unstable_sorted(list(terms), lambda term: -term.weight)
 
 
 def pod_requirements(shape: PodShape, *, preferences: bool) -> dict[str, Requirement]:
-    """S-45: node selector, the heaviest preferred term if asked for, and the first required term, intersected."""
+    """The node selector, the heaviest preferred term if asked for, and the first required term together (S-45)."""
     found = [requirement(key, "In", (value,)) for key, value in shape.node_selector]
     if preferences and shape.preferred_terms:
         found += [from_expression(expression) for expression in by_weight(shape.preferred_terms)[0].expressions]
@@ -25,7 +25,7 @@ def pod_requirements(shape: PodShape, *, preferences: bool) -> dict[str, Require
 
 
 def node_terms(shape: PodShape) -> tuple[RequirementSet, ...]:
-    """The node selector with each required term; a node that meets any of them meets the pod's own demands."""
+    """The node selector with each required term; a node that meets one of them meets what the pod itself asks."""
     selector = [requirement(key, "In", (value,)) for key, value in shape.node_selector]
     if not shape.required_terms:
         return (requirement_set(selector),) if selector else ()

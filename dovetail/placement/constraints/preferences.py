@@ -1,7 +1,7 @@
 """What does a pod give up next when it finds no place?
 
-Asked after every failed try (S-101 to S-111). One step at a time, in a fixed order: other required node terms before
-any preference, the heaviest preference first. The pod itself never changes: each step yields another shape.
+A pod that failed gives up one thing at a time, in a fixed order (S-101 to S-111): other required node terms before any
+preference, the heaviest preference first. The pod itself never changes: each step yields another shape.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ def _without_heaviest(terms: tuple[PodTerm, ...]) -> tuple[PodTerm, ...]:
 
 
 def _without_soft_spread(shape: PodShape) -> PodShape | None:
-    """S-107: the first ScheduleAnyway constraint goes; the last constraint of the list takes its slot."""
+    """Without the first ScheduleAnyway constraint; the last constraint of the list takes its place (S-107)."""
     for index, constraint in enumerate(shape.spread):
         if constraint.when_unsatisfiable == "ScheduleAnyway":
             rest = list(shape.spread)

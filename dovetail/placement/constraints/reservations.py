@@ -1,8 +1,8 @@
-"""Is there reserved capacity for this claim?
+"""Is there reserved capacity for this draft?
 
-Asked after the types of a claim were filtered (S-70, S-183 to S-188). A claim holds every reservation that it might
-launch into, pessimistically, and gives back those that it can no longer use. The trap avoided: taking "none left" for
-"does not fit", which would make the pod fall back to dearer capacity instead of waiting (S-186).
+The question once the types of a draft have been filtered (S-70, S-183 to S-188). A draft holds every reservation that
+it might launch into, and gives back those that it can no longer use. "None left" differs from "does not suit": a pod
+for which none is left waits, and does not fall back to dearer capacity (S-186).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NONE: Held = frozenset()
 
 
 def starting_reservations(templates: Iterable[Template]) -> dict[str, int]:
-    """S-70: per reservation the smallest count that any pool reports."""
+    """Per reservation the smallest count that any pool reports (S-70)."""
     counts: dict[str, int] = {}
     for template in templates:
         for item in template.table.types:
@@ -46,7 +46,7 @@ class Reservations:
         return known
 
     def available(self, template: Template, state: State, rows: int, held: Held) -> Held | None:
-        """S-183, S-184: what the claim would hold; None: it must wait for reserved capacity."""
+        """What the draft would hold; None: its pod must wait for reserved capacity (S-183, S-184)."""
         if not self._enabled or not template.has_reserved:
             return NONE
         suitable = {reservation for mask, reservation in self._of_state(template, state) if mask & rows}
@@ -56,7 +56,7 @@ class Reservations:
         return found
 
     def exchange(self, before: Held, after: Held) -> None:
-        """S-185: hold what is new, give back what is no longer held."""
+        """Hold what is new and give back the rest (S-185)."""
         for reservation in after - before:
             if self._left[reservation] <= 0:
                 raise AssertionError(f"reservation {reservation} is held too often")

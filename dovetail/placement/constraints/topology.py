@@ -1,6 +1,6 @@
-"""Which groups bind a pod, whom do they count by now, and where does that leave room?
+"""Which groups bind a pod, and where are the pods that they count?
 
-Counts over the cluster's bound pods are worked out once per snapshot and group (S-172); a pass starts from them, takes
+Counts over the cluster's bound pods are worked out once per snapshot and group (S-172). A pass starts from them, takes
 off the pods that it moves itself (S-165) and then counts its own placements. A group that is first
 seen in mid-pass, after a relaxation, starts without the placements made before it; the pass adds them (Q-26).
 """
@@ -27,12 +27,12 @@ from dovetail.placement.settings import PlacementSettings
 
 
 def domain_on(node: Node, key: str) -> str | None:
-    """S-172: the node's domain; for the hostname its name stands in for a missing label."""
+    """The node's domain; for the hostname its name stands in for a missing label (S-172)."""
     return node.labels.get(key) or (node.name if key == HOSTNAME else None)
 
 
 class ClusterCounts:
-    """Who is where among the pods of the cluster. Worked out per term when first asked for, shared by all passes."""
+    """Where the pods of the cluster are. Worked out per term when first asked for, shared by all passes."""
 
     def __init__(self, nodes: Mapping[str, Node], table: NodeTable, universe: Universe, book: TermBook) -> None:
         self.nodes = nodes
@@ -51,7 +51,7 @@ class ClusterCounts:
         self.held: list[Term] = []  # inverse terms of bound pods
 
     def add_bound(self, on_node: Mapping[str, Iterable[Pod]]) -> None:
-        """Count bound pods; those that have ended or whose node is gone are nowhere."""
+        """Count bound pods, without those that have ended or whose node is gone."""
         holders: list[Pod] = []
         by_shape: dict[PodShape, dict[str, int]] = {}
         for node_name, pods in on_node.items():
@@ -82,7 +82,7 @@ class ClusterCounts:
         return term.filter.accepts(node.taints, labels)
 
     def domain(self, term: Term, node_name: str) -> str | None:
-        """Where a pod on that node counts for the term; None: nowhere."""
+        """The domain in which a pod on that node counts for the term; None: it does not count."""
         node = self.nodes.get(node_name)
         if node is None or not self.accepts(term, node):
             return None
@@ -99,7 +99,7 @@ class ClusterCounts:
         ]
 
     def counts(self, term: Term) -> dict[str, int]:
-        """S-172 (ii): the bound pods that count, per domain."""
+        """The bound pods that count, per domain (S-172 (ii))."""
         known = self._counts.get(term)
         if known is None:
             known = self._counts[term] = {}
@@ -113,8 +113,11 @@ class ClusterCounts:
         return known
 
     def _per_domain(self, term: Term, on: Mapping[str, int]) -> Mapping[str, int]:
-        """Pods per node as pods per domain. Terms that count on every node share it: a cluster has more terms than
-        keys, and each would otherwise go through all nodes again."""
+        """Pods per domain, from pods per node.
+
+        Terms that count on every node share the result: a cluster has more terms than keys, and each term would
+        otherwise go through all nodes again.
+        """
         if term.filter is not None:
             filtered: dict[str, int] = {}
             for node_name, count in on.items():
@@ -127,16 +130,16 @@ class ClusterCounts:
             return on
         known = self._by_place.get((term.key, id(on)))
         if known is None:
-            found = Counter([places.get(node_name, "") for node_name in on])  # each node once,
+            found = Counter([places.get(node_name, "") for node_name in on])  # one pod for each node,
             for node_name, count in on.items():
-                if count > 1:  # and then those that have more pods than one
+                if count > 1:  # and the others of those that have more than one
                     found[places.get(node_name, "")] += count - 1
             del found[""]
             known = self._by_place[term.key, id(on)] = found
         return known
 
     def _places_of(self, key: str) -> Mapping[str, str] | None:
-        """Each node's domain. None: it is the node's own name for all of them, as the hostname nearly always is."""
+        """Each node's domain; None: for all of them their own name, as is nearly always so for the hostname."""
         if key not in self._places:
             domains = ((name, domain_on(node, key)) for name, node in self.nodes.items())
             places = {name: domain for name, domain in domains if domain is not None}
@@ -145,13 +148,13 @@ class ClusterCounts:
         return self._places[key]
 
     def levels(self, term: Term) -> tuple[Levels, int]:
-        """The same for a term on the hostname, by node; and how many hosts have at least one."""
+        """The counts for a term on the hostname, by node; and how many hosts have at least one pod."""
         known = self._levels.get(term)
         if known is None:
             by_hostname = self.table.by_hostname
             filled = self.counts(term)
             bits = self.table.bit_of_hostname
-            if bits is None:  # two nodes claim one hostname
+            if bits is None:  # two nodes have the same hostname
                 nodes = {bit: n for hostname, n in filled.items() for bit in by_hostname.get(hostname, ())}
             else:
                 nodes = dict(zip(map(bits.get, filled, repeat(-1)), filled.values(), strict=True))
@@ -160,7 +163,7 @@ class ClusterCounts:
         return known
 
     def node_domains(self, term: Term) -> dict[str, int]:
-        """S-172 (i): how many nodes that pods may land on carry each domain."""
+        """How many nodes that pods may land on are in each domain (S-172 (i))."""
         known = self._node_domains.get(term)
         if known is None and term.filter is None:
             known = self._node_domains[term] = self._present(term.key)
@@ -174,7 +177,7 @@ class ClusterCounts:
         return known
 
     def _present(self, key: str) -> dict[str, int]:
-        """The same for terms that count on every node."""
+        """How many of all nodes are in each domain of the key."""
         known = self._present_on.get(key)
         if known is None:
             known = self._present_on[key] = {}
@@ -205,7 +208,7 @@ class Topology:
         self.spread_choices = settings.profile.spread_choices
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
         self.inverse: dict[Term, Group] = {}
-        self.born = 0  # rises with every new group, so that whoever remembers a list of groups sees that it is old
+        self.born = 0  # rises with every new group, so that a remembered list of groups is seen to be old
         self._removed = [cluster.table.nodes[bit] for bit in removed]
         self._moved = [pod for pod in moved if pod.node_name]
         self._by_anchor: dict[tuple[str, str], list[Term]] = {}
@@ -213,7 +216,7 @@ class Topology:
         self._inverse_terms: dict[Term, None] = dict.fromkeys(cluster.held)
 
     def _moved_from(self, term: Term) -> list[str]:
-        """S-165: the domains in which pods of this pass are counted as bound."""
+        """The domains in which pods of this pass are counted as bound (S-165)."""
         return [
             domain
             for pod in self._moved
@@ -273,7 +276,7 @@ class Topology:
         return found
 
     def hold(self, shape: PodShape) -> None:
-        """S-181a (ii): a pod of the pass keeps others away; said once for every shape before the pass begins."""
+        """Pods of this shape keep others away (S-181a (ii)); announced for every shape before pods are placed."""
         for term in self.book.repelling(shape):
             self._inverse_terms[term] = None
             self.inverse_group(term)

@@ -1,8 +1,8 @@
 """How many of the counted pods are where, and which places are left?
 
-Asked at every try of a pod with spread or (anti-)affinity (S-171 to S-181). Two families: groups on the hostname keep a
-mask of nodes and of drafts per count, because a host is a single place and there are thousands of them; groups on any
-other key keep a count per domain. A group belongs to one pass and starts from counts that all passes share.
+For pods with spread or (anti-)affinity (S-171 to S-181). There are two families of groups. Those on the hostname keep a
+mask of nodes and one of drafts per count, because there are thousands of hosts; those on any other key keep a count per
+domain. A group belongs to one pass and starts from counts that all passes share.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,8 +21,8 @@ class DomainGroup:
 
     def __init__(self, term: Term, counts: Mapping[str, int]) -> None:
         self.term = term
-        # Rises whenever an answer may change, so that whoever remembers one sees that it is old: with every count
-        # of a spread, but for the other kinds only when a domain is filled for the first time.
+        # Rises whenever an answer may change, so that a remembered one is seen to be old: with every count of a spread,
+        # for the other kinds only when a domain gets its first pod.
         self.version = 0
         self._by_count = term.kind == "spread"
         self.every_value = term.kind in ("anti", "inverse")  # S-181: a pod counts for all values that are left
@@ -33,7 +33,7 @@ class DomainGroup:
         self.filled = sum(1 for count in self.counts.values() if count)
 
     def record(self, domain: str) -> None:
-        """One more there; a domain never heard of becomes known."""
+        """Count one more pod there; a new domain becomes known."""
         counts = self.counts
         count = counts.get(domain)
         if not count:
@@ -48,13 +48,13 @@ class DomainGroup:
             self._limits.clear()
 
     def record_placement(self, final: Requirement | None) -> None:
-        """S-181: anti-affinity counts every value that the node may still have, the others only a single one."""
+        """Count a pod on a node with these values (S-181): anti-affinity counts all, other kinds only a single one."""
         if final is not None and (self.every_value or (len(final.values) == 1 and not final.complement)):
             for value in final.values:
                 self.record(value)
 
     def _minimum(self, wanted: Requirement | None) -> int:
-        """S-175: the smallest count over the known domains that the pod itself allows."""
+        """The smallest count over the known domains that the pod itself allows (S-175)."""
         allowed: Collection[int] = self.counts.values()
         if wanted is not None:
             allowed = [count for domain, count in self.counts.items() if wanted.has(domain)]
@@ -62,12 +62,12 @@ class DomainGroup:
         return 0 if few else min(allowed, default=0)
 
     def within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> dict[str, int]:
-        """S-177: the domains that the node may have and that keep the skew, each with its count."""
+        """The domains that the node may have and that keep the skew, each with its count (S-177)."""
         most = self.most(wanted, own)
         return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
 
     def most(self, wanted: Requirement | None, own: bool) -> int:
-        """S-177: the highest count with which a domain of a spread may take another pod."""
+        """The highest count with which a domain of a spread may take another pod (S-177)."""
         key = (id(wanted), own)
         most = self._limits.get(key)
         if most is None:
@@ -75,7 +75,7 @@ class DomainGroup:
         return most
 
     def lowest_within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> tuple[str, ...]:
-        """S-177 for a spread that is alone on its key: each domain of the lowest count that keeps the skew, by name."""
+        """For a spread alone on its key: the domains of the lowest count, by name, if they keep the skew (S-177)."""
         counts = self.counts
         known = self._within.get(id(have))
         if known is None or known[0] != len(counts):
@@ -89,7 +89,7 @@ class DomainGroup:
         return tuple([domain for domain, count in zip(allowed, here, strict=True) if count == least])
 
     def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
-        """S-179: the domains with somebody to be near to."""
+        """The domains that hold a pod to be near to (S-179)."""
         return [
             d
             for d, n in self.counts.items()
@@ -97,15 +97,15 @@ class DomainGroup:
         ]
 
     def may_start(self, wanted: Requirement | None) -> bool:
-        """S-179: whether nobody is anywhere that the pod could be, so that a pod near to itself may begin."""
+        """Whether no allowed domain holds such a pod yet, so that one which selects itself may be the first (S-179)."""
         return not self.filled or not any(n and (wanted is None or wanted.has(d)) for d, n in self.counts.items())
 
     def known_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
-        """The known domains that both allow."""
+        """The known domains that the pod and the node allow."""
         return [d for d in self.counts if (wanted is None or wanted.has(d)) and (have is None or have.has(d))]
 
     def empty_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
-        """S-180: the known domains with nobody to keep away from."""
+        """The known domains without a pod to keep away from (S-180)."""
         return [
             d
             for d, n in self.counts.items()
@@ -114,7 +114,7 @@ class DomainGroup:
 
 
 class Levels:
-    """How many are on each host of one family: per count k, the hosts that have more than k.
+    """How many pods are on each host: for each count k, the hosts that have more than k, as a mask.
 
     Copies share the counts that they started from and keep only what has changed since.
     """
@@ -129,7 +129,7 @@ class Levels:
             self._masks = _masks(self._base)
 
     def record(self, host: int) -> int:
-        """One more there; how many there were before."""
+        """Count one more pod there; returns how many there were before."""
         changed, masks = self._changed, self._masks
         count = changed.get(host)
         if count is None:
@@ -142,22 +142,22 @@ class Levels:
         return count
 
     def remove(self, host: int) -> None:
-        """One fewer there."""
+        """Count one pod less there."""
         count = self.count(host) - 1
         self._changed[host] = count
         self._masks[count] &= ~(1 << host)
 
     @property
     def masks(self) -> list[int]:
-        """Per k the hosts with more than k, as they are at any time: for whoever asks thousands of times."""
+        """For each k the hosts with more than k. The list stays the same object, for callers that ask very often."""
         return self._masks
 
     def at_least(self, count: int) -> int:
-        """The hosts with that many or more; count is 1 or more."""
+        """The hosts with that many pods or more; the count is at least 1."""
         return self._masks[count - 1] if count <= len(self._masks) else 0
 
     def count(self, host: int) -> int:
-        """How many are there."""
+        """How many pods are there."""
         found = self._changed.get(host)
         return self._base.get(host, 0) if found is None else found
 
@@ -169,7 +169,7 @@ class Levels:
 
 
 def _masks(counts: Mapping[int, int]) -> list[int]:
-    """Per k the hosts with more than k. In numpy: setting a bit in an integer would copy all of it."""
+    """For each k the hosts with more than k. By numpy: to set a single bit of an integer would copy all of it."""
     by_host = np.zeros(max(counts) + 1, dtype=np.int64)
     by_host[list(counts)] = list(counts.values())
     return [mask_of(by_host > count) for count in range(int(by_host.max()))]
@@ -184,24 +184,24 @@ class HostGroup:
         self.term = term
         self.nodes = nodes
         self.drafts = Levels()
-        self.filled = filled  # hosts with at least one, those of nodes that left included
+        self.filled = filled  # hosts with at least one pod, also those of leaving nodes
 
     def record(self, levels: Levels, host: int) -> None:
-        """One more on a host."""
+        """Count one more pod on a host."""
         if not levels.record(host):
             self.filled += 1
 
     def record_draft(self) -> Callable[[int], object]:
-        """How to count one more on a draft; how many hosts have any is asked of affinity alone."""
+        """The function that counts one more pod on a draft; only affinity needs to know how many hosts have any."""
         if self.term.kind != "affinity":
             return self.drafts.record
         return lambda draft: self.record(self.drafts, draft)
 
     def rejects(self, levels: Levels, own: bool, every: int) -> int:
-        """S-176, S-178, S-180: of `every` host of a family those that may not take the pod."""
+        """Of the hosts in `every` those that may not take the pod (S-176, S-178, S-180)."""
         kind = self.term.kind
         if kind == "spread":
-            limit = self.term.max_skew - own + 1  # the count from which on the skew would be broken
+            limit = self.term.max_skew - own + 1  # from this count on the skew would be broken
             return levels.at_least(limit) if limit > 0 else every
         if kind == "affinity":
             if not self.filled:
@@ -210,15 +210,17 @@ class HostGroup:
         return levels.at_least(1)
 
     def full_from(self, own: bool) -> int:
-        """The count from which on a host rejects the pod, whoever else is where; 0 where that is no matter of one count
-        (affinity, and a spread that no host could keep)."""
+        """The count from which on a host rejects the pod, whatever is on other hosts.
+
+        0 where its own count does not decide: for affinity, and for a spread that no host could keep.
+        """
         kind = self.term.kind
         if kind == "spread":
             return max(0, self.term.max_skew - own + 1)
         return 0 if kind == "affinity" else 1
 
     def accepts_new(self, own: bool) -> bool:
-        """The same question for a host that does not exist yet."""
+        """Whether a host that does not exist yet may take the pod."""
         kind = self.term.kind
         if kind == "spread":
             return own <= self.term.max_skew
@@ -226,6 +228,10 @@ class HostGroup:
 
 
 Group = DomainGroup | HostGroup
+
+# A group that binds a pod, with whether the group counts the pod itself.
+OwnDomainGroup = tuple[DomainGroup, bool]
+OwnHostGroup = tuple[HostGroup, bool]
 
 
 def add_counts(counts: dict[str, int], domains: Iterable[str], amount: int) -> None:

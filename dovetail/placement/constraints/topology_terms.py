@@ -1,8 +1,8 @@
 """What does a pod ask of the places of other pods?
 
-Asked for every shape (S-167 to S-170). Each spread constraint and each (anti-)affinity term becomes a *group*: a key,
-whom it counts, and on which nodes. Equal groups are one object, shared by all pods that ask for the same. What "equal"
-means for the filters of spread constraints is a matter of the profile (Q-2, Q-3).
+Each spread constraint and each (anti-)affinity term of a pod's shape defines a *group* (S-167 to S-170): a key, the
+pods that it counts, and the nodes on which it does. Equal groups are one object, shared by all pods that ask for the
+same. What "equal" means for the filters of spread constraints is a matter of the profile (Q-2, Q-3).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,13 +22,13 @@ UNBOUNDED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
-    """S-170: the nodes whose pods a spread counts."""
+    """The nodes whose pods a spread counts (S-170)."""
 
     branches: tuple[RequirementSet, ...]  # node selector and one required term each; any of them suffices
     tolerations: tuple[Toleration, ...] | None  # None: taints do not matter
 
     def accepts(self, taints: tuple[Taint, ...], have: RequirementSet) -> bool:
-        """Whether pods on such a node count; nothing undefined is allowed (Q-9)."""
+        """Whether pods on such a node count; no label may be undefined (Q-9)."""
         if self.branches and not any(compatible(have, branch) for branch in self.branches):
             return False
         return self.tolerations is None or untolerated(taints, self.tolerations) is None
@@ -36,7 +36,7 @@ class NodeFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """One group's definition. Compared by identity: the book of terms makes equal ones the same object."""
+    """The definition of one group. Compared by identity: the `TermBook` makes equal terms the same object."""
 
     kind: GroupKind
     key: str
@@ -49,24 +49,23 @@ class Term:
     anchor: Expression | None = None  # an In expression that every counted pod satisfies, to find terms by label
 
     def counts(self, shape: PodShape) -> bool:
-        """S-173: whether a pod of this shape is counted (or, for an inverse group, repelled)."""
+        """Whether a pod of this shape is counted or, for an inverse group, kept away (S-173)."""
         if shape.namespace not in self.namespaces or self.selector is None:
             return False
-        # A loop, not all(): this is asked of every shape for every term.
-        for expression in self.selector.expressions:  # noqa: SIM110
+        for expression in self.selector.expressions:  # noqa: SIM110 - all() takes longer, and this runs for every shape and term
             if not expression_matches(expression, shape.labels):
                 return False
         return True
 
     def lists(self, shape: PodShape) -> bool:
-        """S-172: the same for pods in the cluster, where a missing selector lists everything."""
+        """The same for pods in the cluster, where a missing selector lists everything (S-172)."""
         if self.selector is None:
             return shape.namespace in self.namespaces
         return self.counts(shape)
 
 
 def _with_label_keys(constraint: SpreadConstraint, labels: Mapping[str, str]) -> LabelSelector | None:
-    """S-168: the pod's own values of matchLabelKeys are part of the selector."""
+    """The selector with the pod's own values of matchLabelKeys (S-168)."""
     added = tuple(
         Expression(key=key, operator="In", values=(labels[key],))
         for key in constraint.match_label_keys
@@ -82,7 +81,7 @@ SpreadIdentity = Callable[[SpreadConstraint, PodShape, NodeFilter | None], objec
 
 
 class TermBook:
-    """All terms that were seen, each once."""
+    """All terms that have occurred, each once."""
 
     def __init__(self, namespaces: Mapping[str, Namespace], spread_identity: SpreadIdentity) -> None:
         self._namespaces = namespaces
@@ -137,14 +136,14 @@ class TermBook:
         return found
 
     def _spaces(self, term: PodTerm, own: str) -> frozenset[str]:
-        """S-167: the listed namespaces and those that the selector matches, or the pod's own if neither is given."""
+        """The listed namespaces and those that the selector matches, or the pod's own if neither is given (S-167)."""
         if not term.namespaces and term.namespace_selector is None:
             return frozenset((own,))
         selected = (name for name, space in self._namespaces.items() if matches(term.namespace_selector, space.labels))
         return frozenset((*term.namespaces, *selected))
 
     def owned(self, shape: PodShape, preferences: bool) -> list[Term]:
-        """S-167: the groups that bind a pod of this shape, in upstream's order."""
+        """The groups that bind a pod of this shape, in upstream's order (S-167)."""
         known = self._owned.get((shape, preferences))
         if known is None:
             known = self._owned[shape, preferences] = self._new_owned(shape, preferences)
@@ -165,7 +164,7 @@ class TermBook:
         return list(dict.fromkeys(found))
 
     def repelling(self, shape: PodShape) -> list[Term]:
-        """S-181a: the inverse groups that a pod of this shape holds; preferred terms are never inverted."""
+        """The inverse groups through which such a pod keeps others away; preferred terms never do (S-181a)."""
         if not shape.anti_affinity:
             return []
         known = self._repelling.get(shape)

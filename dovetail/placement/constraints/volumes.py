@@ -1,8 +1,8 @@
 """Where do a pod's volumes force it to be, and how many more may a node attach?
 
-Asked once per pod with volumes (S-25 to S-27, S-50 to S-55) and for existing nodes (S-84, S-85). A pod gets a list of
-alternatives, each a requirement set, kept apart from its own: they constrain the node, never the domains for spread.
-The trap avoided: a local volume's hostname, which no new node could ever have.
+For pods with volumes (S-25 to S-27, S-50 to S-55) and for existing nodes (S-84, S-85). A pod gets a list of alternative
+requirement sets. They are kept apart from its own requirements, because they constrain the node but not the domains of
+a spread. The hostname of a local volume is left out: no new node could ever have it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ def _class_of(claim: VolumeClaim, snapshot: Snapshot) -> StorageClass | None:
 
 
 def driver_of(claim: VolumeClaim, snapshot: Snapshot) -> str:
-    """S-27: the CSI driver that a claim's volume counts for, or the empty string."""
+    """The CSI driver that a volume claim counts for; empty without one (S-27)."""
     if claim.volume_name:
         volume = snapshot.volumes.get(claim.volume_name)
         return volume.driver if volume is not None else ""
@@ -56,7 +56,7 @@ def _fault_unbound(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSe
 
 
 def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSettings) -> str:
-    """S-25, S-26: why a claim keeps its pod out of the pass, or nothing."""
+    """Why a volume claim keeps its pod out of the pass; empty where it does not (S-25, S-26)."""
     if claim.deleting:
         return "volume claim is being deleted"
     if claim.phase == "Lost":
@@ -74,7 +74,7 @@ def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementS
 
 
 def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> str:
-    """S-25: why the pod's volumes keep it out of the pass, or nothing."""
+    """Why the pod's volumes keep it out of the pass; empty where they do not (S-25)."""
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
         claim = snapshot.volume_claims.get(key)
@@ -86,7 +86,7 @@ def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> s
 
 
 def _of_volume(volume: Volume) -> list[RequirementSet]:
-    """S-51: one alternative per term; a local volume's hostname does not count."""
+    """One alternative per term, without the hostname of a local volume (S-51)."""
     found: list[RequirementSet] = []
     for term in volume.node_terms:
         kept = [e for e in term.expressions if not (volume.local and e.key == HOSTNAME)]
@@ -110,14 +110,14 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
 
 
 def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
-    """S-52: the pairs that can hold together; if none can, all pairs, so that the pod fails later with a reason."""
+    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (S-52)."""
     pairs = [(a, b) for a in present for b in added]
     agreeing = [(a, b) for a, b in pairs if not conflicts(a, b)]
     return [merge(a, b) for a, b in (agreeing or pairs)]
 
 
 def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
-    """S-50 to S-52: requirement sets of which a node must meet one; a single empty one for most pods."""
+    """Requirement sets of which a node must meet one; a single empty one for most pods (S-50 to S-52)."""
     alternatives: list[RequirementSet] = [{}]
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
@@ -130,7 +130,7 @@ def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
 
 
 def attached_by(pod: Pod, snapshot: Snapshot) -> dict[str, set[str]]:
-    """S-84, S-85: the claims of a pod per driver; a claim that is merely missing does not count."""
+    """The volume claims of a pod per driver; a claim that is merely missing does not count (S-84, S-85)."""
     found: dict[str, set[str]] = {}
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
@@ -145,21 +145,21 @@ def attached_by(pod: Pod, snapshot: Snapshot) -> dict[str, set[str]]:
 
 
 def attached_on(pods: Iterable[Pod], snapshot: Snapshot) -> dict[str, set[str]]:
-    """The claims of all pods of a node, per driver."""
+    """The volume claims of all pods of a node, per driver."""
     found: dict[str, set[str]] = {}
     for pod in pods:
         if pod.shape.volumes and pod.phase not in ("Succeeded", "Failed"):
             try:
                 mine = attached_by(pod, snapshot)
             except VolumeLookupError:
-                continue  # it is there already: what cannot be looked up cannot be counted
+                continue  # the pod runs there already; volumes that cannot be looked up are not counted
             for driver, keys in mine.items():
                 found.setdefault(driver, set()).update(keys)
     return found
 
 
 def exceeds_limit(present: Mapping[str, set[str]], added: Mapping[str, set[str]], limits: Mapping[str, int]) -> str:
-    """S-84: the driver whose limit the pod would break, or nothing."""
+    """The driver whose limit the pod would break; empty without one (S-84)."""
     for driver, keys in added.items():
         limit = limits.get(driver)
         if limit is not None and len(present.get(driver, set()) | keys) > limit:

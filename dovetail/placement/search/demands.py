@@ -17,7 +17,7 @@ from dovetail.placement.constraints.fit import Fit
 from dovetail.placement.constraints.pod_needs import pod_requirements
 from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.constraints.topology import Topology
-from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
+from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup
 from dovetail.placement.constraints.volumes import Alternatives
 
 
@@ -132,15 +132,15 @@ class ShapeInPass:
         # Each group with whether it counts such a pod.
         groups = [(group, group.term.counts(pod_shape)) for group in topology.owned(pod_shape)]
         groups += [(group, True) for group in topology.repelling(pod_shape)]
-        self.hosts: list[tuple[HostGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
-        self.domains: list[tuple[DomainGroup, bool]] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
+        self.hosts: list[OwnHostGroup] = [(g, own) for g, own in groups if isinstance(g, HostGroup)]
+        self.domains: list[OwnDomainGroup] = [(g, own) for g, own in groups if isinstance(g, DomainGroup)]
         self.held = topology.held(pod_shape)
         # Nearly all questions about domains are about a spread that is the only group on any key but the hostname.
         self.lone_spread: LoneSpread | None = None
         if len(self.domains) == 1 and self.domains[0][0].term.kind == "spread":
             group, own = self.domains[0]
             self.lone_spread = LoneSpread(group, own, facts.strict.requirements.get(group.term.key))
-        self.by_key: dict[str, list[tuple[DomainGroup, bool]]] = {}
+        self.by_key: dict[str, list[OwnDomainGroup]] = {}
         for group, own in self.domains:
             self.by_key.setdefault(group.term.key, []).append((group, own))
         self.picks: dict[tuple[str, int], list[frozenset[str]]] = {}  # kept by domain_choices, valid for one version

@@ -1,9 +1,9 @@
 """In what order does upstream's unstable sort leave equal elements?
 
 Go's sort.Slice is stable up to twelve elements only; above, a pattern-defeating quicksort decides ties, and the
-recorded results depend on it (Q-11). This follows the published algorithm step by step: insertion sort for short
-ranges, a ninther as pivot, at most five repairs of a nearly sorted range, partition otherwise, heap sort when
-partitions stay bad, and a seeded shuffle against patterns.
+recorded results depend on it (Q-11). The code follows the published algorithm step by step: insertion sort for short
+ranges, a ninther as pivot, at most five repairs of a nearly sorted range, else a partition; heap sort when partitions
+stay bad, and a seeded shuffle against patterns.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _INCREASING, _DECREASING, _UNKNOWN = 0, 1, 2
 
 
 def unstable_sorted(items: list[Item], key: Callable[[Item], float]) -> list[Item]:
-    """The items in ascending order of key, ties where Go's sort.Slice would leave them."""
+    """The items in ascending order of key; equal ones are where Go's sort.Slice would leave them."""
     if len(items) <= _SHORT:
         return sorted(items, key=key)  # insertion sort is stable
     keys = list(map(key, items))

@@ -1,7 +1,7 @@
 """Which of thousands of drafts have room for this much at all?
 
-Asked when several drafts in a row have refused a pod, as happens when every pod has a size of its own. The bound is
-coarse (the largest type of a draft's state, minus what is used): it may let a draft pass that has no room, but never
+The question once several drafts in a row have refused a pod, as happens when every pod has a size of its own. The bound
+is coarse (the largest type of a draft's state, minus what is used): it may let a draft pass that has no room, but never
 leaves one out that has. Like the masks of existing nodes it is made with numpy, which is faster here than integers.
 """
 

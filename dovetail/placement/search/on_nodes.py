@@ -1,9 +1,9 @@
-"""Can a node that stands in the cluster take this pod?
+"""Can an existing node take this pod?
 
-Asked first at every try (S-140 to S-148). Nodes are tried in a fixed order and the first that accepts wins. Masks sort
-out the nodes that cannot; the one that is left at the front is checked exactly, because pods of this pass may have
-landed on it meanwhile. The trap avoided: a node that took a pod which refuses some value of an unknown label knows that
-label from then on (S-148).
+The first question of every try (S-140 to S-148). Nodes are tried in a fixed order, and the first that accepts the pod
+gets it. Masks sort out the nodes that cannot; the first one left is then checked exactly, because other pods of this
+pass may have been placed on it. What a pod requires of a label that its node does not carry holds for that node during
+the rest of the pass (S-148).
 """
 
 from dovetail.model.host_ports import first_conflict
@@ -35,7 +35,7 @@ class NodePlacer:
         self._extra_mask = 0
 
     def _suiting(self, demand: Demand) -> int:
-        """The nodes whose taints and labels suit the shape."""
+        """The nodes whose taints and labels suit such pods."""
         shape = demand.shape
         if shape.node_mask is None:
             facts = shape.facts
@@ -48,7 +48,7 @@ class NodePlacer:
                 labels &= alternatives
             shape.node_mask = mask & labels
         mask = shape.node_mask
-        if self._extra_mask:  # nodes that learnt of further labels in this pass are judged one by one
+        if self._extra_mask:  # nodes with further requirements from this pass are judged one by one
             mask |= self._extra_mask & self.active & self.table.tolerating(shape.facts.pod_shape.tolerations)
         if demand.spares_settling:
             mask &= ~self.table.settling
@@ -100,15 +100,15 @@ class NodePlacer:
             return False
         if pod_shape.host_ports and self._port_conflict(pod, bit):
             return False
-        return not self._extra_mask >> bit & 1 or self._knows(demand, bit)
+        return not self._extra_mask >> bit & 1 or self._suits_known(demand, bit)
 
     def _known(self, bit: int) -> RequirementSet:
-        """The node's labels and what it learnt in this pass."""
+        """The node's labels, and the requirements on further labels that it has got in this pass."""
         extra = self._extra.get(bit)
         return {**self.table.label_set(bit), **extra} if extra else self.table.label_set(bit)
 
-    def _knows(self, demand: Demand, bit: int) -> bool:
-        """S-144, S-145 on a node that knows more labels than it carries."""
+    def _suits_known(self, demand: Demand, bit: int) -> bool:
+        """Whether the pod suits a node that has requirements on labels which it does not carry (S-144, S-145)."""
         have = self._known(bit)
         needs = demand.shape.facts.needs.requirements
         if not compatible(have, needs):
@@ -124,7 +124,7 @@ class NodePlacer:
         return known
 
     def _port_conflict(self, pod: Pod, bit: int) -> bool:
-        """S-142: a pod never conflicts with itself."""
+        """Whether another pod has one of its host ports; a pod never conflicts with itself (S-142)."""
         taken = [port for key, port in self.taken_ports(bit) if key != pod.key]
         return first_conflict(pod.shape.host_ports, taken) is not None
 
@@ -136,7 +136,7 @@ class NodePlacer:
         return known
 
     def _attaches(self, pod: Pod, bit: int) -> bool:
-        """S-141, S-85: a pod whose volumes cannot be looked up fits no existing node."""
+        """Whether the node can attach its volumes; if they cannot be looked up, no node can (S-141, S-85)."""
         snapshot = self.table.snapshot
         try:
             added = attached_by(pod, snapshot)
@@ -154,11 +154,11 @@ class NodePlacer:
         if pod_shape.volumes:
             for driver, keys in attached_by(pod, self.table.snapshot).items():
                 self.attached(bit).setdefault(driver, set()).update(keys)
-        self._learn(demand, bit)
+        self._keep_requirements(demand, bit)
         self.record(demand.shape, bit)
 
-    def _learn(self, demand: Demand, bit: int) -> None:
-        """S-148: requirements on labels that the node does not carry stay with it for the rest of the pass."""
+    def _keep_requirements(self, demand: Demand, bit: int) -> None:
+        """Keep requirements on labels that the node does not carry for the rest of the pass (S-148)."""
         labels = self.table.label_set(bit)
         facts = demand.shape.facts
         for needs in (facts.needs, *facts.alternatives[:1]):
@@ -169,7 +169,7 @@ class NodePlacer:
                     self._extra_mask |= 1 << bit
 
     def record(self, shape: ShapeInPass, bit: int) -> None:
-        """S-181: tell the groups that count such a pod."""
+        """Count a pod of this shape on the node in all groups that count such pods (S-181)."""
         for group in shape.recording.everything:
             self.record_in(group, bit)
 

@@ -1,8 +1,9 @@
 """Can a draft of this pass take the pod, or can a new one be opened for it?
 
-Asked after the existing nodes (S-150 to S-163). A set of drafts is the bits of an integer. Candidates are the drafts in
-states that suit the pod's shape, without those that its groups on the hostname reject and those that are known never to
-take such a pod any more. Only candidates are looked at, in order, for types, minimum values and reservations.
+The question after that about existing nodes (S-150 to S-163). A set of drafts is the bits of an integer. Candidates are
+the drafts in states that suit the pod's shape, without those that its groups on the hostname reject and those that are
+known never to take such a pod any more. Only candidates are looked at, in order, for types, minimum values and
+reservations.
 
 A draft that has no type left in the domain that a spread asks for now may still take such a pod later, when the spread
 asks for another domain; it stays a candidate (unlike F-14).

@@ -1,8 +1,8 @@
-"""Which node does a pod join: one that stands, one that is coming, or a new one?
+"""Which node does a pod join: an existing one, a draft, or a new draft?
 
-Asked at every try, and the one place where packing is decided: another function of the same form, given to the pass,
-packs by cost instead. This one is upstream's (S-95, S-96): existing nodes first, then the emptiest open draft, then the
-heaviest pool, whatever the price.
+The one place where this is decided. Another function of the same form, given to the pass, could pack by cost instead.
+Ours decides like Karpenter (S-95, S-96): existing nodes first, then the draft with the fewest pods, then a new node of
+the heaviest pool, whatever the price.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from dovetail.placement.search.demands import Demand
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer, ReservationRefusal
 
-Verdict = Literal["placed", "refused", "waits"]
-Packing = Callable[[NodePlacer, DraftPlacer, Demand, Pod], Verdict]
+# "waits": reserved capacity suits the pod but cannot be had now (S-186).
+Packed = Literal["placed", "refused", "waits"]
+Packing = Callable[[NodePlacer, DraftPlacer, Demand, Pod], Packed]
 
 
-def emptiest_first(nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: Pod) -> Verdict:
-    """Upstream's choice. "waits": reserved capacity suits but cannot be had now (S-186)."""
+def emptiest_first(nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: Pod) -> Packed:
+    """Place the pod as Karpenter would."""
     if (nodes.active and nodes.place(demand, pod)) or drafts.place_on_open(demand, pod):
         return "placed"
     try:
@@ -28,16 +29,16 @@ def emptiest_first(nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: 
 
 
 class ClosingPacking:
-    """The same, except that drafts may be closed: no pod joins them any more."""
+    """The same among the drafts that are open: those that have been closed take no more pods."""
 
     def __init__(self) -> None:
         self._closed = 0
 
     def close(self, drafts: int) -> None:
-        """Close the first so many drafts of the pass."""
+        """Close the drafts whose numbers are below this."""
         self._closed = (1 << drafts) - 1
 
-    def __call__(self, nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: Pod) -> Verdict:
-        """As `emptiest_first`, among what is open."""
+    def __call__(self, nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: Pod) -> Packed:
+        """Place the pod."""
         demand.dead |= self._closed
         return emptiest_first(nodes, drafts, demand, pod)

@@ -1,10 +1,10 @@
 """In what order are the drafts of this pass tried?
 
-Asked at every try on open drafts (S-97): the emptiest first, and among equals in the order in which upstream's unstable
-sort leaves them. Sorting thousands of drafts before every try would cost most of the pass, so drafts are kept in one
-list per number of pods. One draft moves at a time, and the sort then puts it at the front of the next level; a new one
-goes to the end of its level. The trap: between 13 and 49 drafts, and wherever the moved one stands next to a pivot, the
-sort does more than that; there it is run in full, up to a bound above which ties are ours to break.
+Those with the fewest pods first, and equals in the order in which Karpenter's unstable sort leaves them (S-97). To sort
+thousands of drafts before every try would take most of the pass, so drafts are kept in one list per number of pods, a
+level. After a try only one draft has moved: the sort would put it at the front of the next level, and a new one at the
+end of the lowest. With 13 to 49 drafts, and wherever the moved one is next to a pivot, the sort changes more than that.
+There it is run in full, up to a number of drafts above which the order of equals is our own.
 """
 
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ class _Level:
 
 
 class DraftOrder:
-    """Claims by number, each in the level of its number of pods."""
+    """Drafts by number, each in the level of its number of pods."""
 
     def __init__(self) -> None:
-        self._lowest = _Level()  # of one pod; stays when it is empty, for new drafts come to it
+        self._lowest = _Level()  # of one pod; it stays when it is empty, because new drafts come to it
         self._levels: list[_Level] = [self._lowest]  # ascending; those above the lowest have drafts
         self._at: dict[int, _Level] = {1: self._lowest}  # the same by height
         self._rank: list[int] = []  # position within the level; negative after a front insertion
@@ -65,7 +65,7 @@ class DraftOrder:
         drafts, count = level.drafts, len(pods)
         upper = self._at.get(height + 1)
         if upper is None:
-            if len(drafts) == 1 and height > 1:  # it is alone and takes its level along
+            if len(drafts) == 1 and height > 1:  # it is alone on its level, which rises with it
                 pods[draft] = height + 1
                 self._at[height + 1] = self._at.pop(height)
                 return
@@ -101,7 +101,7 @@ class DraftOrder:
         return position in (quarter - 1, quarter, 2 * quarter - 1, 2 * quarter, 3 * quarter - 1, 3 * quarter)
 
     def _sort(self, flat: list[int]) -> None:
-        """The full sort. Who is on which level is known already; the order within the levels is made anew."""
+        """The full sort. The level of each draft is known already; the order within the levels is made anew."""
         in_order = unstable_sorted(flat, self.pods.__getitem__)
         ranks, start = self._rank, 0
         for rank, draft in enumerate(in_order):
@@ -113,7 +113,7 @@ class DraftOrder:
             start = end
 
     def front(self) -> int:
-        """The first of all; there must be one."""
+        """The first of all drafts; there must be one."""
         lowest = self._lowest.drafts
         return lowest[0] if lowest else self._levels[1].drafts[0]
 
@@ -141,7 +141,7 @@ class DraftOrder:
             here = candidates & level.mask
             if not here:
                 continue
-            if here.bit_count() * 8 < len(level.drafts):  # few of many: pick them out and order them
+            if here.bit_count() * 8 < len(level.drafts):  # few of many: they are picked out and ordered
                 yield from sorted(bits(here), key=self._rank.__getitem__)
             else:
                 for draft in level.drafts:

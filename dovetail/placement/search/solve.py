@@ -1,9 +1,10 @@
 """In what order are pods tried, how often, and when is it over?
 
-One pass over one snapshot (S-88 to S-95). Pods go largest first; each is tried on existing nodes, then on open drafts,
-then on a new one, and gives up one preference after each failure; a pod that fails goes to the end of the queue with
-all its preferences back, because a later success may let it in. It is over when a whole round brought no success.
-The trap avoided: trying all of a thousand equal pods again when nothing has changed since the first of them failed.
+A pass over a snapshot (S-88 to S-95) takes the largest pods first. Each is tried on existing nodes, then on open
+drafts, then on a new one, and gives up one preference after each failure. A pod that fails goes to the end of the queue
+with all its preferences back, because a later success may make room for it. The pass is over when each pod in the queue
+has failed since the last success. Where one of a thousand like pods has failed and nothing has changed since, the
+others are not tried.
 """
 
 from collections import deque
@@ -42,11 +43,11 @@ class PassOptions:
 
 @dataclass(slots=True, kw_only=True)
 class Refused:
-    """Why a pod is not placed, as far as the pass knows: the last demand that was tried."""
+    """A pod that is not placed, and why, as far as the pass knows: the last demand that was tried."""
 
     pod: Pod
     demand: Demand | None
-    cause: Literal["tried", "dra", "volumes", "not_reached"] = "tried"
+    reason: Literal["tried", "dra", "volumes", "not_reached"] = "tried"
 
 
 class Pass:
@@ -74,13 +75,12 @@ class Pass:
         self.by_zone: Mapping[str, int] = {}
         self.progress = 0
         self.complete = True
-        self._demands_by_uid: dict[
-            str, Demand
-        ] = {}  # of placed pods, for groups that are first seen in mid-pass (Q-26)
+        # Of placed pods, for groups that are first seen in mid-pass (Q-26).
+        self._demands_by_uid: dict[str, Demand] = {}
         self._demand_of: dict[tuple[int, int], Demand] = {}
 
     def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
-        """S-62: nodes that are imagined gone do not count."""
+        """What pools may still add; nodes that are imagined gone do not count (S-62)."""
         remaining = {pool: dict(left) for pool, left in self.index.limits.items()}
         for bit in removed:
             item = self.index.table.nodes[bit]
@@ -91,7 +91,7 @@ class Pass:
         return remaining
 
     def _spares_settling(self, pod: Pod) -> bool:
-        """S-91: whether the pod must leave settling nodes alone."""
+        """Whether the pod must leave settling nodes alone (S-91)."""
         if not self.options.spare_settling_nodes or pod.phase == "Pending":
             return False
         return all(item.node_name != pod.node_name for item in self.index.leaving)
@@ -99,7 +99,7 @@ class Pass:
     def demand_of(self, pod: Pod) -> Demand | None:
         """The demand of a pod with all its preferences; None: its volumes cannot be looked up.
 
-        Remembered by shape and requests, where nothing else about the pod has a say.
+        Remembered by shape and requests, where nothing else about the pod matters.
         """
         facts = self.index.facts(pod)
         if facts is None:
@@ -117,7 +117,7 @@ class Pass:
         found = self._admitted(self._sorted(pods))
         if self.options.count_zones:
             self.by_zone = count_by_zone(demand.shape for pod, demand in found if pod.phase == "Pending")
-        queue: deque[tuple[Pod, Demand]] = deque()  # those that failed; `pushed`: the queue's length when they did
+        queue: deque[tuple[Pod, Demand]] = deque()  # those that failed; `pushed`: the length of the queue when they did
         pushed: dict[str, int] = {}
         should_stop = self.options.should_stop
         for position, (pod, demand) in enumerate(found, 1):  # the first round, in which no pod has failed before
@@ -142,15 +142,18 @@ class Pass:
                 pushed[pod.uid] = len(queue)
 
     def _give_up(self, queue: Iterable[tuple[Pod, Demand]]) -> None:
-        """Q-23: no time is left; the pods that nobody came to are named."""
+        """No time is left: the pods that were not reached are refused as such (Q-23)."""
         self.complete = False
         for pod, demand in queue:
             if pod.uid not in self.refused:
-                self.refused[pod.uid] = Refused(pod=pod, demand=demand, cause="not_reached")
+                self.refused[pod.uid] = Refused(pod=pod, demand=demand, reason="not_reached")
 
     def _admitted(self, pods: Sequence[Pod]) -> list[tuple[Pod, Demand]]:
-        """The pods with their kinds. Groups are made in the order of the queue, so that the input's order is nothing:
-        the first pod that asks for a group decides some of its traits (S-169, Q-17)."""
+        """The pods with their demands.
+
+        Groups are made in the order of the queue, so that the order of the input does not matter: the first pod that
+        asks for a group decides some of its traits (S-169, Q-17).
+        """
         for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
             self.topology.hold(shape)
         found: list[tuple[Pod, Demand]] = []
@@ -161,16 +164,16 @@ class Pass:
             if demand is not None:
                 found.append((pod, demand))
             elif shape.uses_resource_claims and ignore_dra:
-                self.refused[pod.uid] = Refused(pod=pod, demand=None, cause="dra")  # S-95 (a)
+                self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="dra")  # S-95 (a)
             elif (demand := self.demand_of(pod)) is None:
-                self.refused[pod.uid] = Refused(pod=pod, demand=None, cause="volumes")
+                self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="volumes")
             else:
                 found.append((pod, demand))
         return found
 
     @staticmethod
     def _sorted(pods: Sequence[Pod]) -> list[Pod]:
-        """S-89: by cpu, then memory, largest first, then by age, then by UID; priority plays no part.
+        """By cpu, then memory, largest first, then by age, then by UID; priority plays no part (S-89).
 
         Pods of one size are put together first and ordered among themselves: sizes are few, and comparing two UIDs is
         cheaper than comparing two tuples.
@@ -194,18 +197,18 @@ class Pass:
         return found
 
     def _try(self, demand: Demand, pod: Pod) -> bool:
-        """S-95, S-101: try, give up one preference, try again."""
+        """Try, give up one preference, try again (S-95, S-101)."""
         if demand.failed_at == self.progress and not pod.shape.host_ports:
             self.refused[pod.uid] = Refused(pod=pod, demand=demand.last)  # nothing has changed since such a pod failed
             return False
         current = demand
         while True:
-            verdict = self.options.packing(self.nodes, self.drafts, current, pod)
-            if verdict == "placed":
+            packed = self.options.packing(self.nodes, self.drafts, current, pod)
+            if packed == "placed":
                 self.progress += 1
                 self._demands_by_uid[pod.uid] = current
                 return True
-            following = self._relaxed(current) if verdict == "refused" else None  # S-112
+            following = self._relaxed(current) if packed == "refused" else None  # S-112
             if following is None:
                 break
             current = following
@@ -214,17 +217,18 @@ class Pass:
         return False
 
     def _relaxed(self, demand: Demand) -> Demand | None:
+        """The demand after one step of relaxation; topology groups that are new with it may look back (Q-26)."""
         if demand.next_is_known:
             return demand.next
         known = set(self.topology.groups)
         following = self.demands.relaxed(demand)
         new = [group for term, group in self.topology.groups.items() if term not in known]
         for group in self.index.settings.profile.groups_that_look_back(new):
-            self._seed(group)
+            self._count_earlier(group)
         return following
 
-    def _seed(self, group: Group) -> None:
-        """Q-26: a group that is first seen now counts what was placed before."""
+    def _count_earlier(self, group: Group) -> None:
+        """Count in this group the pods that were placed before it was first seen (Q-26)."""
         for bit, pods in self.nodes.placed.items():
             for pod in pods:
                 if group.term.counts(self._demands_by_uid[pod.uid].shape.facts.pod_shape):
