@@ -1,7 +1,7 @@
 """Does an answer obey every rule?
 
-Judges the final state; what upstream allows by order alone (a spread overtaken by pods that do not spread) is not
-called a violation. Returns sentences, one per violation.
+The final state is judged. A spread that was upset by pods which do not spread is no violation, because the order of
+placement allows it. The answer is one sentence per violation.
 """
 
 from collections.abc import Iterator, Mapping
@@ -103,7 +103,7 @@ def _requirements(place: Place) -> Iterator[str]:
 
 def _ports(place: Place) -> Iterator[str]:
     taken: list[tuple[str, int, str, str]] = []
-    standing = {_name(pod) for pod in place.bound}
+    there_before = {_name(pod) for pod in place.bound}
     for pod in place.pods:
         for container in pod["spec"].get("containers") or ():
             for port in container.get("ports") or ():
@@ -111,7 +111,7 @@ def _ports(place: Place) -> Iterator[str]:
                     continue
                 ip, wild = port.get("hostIP") or "0.0.0.0", ("0.0.0.0", "::")
                 for other_ip, number, protocol, owner in taken:
-                    if number != port["hostPort"] or owner == _name(pod) or {owner, _name(pod)} <= standing:
+                    if number != port["hostPort"] or owner == _name(pod) or {owner, _name(pod)} <= there_before:
                         continue
                     if protocol == (port.get("protocol") or "TCP") and (
                         ip == other_ip or ip in wild or other_ip in wild

@@ -1,6 +1,6 @@
-"""The places of an answer: new claims and existing nodes, each with what it offers and who is on it.
+"""The places of an answer: new claims and existing nodes, each with what it offers and the pods on it.
 
-Used by the checker only: turns the recorded notation into places that can be judged alike.
+From the recorded notation, new and existing nodes become places that can be judged alike.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Place:
 
     @property
     def pods(self) -> list[Raw]:
-        """Everybody on it."""
+        """All pods on it."""
         return [*self.bound, *self.placed]
 
 
@@ -76,12 +76,12 @@ class World:
                 (n for n in self.nodes.values() if n["spec"].get("providerID") == claim["status"].get("providerID")),
                 None,
             )
-        speaker = self.nodes.get(name) or claim
-        assert speaker is not None, f"{name} is no node and no claim"
-        labels = dict(speaker["metadata"].get("labels") or {})
+        source = self.nodes.get(name) or claim
+        assert source is not None, f"{name} is no node and no claim"
+        labels = dict(source["metadata"].get("labels") or {})
         labels.setdefault(HOSTNAME, name)
         initialized = claim is None or labels.get("karpenter.sh/initialized") == "true"
-        taints = list((speaker.get("spec") or {}).get("taints") or ())
+        taints = list((source.get("spec") or {}).get("taints") or ())
         startup = ((claim or {}).get("spec") or {}).get("startupTaints") or ()
         if not initialized:
             taints = [t for t in taints if not any(t["key"] == s["key"] for s in startup) and not _passes(t)]
@@ -106,7 +106,7 @@ class World:
         return place
 
     def places(self, answer: Raw) -> list[Place]:
-        """All places of an answer, and the existing nodes that nobody was put on."""
+        """All places of an answer, and the existing nodes that got no pod."""
         found = []
         for number, claim in enumerate(answer["newNodeClaims"]):
             pool = self.pools[claim["nodePool"]]
@@ -128,7 +128,7 @@ class World:
 
 
 def _passes(taint: Raw) -> bool:
-    """Taints that go away by themselves while a node comes up."""
+    """Whether the taint goes away by itself while a node comes up."""
     key, effect = taint["key"], taint.get("effect")
     return key.startswith("readiness.k8s.io/") or (key, effect) in (
         ("node.kubernetes.io/not-ready", "NoSchedule"),

@@ -1,7 +1,7 @@
 """Are spread, affinity and anti-affinity kept in the final state?
 
-Used by the checker only. A spread is judged where every counted pod of the answer spreads by the same rule; otherwise
-pods that may go anywhere could have overtaken it in good order.
+A spread is judged where every counted pod of the answer spreads by the same rule. Otherwise a pod that may go anywhere
+could have been placed after the others and upset it.
 """
 
 import json
@@ -73,8 +73,8 @@ def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
             if not _together(place, other_place, key):
                 continue
             for other in by_place[id(other_place)]:
-                both_stand = owner in place.bound and other in other_place.bound
-                if other is not owner and not both_stand and _matches(world, term, owner, other):
+                both_bound = owner in place.bound and other in other_place.bound
+                if other is not owner and not both_bound and _matches(world, term, owner, other):
                     yield f"{owner['metadata']['name']} and {other['metadata']['name']} share {key}"
 
 
@@ -85,7 +85,7 @@ def _affinity(world: World, places: list[Place], placed: list[tuple[Raw, Place]]
             near = [p for p in places if _together(place, p, key)]
             company = any(other is not pod and _matches(world, term, pod, other) for p in near for other in p.pods)
             if not company and not _matches(world, term, pod, pod):
-                yield f"{pod['metadata']['name']} is near to nobody it wants on {key}"
+                yield f"{pod['metadata']['name']} is near no pod that it wants on {key}"
 
 
 def _constraint_key(pod: Raw, constraint: Raw) -> str:

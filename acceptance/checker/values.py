@@ -1,7 +1,7 @@
 """Quantities and sets of label values, read anew from the JSON.
 
-Used by the checker only. It repeats what core knows, on purpose and by other means (exact fractions, sets given by a
-membership test), so that a mistake there is not repeated here.
+The checker repeats on purpose, and by other means (exact fractions, sets given by a membership test), what the product
+knows, so that a mistake there is not repeated here.
 """
 
 import re
@@ -59,7 +59,7 @@ def largest(a: Mapping[str, Fraction], b: Mapping[str, Fraction]) -> dict[str, F
 
 
 def lacking(want: Mapping[str, Fraction], have: Mapping[str, Fraction]) -> str:
-    """The first resource of which there is too little, or nothing."""
+    """The first resource of which there is too little; empty without one."""
     return next((name for name, amount in sorted(want.items()) if amount > have.get(name, Fraction(0))), "")
 
 

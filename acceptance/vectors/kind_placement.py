@@ -1,6 +1,7 @@
 """Recorded scheduling passes: one exact answer, ranges, or one of several outcomes.
 
-Exact cases and ranges run with every fix off; where upstream itself gives several answers, ours must be one of them.
+Exact cases and ranges run under the profile of Karpenter; where upstream itself gives several answers, ours must be one
+of them.
 """
 
 from typing import Any
@@ -76,28 +77,35 @@ def _solved(given: Case, profile: Profile) -> tuple[Placement, PlacementSettings
     return place(Index(snapshot, settings)), settings, unbound
 
 
-def _difference(ours: Answer, recorded: Answer, classes: bool = True) -> str | None:
+def _difference(ours: Answer, recorded: Answer) -> str | None:
+    """The first difference, reasons of refusals left out."""
     for field in ("existing", "absent"):
         if ours[field] != recorded[field]:
             return f"{field}: ours {ours[field]}, recorded {recorded[field]}"
     if set(ours["errors"]) != set(recorded["errors"]):
         return f"errors: ours {sorted(ours['errors'])}, recorded {sorted(recorded['errors'])}"
-    mine, theirs = ours["newNodeClaims"], recorded["newNodeClaims"]
+    return _difference_of_claims(ours["newNodeClaims"], recorded["newNodeClaims"])
+
+
+def _difference_of_claims(mine: list[Answer], theirs: list[Answer]) -> str | None:
     if [c["pods"] for c in mine] != [c["pods"] for c in theirs]:
         return f"claims: ours {[c['pods'] for c in mine]}, recorded {[c['pods'] for c in theirs]}"
     for a, b in zip(mine, theirs, strict=True):
         for field in b:
             if a[field] != b[field]:
                 return f"claim {b['pods']}: {field}: ours {a[field]}, recorded {b[field]}"
-    if classes:
-        for pod, error in recorded["errors"].items():
-            if ours["errors"][pod] != error:
-                return f"error of {pod}: ours {ours['errors'][pod]}, recorded {error}"
+    return None
+
+
+def _difference_of_reasons(ours: Answer, recorded: Answer) -> str | None:
+    for pod, error in recorded["errors"].items():
+        if ours["errors"][pod] != error:
+            return f"error of {pod}: ours {ours['errors'][pod]}, recorded {error}"
     return None
 
 
 def _object(node: NewNode, recorded: dict[str, Any], settings: PlacementSettings) -> str | None:
-    """The materialised claim (S-196 to S-198), field by field."""
+    """The first difference of the claim object, field by field (S-196 to S-198)."""
     requirements = claim_requirements(node, settings.well_known)
     found = {
         "labels": dict(node.labels),
@@ -128,7 +136,8 @@ def _object(node: NewNode, recorded: dict[str, Any], settings: PlacementSettings
 def compare_placement(case: Case) -> str | None:
     """One exact answer, error classes and materialised claims included."""
     placement, settings, unbound = _solved(case["input"], KARPENTER)
-    difference = _difference(answer_of(placement, unbound), _recorded(case["expected"]))
+    ours, recorded = answer_of(placement, unbound), _recorded(case["expected"])
+    difference = _difference(ours, recorded) or _difference_of_reasons(ours, recorded)
     if difference is not None:
         return difference
     by_pods = {tuple(sorted(pod.name for pod in node.pods)): node for node in placement.new}
@@ -154,7 +163,7 @@ def total_cost(placement: Placement, settings: PlacementSettings) -> float:
 
 
 def compare_invariants(case: Case) -> str | None:
-    """No worse than the recorded ranges; constraints are the checker's business, which runs on the same answer."""
+    """No worse than the recorded ranges; the checker judges constraints on the same answer."""
     from acceptance.checker.check import violations
 
     placement, settings, _ = _solved(case["input"], KARPENTER)
@@ -176,9 +185,7 @@ def compare_nondeterministic(case: Case) -> str | None:
     """One of the recorded outcomes. The label drawn at random is no part of the comparison."""
     placement, _, unbound = _solved(case["input"], KARPENTER)
     ours = answer_of(placement, unbound)
-    differences = [
-        _difference(ours, _recorded(outcome["result"]), classes=False) for outcome in case["expected"]["outcomes"]
-    ]
+    differences = [_difference(ours, _recorded(outcome["result"])) for outcome in case["expected"]["outcomes"]]
     if None in differences:
         return None
     return f"none of {len(differences)} outcomes; nearest: {min((d for d in differences if d), key=len, default='')}"

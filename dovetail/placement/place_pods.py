@@ -16,7 +16,7 @@ from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
 from dovetail.placement.cluster.free_room import FreeRoom
 from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.templates import EmptyPool
-from dovetail.placement.cluster.waiting_pods import WaitingPods, pending_pods
+from dovetail.placement.cluster.waiting_pods import pending_pods
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
 
@@ -26,7 +26,6 @@ __all__ = [
     "Index",
     "SimulationOptions",
     "StepwiseSimulation",
-    "WaitingPods",
     "pending_pods",
     "place",
     "simulate",

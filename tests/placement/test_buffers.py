@@ -66,7 +66,7 @@ def test_a_percentage_is_of_the_workload_and_rounded_up(replicas: int, fields: d
 
 @pytest.mark.parametrize(("limits", "count"), [({}, 0), ({"cpu": 4 * 10**9}, 4)])
 def test_a_percentage_of_no_replicas_is_no_size(limits: dict[str, int], count: int) -> None:
-    """S-211."""
+    """A percentage of no replicas is no size (S-211)."""
     buffer = a_buffer(workload=DEPLOYMENT, percentage=50, limits=limits)
     found = resolve(buffer, a_snapshot(**with_buffers(buffer, Deployment=a_source(0))))
     assert isinstance(found, Resolved) and found.replicas == count
@@ -74,7 +74,7 @@ def test_a_percentage_of_no_replicas_is_no_size(limits: dict[str, int], count: i
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet"])
 def test_other_workloads_are_followed_too(kind: str) -> None:
-    """S-211."""
+    """Other workloads are followed too (S-211)."""
     buffer = a_buffer(workload=WorkloadRef(kind=kind, name="web"), percentage=50)
     found = resolve(buffer, a_snapshot(**with_buffers(buffer, cpu="1", **{kind: a_source(4)})))
     assert isinstance(found, Resolved) and found.replicas == 2
@@ -117,7 +117,7 @@ def test_what_cannot_be_resolved_is_said_by_object_and_field(fields: dict[str, A
 
 
 def test_a_template_that_cannot_be_read_is_named_with_its_fault() -> None:
-    """S-211."""
+    """A template that cannot be read is named with its fault (S-211)."""
     buffer = a_buffer()
     world = a_snapshot(
         **with_buffers(buffer) | {"pod_templates": {"default/small": a_source(pod=None, fault="no spec")}}
@@ -128,7 +128,7 @@ def test_a_template_that_cannot_be_read_is_named_with_its_fault() -> None:
 
 
 def test_virtual_pods_are_the_template_with_names_uids_and_annotations_of_the_buffer() -> None:
-    """S-212, T-171."""
+    """Virtual pods are the template with names, UIDs and annotations of the buffer (S-212, T-171)."""
     pods = virtual_pods(a_snapshot(**with_buffers(a_buffer(replicas=2)))).pending
 
     assert [(p.namespace, p.name, p.uid) for p in pods] == [
@@ -151,7 +151,7 @@ def test_a_buffer_of_another_strategy_or_one_that_goes_asks_for_nothing(fields: 
 
 
 def test_virtual_pods_make_new_nodes_beside_pending_pods() -> None:
-    """S-29, S-213."""
+    """Virtual pods make new nodes beside pending pods (S-29, S-213)."""
     world = a_snapshot([a_pod("real", "3")], **with_buffers(a_buffer(replicas=1)))
 
     assert groups(placed(world)) == [["capacity-buffer-spare-1", "real"]]
@@ -188,7 +188,7 @@ def test_a_buffer_fits_where_all_its_room_stands(
 
 
 def test_each_buffer_is_judged_for_itself() -> None:
-    """S-214."""
+    """Each buffer is judged by itself (S-214)."""
     world = a_snapshot(nodes=[a_node("n1", cpu="2")], **with_buffers(a_buffer("one", replicas=2), a_buffer("two")))
 
     assert verdicts(world, placed(world)) == {
@@ -198,14 +198,14 @@ def test_each_buffer_is_judged_for_itself() -> None:
 
 
 def test_where_no_pool_is_usable_nothing_is_seen_of_a_buffer() -> None:
-    """S-12, S-214."""
+    """Where no pool is usable, a buffer gets no verdict (S-12, S-214)."""
     world = a_snapshot(pools=[], nodes=[a_node("n1")], **with_buffers(a_buffer()))
 
     assert verdicts(world, placed(world)) == {}
     assert for_real_pods(placed(world)).ignored == ()
 
 
-def test_real_pods_are_nominated_counted_and_told_as_if_there_were_no_buffer() -> None:
+def test_real_pods_are_nominated_counted_and_reported_as_if_there_were_no_buffer() -> None:
     """S-213, T-171: filtered from nominations, errors and mappings."""
     pending = [a_pod("fits"), a_pod("large", "99")]
     world = a_snapshot(pending, [a_node("n1", cpu="1"), a_node("n2", cpu="1")], **with_buffers(a_buffer(replicas=2)))
@@ -228,7 +228,7 @@ def test_a_plan_counts_virtual_pods_and_names_real_ones() -> None:
     assert ([pod.name for pod in node.pods], node.buffers) == (["real"], (("buffer-spare", 4),))
 
 
-def test_virtual_pods_that_a_claim_on_its_way_is_for_are_spoken_for() -> None:
+def test_virtual_pods_that_a_claim_on_its_way_is_for_are_promised_room() -> None:
     """Design 10: the next round leaves them out; a simulation counts them."""
     _, claim = a_node("n1")
     coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2,other=7"})

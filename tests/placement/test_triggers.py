@@ -16,13 +16,13 @@ def a_world(*pods: str, bound: tuple[str, ...] = (), replicas: int = 2) -> Snaps
 
 
 def test_a_buffer_asks_for_a_round_as_a_pending_pod_does() -> None:
-    """S-1."""
+    """A buffer asks for a round as a pending pod does (S-1)."""
     found = asking(a_world("web"))
     assert [sorted(part) for part in (found.pods, found.buffers)] == [["uid-web"], ["buffer-spare"]]
     assert found.all == found.pods | found.buffers
 
 
-def test_a_buffer_that_asks_for_nothing_or_is_spoken_for_opens_no_window() -> None:
+def test_a_buffer_that_asks_for_nothing_or_has_its_claims_opens_no_window() -> None:
     """S-1: nor one that cannot be resolved."""
     world = a_world()
     _, claim = a_node("n2")
@@ -47,13 +47,13 @@ def test_a_pod_that_comes_or_goes_where_a_buffer_has_its_room_asks_again_at_once
     assert asking(a_world()).room != before
 
 
-def test_without_buffers_bound_pods_are_nobodys_business() -> None:
+def test_without_buffers_bound_pods_do_not_matter() -> None:
     bound, free = a_snapshot([a_bound_pod("one", "n1")], [a_node("n1")]), a_snapshot([], [a_node("n1")])
     assert asking(bound).room == asking(free).room
 
 
 def test_a_template_or_a_size_that_changes_asks_again() -> None:
-    """S-1."""
+    """A template or a size that changes asks again (S-1)."""
     world = a_world()
     other = {"default/small": a_source(cpu="2", generation=2)}
     rooms = [asking(w).room for w in (world, a_world(replicas=3), replace(world, pod_templates=other))]

@@ -38,12 +38,12 @@ def test_a_pod_that_the_scheduler_has_not_given_up_on_is_invisible() -> None:
 
 
 def test_a_pod_that_selects_a_hostname_is_ignored_even_for_existing_nodes() -> None:
-    """S-24."""
+    """A pod that selects a hostname is ignored, even for existing nodes (S-24)."""
     assert _why(a_shape(node_selector=((names.HOSTNAME, "n1"),))) == [f"label {names.HOSTNAME} is restricted"]
 
 
 def test_a_pod_that_keeps_off_all_pools_is_ignored_in_silence() -> None:
-    """S-22."""
+    """A pod that selects against all NodePools is ignored without an Event (S-22)."""
     shape = a_shape(required_terms=(term(Expression(key=names.NODE_POOL, operator="DoesNotExist")),))
 
     found = pending_pods(a_snapshot([a_pod("p", shape=shape)]), SETTINGS)
@@ -74,7 +74,7 @@ def test_one_bad_term_of_several_makes_the_pod_ignored() -> None:
     ],
 )
 def test_each_fault_of_an_expression_has_its_words(expression: Expression, fault: str) -> None:
-    """S-23."""
+    """Each fault of an expression has a text of its own (S-23)."""
     assert expression_fault(expression, names.WELL_KNOWN_LABELS) == fault
 
 
@@ -97,7 +97,7 @@ def _budget(name: str = "b", **fields: Any) -> PodDisruptionBudget:
 
 
 def test_a_budget_that_never_allows_an_eviction_holds_its_pods() -> None:
-    """S-32."""
+    """A budget that never allows an eviction holds its pods (S-32)."""
     pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
 
     assert [
@@ -108,7 +108,7 @@ def test_a_budget_that_never_allows_an_eviction_holds_its_pods() -> None:
 
 
 def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() -> None:
-    """S-32."""
+    """Two budgets on one pod block it, and an unhealthy pod may be evicted (S-32)."""
     pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
     unready = replace(pod, ready=False)
     lenient = _budget(max_unavailable="0", always_allow_unhealthy=True)
@@ -121,7 +121,7 @@ def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() ->
 
 
 def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move() -> None:
-    """S-30, S-31."""
+    """The pods of a leaving node need room but for those that must not move (S-30, S-31)."""
     node, claim = a_node("n1")
     pods = [a_bound_pod("moves", "n1"), replace(a_bound_pod("stays", "n1"), do_not_disrupt="true")]
     snapshot = a_snapshot(pods, [(node, replace(claim, deleting_since=NOW))])

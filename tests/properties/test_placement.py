@@ -1,4 +1,4 @@
-"""What holds for the placement of any cluster (S-…): rules are obeyed, order does not matter, simulation is a solve."""
+"""What holds for the placement of any cluster: rules are obeyed, order does not matter, a simulation is a pass."""
 
 import random
 from dataclasses import replace
@@ -39,7 +39,7 @@ def test_every_placement_obeys_every_rule(raw: Raw) -> None:
 @quick
 @given(clusters())
 def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Raw) -> None:
-    """With the fixes off only the skew of relaxed spreads may suffer (Q-26)."""
+    """Under the profile of Karpenter only the skew of relaxed spreads may suffer (Q-26)."""
     found = [fault for fault in violations(raw, _answer(raw, KARPENTER)) if "skew" not in fault]
     assert found == []
 
@@ -47,7 +47,7 @@ def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Raw
 @quick
 @given(clusters(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(raw: Raw, shuffler: random.Random) -> None:
-    """F-52: pods, nodes and pools come from maps; with the fixes on nobody is the first."""
+    """Pods, nodes and pools come from maps, which have no order (F-52)."""
     shuffled = {**raw, **{field: list(raw[field]) for field in ("pods", "nodes", "nodeClaims", "nodePools")}}
     for field in ("pods", "nodes", "nodeClaims", "nodePools"):
         shuffler.shuffle(shuffled[field])
@@ -61,7 +61,7 @@ def _without_a_witness(draft: NodeDraft, rows: int) -> None:
 @quick
 @given(clusters())
 def test_the_short_ways_of_a_try_change_no_answer(raw: Raw) -> None:
-    """S-97: the first claim is asked before the masks of all are made, and one row before all rows."""
+    """The first draft is tried before the masks of all are made, and one row before all rows (S-97)."""
     with (
         patch.object(DraftPlacer, "_free", lambda *_: False),
         patch.object(NodeDraft, "settle", _without_a_witness),
@@ -82,7 +82,7 @@ def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Raw) -> None:
 @quick
 @given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -> None:
-    """F-22: copy-on-write over a used index gives what a new index gives."""
+    """A used index gives the answer of a new one (F-22)."""
     snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     without = frozenset({f"n{number}"})
     used = Index(snapshot, chosen)
@@ -95,7 +95,7 @@ def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -
 @quick
 @given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Raw, number: int) -> None:
-    """S-216, S-217: the pods of the node need room, and nothing of the node is left."""
+    """The pods of the node need room, and nothing of the node is left (S-216, S-217)."""
     snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
     index = Index(snapshot, chosen)
     moved = index.reschedulable_on(name)

@@ -94,7 +94,7 @@ class PlacementSimulator:
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """D-68: by node, how many virtual pods have room there as things stand."""
+        """By node, how many virtual pods have room there as things stand (D-68)."""
         return {name: len(pods) for name, pods in self._virtual.items()}
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
@@ -111,13 +111,13 @@ class PlacementSimulator:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """D-95: pools that have nothing to offer, as far as anything was simulated."""
+        """Pools that have nothing to offer, as far as anything was simulated (D-95)."""
         if "index" not in self.__dict__:
             return ()
         return tuple(no_compatible_types(e.pool.name, e.because_of_min_values) for e in self.index.empty_pools)
 
     def movers(self, candidate: Candidate) -> list[Pod]:
-        """D-47: the candidate's pods that will need another place."""
+        """The candidate's pods that will need another place (D-47)."""
         return self.index.reschedulable_on(candidate.name)
 
 

@@ -100,7 +100,7 @@ def _placed(run: Pass, since: Progress) -> Iterator[tuple[int, list[Pod]]]:
 
 
 def _on_uninitialized(run: Pass, since: Progress) -> Iterator[RefusedPod]:
-    """S-219, D-89: a node that may never come up is no place, unless the pod's own node is leaving anyway."""
+    """A node that may never come up is no place, unless the pod's own node is leaving anyway (S-219, D-89)."""
     leaving = {pod.uid for pod in run.index.waiting().leaving}
     for bit, pods in _placed(run, since):
         item = run.index.table.nodes[bit]

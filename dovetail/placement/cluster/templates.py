@@ -29,7 +29,7 @@ SIMULATION_KEYS = frozenset({names.REGISTERED, names.INITIALIZED})
 
 
 def usable_pools(snapshot: Snapshot) -> list[NodePool]:
-    """S-13: dynamic, ready, not deleting, of a known node class kind; heaviest first, ties by name descending."""
+    """Dynamic, ready, not deleting, of a known node class kind; heaviest first, ties by name descending (S-13)."""
     kinds = snapshot.supported_node_classes
     chosen = [
         pool
@@ -45,7 +45,7 @@ def usable_pools(snapshot: Snapshot) -> list[NodePool]:
 
 
 def template_labels(pool: NodePool) -> dict[str, str]:
-    """S-59: the template's labels, the pool's name and the node class."""
+    """The template's labels, the pool's name and the node class (S-59)."""
     reference = pool.template.node_class
     return {
         **pool.template.labels,
@@ -55,7 +55,7 @@ def template_labels(pool: NodePool) -> dict[str, str]:
 
 
 def template_requirements(pool: NodePool) -> RequirementSet:
-    """S-59: what every node of the pool has, with the two labels that it gets later."""
+    """What every node of the pool has, with the two labels that it gets later (S-59)."""
     simulated = {key: requirement(key, "In", ("true",)) for key in SIMULATION_KEYS}
     own = from_expressions(pool.template.requirements)
     return merge(merge(own, from_labels(template_labels(pool))), simulated)
@@ -121,7 +121,7 @@ class EmptyPool:
 
 
 def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> tuple[int, bool]:
-    """S-60: the rows that suit the pool alone, and whether minimum values emptied them."""
+    """The rows that suit the pool alone, and whether minimum values emptied them (S-60)."""
     rows = state.rows & table.usable
     if rows and state.minima and settings.min_values_policy == "Strict":
         _, short = shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)

@@ -184,7 +184,7 @@ class ShapeInPass:
         self.settled[state] = (tuple(values), narrowed)
 
     def narrowings(self, state: State) -> tuple[State, ...]:
-        """S-151, S-152: the state with the pod's needs and each alternative of its volumes, where they agree."""
+        """The state with the pod's needs and each alternative of its volumes, where they agree (S-151, S-152)."""
         narrowed = state.narrow(self.facts.needs)
         if narrowed is None:
             return ()

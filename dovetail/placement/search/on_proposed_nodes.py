@@ -32,7 +32,7 @@ _PATIENCE = 8
 
 
 class ReservationRefusal(Exception):
-    """S-184: suitable reserved capacity exists but cannot be had now."""
+    """Suitable reserved capacity exists but cannot be had now (S-184)."""
 
 
 class DraftPlacer:
@@ -162,7 +162,7 @@ class DraftPlacer:
         return False
 
     def free_ports(self, pod: Pod, template: Template, taken: list[tuple[str, HostPort]], rows: int) -> int:
-        """S-118: the rows whose DaemonSets and pods leave the pod's host ports free."""
+        """The rows whose DaemonSets and pods leave the pod's host ports free (S-118)."""
         wanted = pod.shape.host_ports
         if first_conflict(wanted, [port for key, port in taken if key != pod.key]) is not None:
             return 0
@@ -173,7 +173,7 @@ class DraftPlacer:
         return rows
 
     def short(self, template: Template, state: State, rows: int) -> dict[str, int]:
-        """S-122: the keys with too few distinct values, and how many each has."""
+        """The keys with too few distinct values, and how many each has (S-122)."""
         if not state.minima:
             return {}
         table = template.table
@@ -242,7 +242,7 @@ class DraftPlacer:
         return False
 
     def _create(self, draft: NodeDraft, held: Held) -> None:
-        """S-161: the draft counts against limits and reservations."""
+        """The draft counts against limits and reservations (S-161)."""
         draft.settle(draft.rows)
         self.made.append(draft)
         if draft.template.start.minima:
@@ -297,7 +297,7 @@ class DraftPlacer:
             self.record_in(filtered, draft)
 
     def record_in(self, group: DomainGroup | HostGroup, draft: NodeDraft) -> None:
-        """S-181: count one pod on a draft in one group, if the group counts pods of such nodes."""
+        """Count one pod on a draft in one group, if the group counts pods of such nodes (S-181)."""
         term = group.term
         if term.filter is not None and not term.filter.accepts(
             draft.template.pool.template.taints, draft.state.requirements

@@ -1,0 +1,61 @@
+"""Simulations through the door that disruption uses: promised room is kept, and steps do not share what they take."""
+
+from dovetail.placement.place_pods import SimulationOptions, StepwiseSimulation, simulate
+from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot, an_index, groups
+
+
+def test_nothing_is_placed_on_a_node_whose_room_is_promised() -> None:
+    """Its claim is closed; the pods go to the other node."""
+    pods = [a_bound_pod("b", "n1")]
+    index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2"), a_node("n3")]))
+    closed = SimulationOptions(closed=frozenset({"claim-n2"}))
+
+    assert list(simulate(index, frozenset({"n1"}), closed).existing) == ["n3"]
+
+
+def test_a_pod_that_was_promised_room_asks_for_none() -> None:
+    """It is left out of the simulation by its UID."""
+    index = an_index(a_snapshot([a_pod("p"), a_pod("q")]))
+    housed = SimulationOptions(housed=frozenset({"uid-p"}))
+
+    assert groups(simulate(index, options=housed)) == [["q"]]
+
+
+def test_a_step_does_not_count_on_room_that_another_has_taken() -> None:
+    """Two nodes give up a pod each, and there is room for one."""
+    pods = [a_bound_pod("b1", "n1", cpu="3"), a_bound_pod("b2", "n2", cpu="3")]
+    index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2"), a_node("n3")]))
+    steps = StepwiseSimulation(index, frozenset({"n1", "n2"}))
+
+    first, second = (steps.move(index.reschedulable_on(name)) for name in ("n1", "n2"))
+
+    assert (list(first.existing), len(first.new)) == (["n3"], 0)
+    assert (list(second.existing), groups(second)) == ([], [["b2"]])
+
+
+def test_the_new_nodes_of_one_step_are_closed_to_the_next() -> None:
+    """Each step becomes a command with replacements of its own."""
+    pods = [a_bound_pod("b1", "n1"), a_bound_pod("b2", "n2")]
+    index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2")]))
+    steps = StepwiseSimulation(index, frozenset({"n1", "n2"}))
+
+    assert [groups(steps.move(index.reschedulable_on(name))) for name in ("n1", "n2")] == [[["b1"]], [["b2"]]]
+
+
+def test_a_pod_that_moves_later_is_not_placed_at_the_start() -> None:
+    """Its place is part of the answer to the step that moves it."""
+    pod = a_pod("p")
+    index = an_index(a_snapshot([pod], [a_node("n1"), a_node("n2")]))
+    steps = StepwiseSimulation(index, frozenset({"n1"}), later=frozenset({pod.uid}))
+
+    assert [list(steps.move(pods).existing) for pods in ([], [pod])] == [[], ["n2"]]
+
+
+def test_reasons_are_given_for_pods_that_run_and_not_for_pending_ones() -> None:
+    """Pending pods had no place before the simulation either (D-90)."""
+    pods = [a_pod("p", cpu="100"), a_bound_pod("b", "n1", cpu="100")]
+    index = an_index(a_snapshot(pods, [a_node("n1", cpu="100")]))
+
+    refused = {each.pod.name: each.reasons for each in simulate(index, frozenset({"n1"})).refused}
+
+    assert refused == {"p": (), "b": ("it_fits",)}
