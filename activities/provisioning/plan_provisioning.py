@@ -83,8 +83,8 @@ def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Noti
     """Everything that one round tells people: S-225 for nodes that stand, S-226, S-227."""
     yield from refusal_notices(placement)
     yield from _nominations(snapshot, placement)
-    for pool, because_of_min_values in placement.empty_pools:
-        yield publishable(snapshot, no_compatible_types(pool, because_of_min_values))
+    for empty in placement.empty_pools:
+        yield publishable(snapshot, no_compatible_types(empty.pool, empty.because_of_min_values))
 
 
 def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:

@@ -111,6 +111,14 @@ class NewNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyPool:
+    """A NodePool that is left without instance types (S-60), and whether its minimum values are the reason."""
+
+    pool: str
+    because_of_min_values: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The outcome of one pass."""
 
@@ -118,9 +126,7 @@ class Placement:
     existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)  # node name, or claim name before it joins
     refused: tuple[RefusedPod, ...] = ()
     ignored: tuple[IgnoredPod, ...] = ()
-    empty_pools: tuple[
-        tuple[str, bool], ...
-    ] = ()  # S-60: pools left without types, and whether minValues is the reason
+    empty_pools: tuple[EmptyPool, ...] = ()
     by_zone: Mapping[str, int] = field(default_factory=dict)  # S-232: pending pods by the zone that they are bound to
     complete: bool = True  # False: the time was up; pods not reached are refused as such (Q-23)
 

@@ -15,13 +15,11 @@ from dovetail.model.pods import Pod
 from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
 from dovetail.placement.cluster.free_room import FreeRoom
 from dovetail.placement.cluster.index import Index
-from dovetail.placement.cluster.templates import EmptyPool
 from dovetail.placement.cluster.waiting_pods import pending_pods
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
 
 __all__ = [
-    "EmptyPool",
     "FreeRoom",
     "Index",
     "SimulationOptions",

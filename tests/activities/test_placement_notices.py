@@ -8,7 +8,7 @@ import pytest
 from dovetail.activities.provisioning.plan_provisioning import placement_notices
 from dovetail.metrics import provisioning as deciding_metrics
 from dovetail.metrics.provisioning import Decisions
-from dovetail.model.placements import IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
+from dovetail.model.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from dovetail.model.snapshot import Snapshot
 from tests.placement.builders import a_node, a_pod, a_pool
 
@@ -83,7 +83,9 @@ def test_every_reason_about_instance_types_has_its_own_words() -> None:
 @pytest.mark.parametrize(("because", "ending"), [(False, "types"), (True, "due to minValues incompatibility")])
 def test_a_pool_without_types_is_told_so(because: bool, ending: str) -> None:
     """S-60, S-227."""
-    (notice,) = placement_notices(a_snapshot(), Placement(empty_pools=(("default", because),)))
+    (notice,) = placement_notices(
+        a_snapshot(), Placement(empty_pools=(EmptyPool(pool="default", because_of_min_values=because),))
+    )
     assert (notice.kind, notice.uid, notice.reason, notice.window) == (
         "NodePool",
         POOL.uid,

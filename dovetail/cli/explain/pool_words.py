@@ -6,9 +6,10 @@ Which pools are meant is the engine's own answer; only the words are made here.
 from collections.abc import Iterator
 
 from dovetail.model.names import READY
+from dovetail.model.placements import EmptyPool
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.place_pods import EmptyPool, Index
+from dovetail.placement.place_pods import Index
 
 
 def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:
@@ -17,7 +18,7 @@ def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:
     usable = {pool.name for pool in index.pools}
     words = {name: _words(snapshot, pool) for name, pool in snapshot.pools.items() if name not in usable}
     for empty in index.empty_pools:
-        words[empty.pool.name] = _types_words(snapshot, empty)
+        words[empty.pool] = _types_words(snapshot, empty)
     return tuple(sorted(words.items()))
 
 
@@ -41,7 +42,7 @@ def _why(snapshot: Snapshot, pool: NodePool) -> Iterator[str]:
 
 
 def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
-    catalogue = snapshot.catalogues.get(empty.pool.name)
+    catalogue = snapshot.catalogues.get(empty.pool)
     if catalogue is None or catalogue.error:
         return f"its instance types cannot be listed{f': {catalogue.error}' if catalogue else ''}"
     if empty.because_of_min_values:

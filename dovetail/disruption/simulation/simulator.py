@@ -114,7 +114,7 @@ class PlacementSimulator:
         """Pools that have nothing to offer, as far as anything was simulated (D-95)."""
         if "index" not in self.__dict__:
             return ()
-        return tuple(no_compatible_types(e.pool.name, e.because_of_min_values) for e in self.index.empty_pools)
+        return tuple(no_compatible_types(e.pool, e.because_of_min_values) for e in self.index.empty_pools)
 
     def movers(self, candidate: Candidate) -> list[Pod]:
         """The candidate's pods that will need another place (D-47)."""

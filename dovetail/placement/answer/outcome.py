@@ -59,7 +59,7 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
         existing={nodes[bit].name: tuple(pods) for bit, pods in _placed(run, since)},
         refused=tuple(refused),
         ignored=index.ignored,
-        empty_pools=tuple([(empty.pool.name, empty.because_of_min_values) for empty in index.empty_pools]),
+        empty_pools=tuple(index.empty_pools),
         by_zone=run.by_zone,
         complete=run.complete,
     )

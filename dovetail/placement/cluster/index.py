@@ -7,7 +7,7 @@ again. Karpenter rebuilds nodes, templates and topology for every simulation, wh
 
 from collections.abc import Iterable
 
-from dovetail.model.placements import IgnoredPod
+from dovetail.model.placements import EmptyPool, IgnoredPod
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
@@ -17,7 +17,7 @@ from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
 from dovetail.placement.cluster.node_table import NodeTable
 from dovetail.placement.cluster.overhead import daemons_of
 from dovetail.placement.cluster.states import NeedsPool
-from dovetail.placement.cluster.templates import EmptyPool, Template, TemplateCompiler, usable_pools
+from dovetail.placement.cluster.templates import Template, TemplateCompiler, usable_pools
 from dovetail.placement.cluster.type_table import Compilers
 from dovetail.placement.cluster.universe import Universe
 from dovetail.placement.cluster.waiting_pods import (
@@ -100,7 +100,7 @@ class Index:
             types = [compiler.compile(item) for item in listed]
             sources.append((pool, types))
             if not types:
-                self.empty_pools.append(EmptyPool(pool=pool, because_of_min_values=False))
+                self.empty_pools.append(EmptyPool(pool=pool.name, because_of_min_values=False))
                 continue
             result = templates.compile(pool, types, len(self.templates))
             if isinstance(result, EmptyPool):

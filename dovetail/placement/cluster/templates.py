@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from dovetail.model import names
+from dovetail.model.placements import EmptyPool
 from dovetail.model.pods import PodShape
 from dovetail.model.pools import NodePool
 from dovetail.model.requirements import RequirementSet, from_expressions, from_labels, merge, requirement
@@ -112,14 +113,6 @@ class Template:
         return untolerated(self.pool.template.taints, shape.tolerations) is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmptyPool:
-    """A pool that was left without instance types (S-60), and whether its minimum values are the reason."""
-
-    pool: NodePool
-    because_of_min_values: bool
-
-
 def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> tuple[int, bool]:
     """The rows that suit the pool alone, and whether minimum values emptied them (S-60)."""
     rows = state.rows & table.usable
@@ -148,7 +141,7 @@ class TemplateCompiler:
         start = states.intern(requirements)
         rows, because_of_min_values = _survivors(table, start, settings)
         if not rows:
-            return EmptyPool(pool=pool, because_of_min_values=because_of_min_values)
+            return EmptyPool(pool=pool.name, because_of_min_values=because_of_min_values)
         overheads, overhead_of = overhead_groups(
             self._daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
         )
