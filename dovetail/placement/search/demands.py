@@ -7,7 +7,6 @@ a preference is another demand. Both belong to one pass; what holds for a shape 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dovetail.model.pods import PodShape
 from dovetail.model.requirements import Requirement
@@ -19,6 +18,11 @@ from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup
 from dovetail.placement.constraints.volumes import Alternatives
+
+
+# A spread that is the only group of a shape on any key but the hostname, whether it counts the pod itself, and the pod's
+# own requirement on the key. A plain tuple: it is unpacked at nearly every try.
+LoneSpread = tuple[DomainGroup, bool, Requirement | None]
 
 
 class ShapeFacts:
@@ -87,14 +91,6 @@ class Recording:
         self.by_values = [group for group in domains if group.every_value]
 
 
-class LoneSpread(NamedTuple):
-    """A spread that is the only group of a shape on any key but the hostname."""
-
-    group: DomainGroup
-    own: bool  # whether it counts the pod itself
-    wanted: Requirement | None  # the pod's own requirement on the key
-
-
 class ShapeInPass:
     """Pods of one shape in one pass: the groups that bind them, and the states of drafts that suit them."""
 
@@ -139,7 +135,7 @@ class ShapeInPass:
         self.lone_spread: LoneSpread | None = None
         if len(self.domains) == 1 and self.domains[0][0].term.kind == "spread":
             group, own = self.domains[0]
-            self.lone_spread = LoneSpread(group, own, facts.strict.requirements.get(group.term.key))
+            self.lone_spread = (group, own, facts.strict.requirements.get(group.term.key))
         self.by_key: dict[str, list[OwnDomainGroup]] = {}
         for group, own in self.domains:
             self.by_key.setdefault(group.term.key, []).append((group, own))
