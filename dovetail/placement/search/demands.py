@@ -19,8 +19,8 @@ from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup
 from dovetail.placement.constraints.volumes import Alternatives
 
-# A spread that is the only group of a shape on any key but the hostname; whether it counts the pod itself; and the pod's
-# own requirement on the key. A plain tuple, because it is unpacked at nearly every try.
+# A spread that is the only group of a shape on any key but the hostname, with whether it counts the pod itself, and the
+# pod's own requirement on the key. A plain tuple, because it is unpacked at nearly every try.
 LoneSpread = tuple[DomainGroup, bool, Requirement | None]
 
 
