@@ -215,7 +215,7 @@ def single_node(sizes: Iterable[int] = (50, 100, 200, 400)) -> list[Row]:
 
 
 def whole_round(sizes: Iterable[tuple[int, int]] = ((250, 10), (500, 10), (1000, 10), (5000, 20))) -> list[Row]:
-    """A whole decision in which nothing can be done, so that every method has its turn."""
+    """A whole decision in which nothing can be done, so that every method is tried."""
     rows = []
     for size, pods in sizes:
         world = cluster(size, pods, "790m" if pods == 10 else "395m")

@@ -38,7 +38,7 @@ class Profile:
     """One answer to each question on which Dovetail and Karpenter differ."""
 
     name: str
-    # Q-1: whether a pool that may have so many more nodes may have none, and how many a new node takes off.
+    # Q-1: whether the number of nodes that a pool may still add means none, and what a new node takes off it.
     is_node_limit_reached: Callable[[int], bool]
     node_limit_charge: int
     # Q-2, Q-3: what two spread constraints have in common if they count as one, besides key, skew and selector.

@@ -60,7 +60,7 @@ def test_a_buffer_asks_for_its_replicas_within_its_limits(fields: dict[str, Any]
     ],
 )
 def test_a_percentage_is_of_the_workload_and_rounded_up(replicas: int, fields: dict[str, Any], count: int) -> None:
-    """S-211: the greater of the two wishes."""
+    """The greater of the two that are asked for (S-211)."""
     assert asked_for(replicas, **fields) == count
 
 

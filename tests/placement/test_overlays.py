@@ -109,7 +109,7 @@ def test_equals_below_a_heavier_overlay_still_contradict_each_other() -> None:
 
 
 def test_an_overlay_may_select_by_the_pools_name_and_its_labels() -> None:
-    """S-138: a label that nobody defines selects nothing."""
+    """A label that is defined nowhere selects nothing (S-138)."""
     pools = (a_pool("left"), a_pool("right"))
     found = overlaid(
         an_overlay("a", (names.NODE_POOL, "left"), price="5"), an_overlay("b", ("team", "none"), price="6"), pools=pools

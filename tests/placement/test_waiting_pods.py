@@ -130,7 +130,7 @@ def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move()
 
 
 def test_a_selector_of_nothing_selects_everything_and_none_selects_nothing() -> None:
-    """The trap of label selectors."""
+    """An absent selector and an empty one are opposites."""
     pod = a_bound_pod("p", "n1")
     everything = PodDisruptionBudget(name="b", namespace="default", selector=LabelSelector(), max_unavailable="0")
     nothing = PodDisruptionBudget(name="b", namespace="default", selector=None, max_unavailable="0")

@@ -2,7 +2,7 @@
 
 A set of nodes is the bits of an integer, in the order in which nodes are tried, so that the lowest set bit is the first
 fit (S-67). Masks over labels, taints and requests are made when first asked for and shared by all passes over the
-snapshot. They tell how things were before the pass: a node that a mask admits is checked once more before it is taken.
+snapshot. They describe the nodes before the pass: a node that a mask admits is checked once more before it is taken.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
