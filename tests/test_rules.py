@@ -6,8 +6,8 @@ promise that nothing shows.
 """
 
 import ast
+import os
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -22,7 +22,7 @@ from tests.recorded.test_aws_traffic import PART
 ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = ROOT / "docs" / "rules"
 COLUMNS: Final = ("id", "was", "rule", "Dovetail", "module", "test")
-VERDICTS: Final = re.compile(r"same$|same[:;,] \S|different: \S|not ours: \S|open: \S")
+VERDICTS: Final = re.compile(r"same(?:$|[:;,]? \S)|different: \S|not ours: \S|open: \S")
 NOT_IN_MAKE_TEST: Final = frozenset({"soak", "skip", "skipif", "xfail"})
 
 
@@ -63,6 +63,9 @@ CHAPTERS: Final = {
 ID: Final = re.compile(rf"(?<![\w./-])(?:{'|'.join(CHAPTERS)})-\d+[a-z]?(?!\w)")
 OLD_NUMBER: Final = re.compile(rf"(?<![\w./-])[{''.join({c.letter for c in CHAPTERS.values()})}]-\d+[a-z]?(?!\w)")
 # Numbers from before the rule book stand in its column "was", in recorded results, and in what is history.
+NO_TEXTS: Final = frozenset({"build", "histories", "__pycache__", "node_modules"})
+ENDINGS: Final = (".py", ".md", ".yaml", ".toml", "Makefile")
+TO_BE_DELETED: Final = ("docs/behaviour.md", "tests/test_documents.py", "tests/test_behaviour_lines.py")
 MAY_HOLD_OLD_NUMBERS: Final = ("docs/rules/", "tests/recorded/", "CHANGELOG.md", "tests/test_rules.py")
 
 
@@ -118,22 +121,18 @@ def quoted(cell: str) -> tuple[str, ...]:
     return tuple(re.findall(r"`([^`]+)`", cell))
 
 
-def project_files(*endings: str) -> Iterator[Path]:
-    """What the repository holds, links aside."""
-    listed = subprocess.run(
-        ("git", "ls-files", "-co", "--exclude-standard"), cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    files = (ROOT / name for name in listed.stdout.splitlines())
-    return (file for file in files if file.name.endswith(endings) and file.is_file() and not file.is_symlink())
-
-
 @cache
 def texts() -> dict[str, str]:
     """The project's texts by path, all but recorded histories and the page that the rule book replaces."""
-    files = project_files(".py", ".md", ".yaml", ".toml", "Makefile")
-    named = {file.relative_to(ROOT).as_posix(): file for file in files}
-    left_out = ("tests/replay/histories/", "docs/behaviour.md", "tests/test_documents.py", "tests/test_behaviour_lines")
-    return {name: file.read_text() for name, file in named.items() if not name.startswith(left_out)}
+    found = {}
+    for folder, folders, files in os.walk(ROOT):  # which does not follow links
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in NO_TEXTS]
+        for name in files:
+            file = Path(folder, name)
+            path = file.relative_to(ROOT).as_posix()
+            if name.endswith(ENDINGS) and not path.startswith(TO_BE_DELETED):
+                found[path] = file.read_text()
+    return found
 
 
 # --- tests as the rule book names them
