@@ -5,7 +5,7 @@ from dataclasses import replace
 from dovetail.model import names
 from dovetail.model.pods import Expression, VolumeUse
 from dovetail.model.taints import Taint
-from dovetail.model.workloads import DaemonSet, Volume, VolumeClaim
+from dovetail.model.workloads import CsiNode, DaemonSet, Volume, VolumeClaim
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking
 from tests.placement.builders import (
@@ -128,3 +128,35 @@ def test_a_heavier_pools_minimum_is_lowered_before_a_lighter_pool_is_tried() -> 
     (node,) = placed(a_snapshot([a_pod("p")], pools=pools), PlacementSettings(min_values_policy="BestEffort")).new
 
     assert (node.pool, node.annotations[names.MIN_VALUES_RELAXED]) == ("heavy", "true")
+
+
+def test_a_spread_waits_for_domains_that_its_pods_cannot_use() -> None:
+    """Q-5: z2 is only in a pool that the selector rules out, and stays the minimum."""
+    pools = [
+        a_pool("a", requirements=(one_of("team", "a"), one_of(names.ZONE, "z1"))),
+        a_pool("b", requirements=(one_of("team", "b"), one_of(names.ZONE, "z2"))),
+    ]
+    shape = a_shape({"app": "x"}, spread=(spread(names.ZONE, app="x"),), node_selector=(("team", "a"),))
+
+    placement = placed(a_snapshot([a_pod(f"p{n}", shape=shape) for n in range(2)], pools=pools))
+
+    assert (groups(placement), [refused.pod.name for refused in placement.refused]) == ([["p0"]], ["p1"])
+
+
+def test_volumes_are_counted_on_nodes_that_stand_and_not_on_new_ones() -> None:
+    """S-84, Q-20: how many a new node can attach is not known."""
+    pods = [a_pod(f"p{n}", cpu="100m", shape=a_shape(volumes=(VolumeUse(claim_name=f"c{n}"),))) for n in range(3)]
+    claims = {
+        f"default/c{n}": VolumeClaim(
+            name=f"c{n}", namespace="default", volume_name=f"v{n}", phase="Bound", bind_completed=True
+        )
+        for n in range(3)
+    }
+    volumes = {f"v{n}": Volume(name=f"v{n}", driver="d") for n in range(3)}
+    limits = {"n1": CsiNode(name="n1", limits={"d": 1})}
+
+    placement = placed(
+        a_snapshot(pods, [a_node("n1")], volume_claims=claims, volumes=volumes, csi_nodes=limits),
+    )
+
+    assert ([pod.name for pod in placement.existing["n1"]], groups(placement)) == (["p0"], [["p1", "p2"]])
