@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose, decide
-from dovetail.disruption.revalidate import look_again
+from dovetail.disruption.revalidate import Valid, look_again
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -151,3 +151,88 @@ def test_a_spot_node_is_deleted_whatever_the_gate_says() -> None:
     world = a_world(pairs, [a_pod("n1"), a_pod("n2"), a_pod("n2")], pools=[a_pool(requirements=())], types=types)
     [command] = plan(world).commands
     assert ([t.node for t in command.targets], command.replacements) == (["n1"], ())
+
+
+def test_without_a_ready_pool_pods_may_still_fit_on_nodes_that_stand() -> None:
+    """D-93: upstream's simulation fails as a whole; ours says pod by pod what fits nowhere."""
+    room = [a_drifted("n1"), a_pair("n2")]
+    closed = [a_pool(conditions=(condition("Ready", status="False"),), consolidate_after=None)]
+    fits = plan(a_world(room, [a_pod("n1")], pools=closed))
+    assert [(c.targets[0].node, c.destinations) for c in fits.commands] == [("n1", ("n2",))]
+    choice = choose(a_world(room, [a_pod("n1", name="p"), a_pod("n2", "7500m")], pools=closed), SETTINGS, never)
+    assert isinstance(choice, NothingToDo)
+    assert choice.errors == ()
+    [held] = [r for r in choice.refusals if r.reason == "PodsHaveNoPlace"]
+    assert "default/p" in held.examples[0]
+
+
+def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None:
+    """D-89; T-1: others may not."""
+    leaving = a_pair("old", claim={"deleting_since": NOW})
+    young = a_pair("new")
+    labels = {k: v for k, v in young.node.labels.items() if k != names.INITIALIZED}
+    young = replace(young, node=replace(young.node, labels=labels))
+    pools = [a_pool(limits={"cpu": 0}, consolidate_after=None)]
+    world = a_world([leaving, young, a_drifted("n1")], [a_pod("old", "2"), a_pod("n1", "7")], pools=pools)
+    choice = choose(world, SETTINGS, never)
+    assert isinstance(choice, NothingToDo)
+    [held] = [r for r in choice.refusals if r.reason == "PodsHaveNoPlace"]
+    assert held.count == 1, "the drifted node's pod, and not the leaving node's"
+    alone = replace(world, pods={u: p for u, p in world.pods.items() if p.node_name != "n1"})
+    assert [c.targets[0].node for c in plan(alone).commands] == ["n1"]
+
+
+@pytest.mark.parametrize(("value", "goes"), [("true", False), ("false", True), ("1h", True), ("", True)])
+def test_a_node_is_held_by_exactly_one_word(value: str, goes: bool) -> None:
+    """D-27; T-32, T-59: static drift too."""
+    protected = {"annotations": {names.DO_NOT_DISRUPT: value}}
+    empty = choose(a_world([a_pair("n1", node=protected)]), SETTINGS, never)
+    static = a_world([a_drifted("n1", node=protected)], pools=[a_pool(replicas=1)])
+    assert isinstance(empty, DisruptionPlan) is goes
+    assert isinstance(choose(static, SETTINGS, never), DisruptionPlan) is goes
+
+
+def test_a_static_pool_of_no_replicas_never_drifts() -> None:
+    """T-59: what it has is surplus."""
+    world = a_world([a_drifted("n1")], pools=[a_pool(replicas=0)])
+    assert isinstance(choose(world, SETTINGS, never), NothingToDo)
+
+
+def test_each_of_ten_pools_has_a_budget_of_its_own() -> None:
+    """D-49; T-43, T-64: drift, and several nodes at once under a percentage that is rounded up."""
+    letters = "abcdefghij"
+    one = [a_pool(p, budgets=(Budget(nodes="1"),), consolidate_after=None) for p in letters]
+    drifted = a_world([a_drifted(f"{p}{i}", pool=p) for p in letters for i in range(3)], pools=one)
+    assert sorted(c.targets[0].pool for c in plan(drifted).commands) == list(letters)
+    half = [a_pool(p, budgets=(Budget(nodes="50%"),)) for p in letters]
+    pairs = [a_pair(f"{p}{i}", pool=p) for p in letters for i in range(3)]
+    pods = [a_pod(pair.node.name, "10m") for pair in pairs]
+    [command] = plan(a_world(pairs, pods, pools=half, types=TYPES[2:3])).commands
+    assert (command.method, len(command.targets)) == ("multi", 20)
+
+
+def test_a_score_is_not_weighed_again_after_the_wait() -> None:
+    """D-129: the node has become as dear to disturb as it can be, in a pool that costs twice as much."""
+    pool = a_pool(policy="Balanced")
+    world = a_world(
+        [a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")], pools=[pool], types=TYPES[2:3]
+    )
+    found = plan(world)
+    protected = {"annotations": {names.DO_NOT_DISRUPT: "true"}}
+    full, other = a_pair("n3", "m16", node=protected), a_pair("n2", node=protected)
+    costly = {u: replace(p, deletion_cost="2147483647") for u, p in world.pods.items() if p.node_name == "n1"}
+    filling = a_pod("n3", "16")
+    later = replace(
+        world,
+        now=NOW + 15,
+        nodes={**world.nodes, "n2": other.node, "n3": full.node},
+        claims={**world.claims, full.claim.name: full.claim},
+        pods={**world.pods, **costly, filling.uid: filling},
+        catalogues={"a": Catalogue(types=TYPES)},
+    )
+
+    second = look_again(found, Round(later, SETTINGS))
+
+    assert [t.node for t in found.commands[0].targets] == ["n1"]
+    assert isinstance(second.verdict, Valid), second.verdict
+    assert isinstance(choose(later, SETTINGS, never), NothingToDo), "weighed anew it would not be worth it"

@@ -292,3 +292,64 @@ async def test_a_kubelet_that_would_not_start_is_refused(stage: Stage, kubelet: 
     await stage.with_class(kubelet=kubelet)
 
     assert stage.classes.condition("ValidationSucceeded") == ("False", "InvalidKubeletConfiguration")
+
+
+async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> None:
+    """W-143."""
+    await with_reservations(stage, {**OPEN, "rtype": "something-new"})
+    assert stage.classes.condition("CapacityReservationsReady")[0] == "True"
+    assert await kind_bought(stage) == "spot"
+
+
+async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
+    """W-145, W-106."""
+    await with_reservations(stage, {**OPEN, "available": 1})
+    cloud, claim = stage.adapter.cloud, a_claim(M5_LARGE, any_kind(), amd64())
+    bought = await stage.bought(claim)
+    between = await kind_bought(stage)
+
+    await cloud.terminate(bought.provider_id)
+    stage.server.control("PATCH", f"instances/{bought.provider_id.rpartition('/')[2]}", {"state": "terminated"})
+    assert await cloud.terminate(bought.provider_id) == "gone"
+
+    assert (bought.labels[names.CAPACITY_TYPE], between, await kind_bought(stage)) == ("reserved", "spot", "reserved")
+
+
+async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked_about_again(stage: Stage) -> None:
+    """W-139."""
+    queue = stage.adapter.interruptions
+    assert queue is not None
+    stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403}])
+
+    first = await queue.troubles()
+    asked = len(stage.calls("DescribeInstanceStatus"))
+    second = await queue.troubles()
+
+    assert (first, second) == ((), ())
+    assert asked > 0
+    assert len(stage.calls("DescribeInstanceStatus")) == asked
+
+
+async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
+    """W-100: in the families whose user data is MIME."""
+    await stage.with_class(userData="#!/bin/bash\r\necho hello\r\n")
+    stage.since = stage.server.control("GET", "ledger")["last"]
+
+    await stage.bought(a_claim(M5_LARGE, on_demand(), amd64()))
+
+    [made] = stage.calls("CreateLaunchTemplate")
+    text = made["input"]["LaunchTemplateData"]["UserData"]
+    assert "echo hello\n" in text
+    assert "\r" not in text
+
+
+async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> None:
+    """W-79: at one price the ordinary one."""
+    await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
+    stage.since = stage.server.control("GET", "ledger")["last"]
+
+    bought = await stage.bought(a_claim(M5_LARGE, any_kind(), amd64()))
+
+    made = [call["input"]["LaunchTemplateData"] for call in stage.calls("CreateLaunchTemplate")]
+    targets = [data["CapacityReservationSpecification"]["CapacityReservationTarget"] for data in made]
+    assert (bought.labels[RESERVATION], targets) == ("cr-01", [{"CapacityReservationId": "cr-01"}])
