@@ -62,7 +62,7 @@ def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, A
     """What our method makes of the case, in the form of the recording."""
     done = run(method, round_)
     commands, events, second = done.found.commands, list(notices_of(round_, done)), None
-    if "duringWait" in given and commands and method.waits:
+    if "duringWait" in given and commands and method.reason.waits:
         later = changed(round_.snapshot, given["duringWait"], WAIT)
         commands, second = _after_wait(later, round_.settings, done)
         events.extend(second.notices)

@@ -31,17 +31,6 @@ from dovetail.notices.decisions import Notice
 # D-2: in this order. Graceful expiry, which upstream does not know, comes after drift.
 METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
 
-# Answers that say that a method is about other nodes; nobody wonders why a healthy node did not drift.
-BESIDE_THE_POINT: Final = frozenset(
-    {
-        WhyNot.UNMANAGED,
-        WhyNot.STATIC_POOL,
-        WhyNot.DYNAMIC_POOL,
-        WhyNot.NOT_DRIFTED,
-        WhyNot.NOT_EXPIRED,
-        WhyNot.NOT_ASKED_FOR,
-    }
-)
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 
 # A node that starts is no news: upstream says so of every replacement of every command, twice on each.
@@ -117,7 +106,7 @@ def _refusals(round_: Round, passes: Iterable[Pass]) -> tuple[Refusal, ...]:
     blocks: dict[tuple[str, str], Block] = {(m.name, b.why): b for m, b in round_.screening.blocked}
     for done in passes:
         blocks.update({(c.name, b.why): b for c, b in (*done.blocks, *done.found.blocks)})
-    blocks = {key: block for key, block in blocks.items() if block.why not in BESIDE_THE_POINT}
+    blocks = {key: block for key, block in blocks.items() if not block.why.concerns_others}
     counted = Counter(why for _, why in blocks)
     named: dict[str, list[str]] = {}
     for (name, why), block in sorted(blocks.items()):

@@ -23,7 +23,7 @@ def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> Dis
         seen=Seen.of(snapshot),
         commands=tuple(_command(method, command, settings.well_known, lists) for command in commands),
         type_lists=tuple(lists),
-        validate_after=settings.validate_after if method.waits else 0.0,
+        validate_after=settings.validate_after if method.reason.waits else 0.0,
     )
 
 
@@ -51,7 +51,7 @@ def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[s
     return replace(found[0], type_list=lists.setdefault(names_of_types[0], len(lists)))
 
 
-def target_of(candidate: Candidate, reason: str) -> Target:
+def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
     """One node to disrupt for that reason."""
     node = candidate.member.node
     return Target(
@@ -68,9 +68,9 @@ def target_of(candidate: Candidate, reason: str) -> Target:
     )
 
 
-def _policy_label(policy: str, reason: str) -> str:
-    """D-190: in snake case, for the reasons that a policy governs."""
-    if reason not in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
+def _policy_label(policy: str, reason: DisruptionReason) -> str:
+    """The policy in snake case, for the reasons that it decides about (D-190)."""
+    if not reason.is_governed_by_policy:
         return ""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in policy).lstrip("_")
 

@@ -108,7 +108,7 @@ def _judge(
         present = {uid: c for uid, c in present.items() if c.name not in awaited}
         return _still_empty(round_, command, present, notices)
     standing = _still_standing(round_, method, command, present, notices)
-    if standing is not None or not method.waits:
+    if standing is not None or not method.reason.waits:
         return standing or command
     candidates = [present[t.claim_uid] for t in command.targets]
     return _same_answer(round_, plan, command, candidates) or command
@@ -127,7 +127,7 @@ def _still_empty(
     if not kept:
         message = f"{len(command.targets)} candidates are nominated or would violate disruption budgets"
         return _invalid(command, Invalidity.BUDGET, message)
-    return replace(command, targets=tuple(target_of(present[t.claim_uid], command.reason) for t in kept))
+    return replace(command, targets=tuple(target_of(present[t.claim_uid], DisruptionReason.EMPTY) for t in kept))
 
 
 def _still_standing(

@@ -7,7 +7,6 @@ that a round which finds empty nodes never builds the placement index.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
 
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Found
@@ -24,9 +23,6 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
-
-# The reasons of methods whose plans wait (D-3).
-WAITING_REASONS: Final = frozenset({DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED})
 
 
 def never() -> bool:
@@ -50,7 +46,7 @@ class Round:
         self.should_stop = should_stop
         self.deciding = deciding  # what is found is judged once more before a mark, with the allowances of then
         self.fleet = Fleet(snapshot, settings)
-        self._allowances: dict[str, dict[str, Allowance]] = {}
+        self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
 
     @cached_property
     def screening(self) -> Screening:
@@ -77,10 +73,10 @@ class Round:
         """What the policy Balanced thinks."""
         return Scales(self.fleet, self.screening.graceful)
 
-    def allowances(self, reason: str) -> Mapping[str, Allowance]:
+    def allowances(self, reason: DisruptionReason) -> Mapping[str, Allowance]:
         """By pool, for one reason."""
         if reason not in self._allowances:
-            ahead = self.deciding and self.settings.look_ahead and reason in WAITING_REASONS
+            ahead = self.deciding and self.settings.look_ahead and reason.waits
             self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
         return self._allowances[reason]
 
@@ -134,10 +130,10 @@ class Method:
     """One way to find nodes that should go (D-3)."""
 
     name: str
+    title: str  # for people
     reason: DisruptionReason
     eventual: bool
     kind: str  # the consolidation type of metrics: empty, multi, single or nothing
-    waits: bool  # validated after a wait
     why_not: Callable[[Round, Candidate], Block | None]
     decide: Callable[[Round, tuple[Candidate, ...]], Found]
 

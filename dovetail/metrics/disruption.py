@@ -32,7 +32,7 @@ def decided(decision: Decision, seconds: float) -> None:
         observe("voluntary_disruption_decision_evaluation_duration_seconds", seconds, _kind(decision.decided_by))
     eligible: dict[str, int] = {}
     for method, number in decision.eligible:
-        reason = str(_METHODS[method].reason).lower()
+        reason = _METHODS[method].reason.label
         eligible[reason] = eligible.get(reason, 0) + number  # drift of both sorts together
     for reason, number in eligible.items():
         gauge("voluntary_disruption_eligible_nodes").set(number, {"reason": reason})
@@ -94,4 +94,4 @@ def _kind(name: str) -> dict[str, str]:
     method: Method | None = _METHODS.get(name)
     if method is None:
         return {"reason": "", "consolidation_type": ""}
-    return {"reason": str(method.reason).lower(), "consolidation_type": method.kind}
+    return {"reason": method.reason.label, "consolidation_type": method.kind}

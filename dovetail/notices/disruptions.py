@@ -4,22 +4,20 @@ Reasons and senses are upstream's. What led to the decision is told elsewhere, w
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 
-# What CreateRequest.reason says of a replacement; a claim for pending pods or a static pool has another.
-REASONS: Final = {"drifted": "Drifted", "underutilized": "Underutilized", "empty": "Empty", "expired": "Expired"}
 
-
-def replacing(claim: NodeClaim, reason: str) -> tuple[Notice, ...]:
-    """D-150: a replacement was created, and is waited for; nothing for a claim that replaces nobody."""
-    if reason not in REASONS:
+def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
+    """A replacement was created and is waited for; nothing for a claim that replaces no node (D-150)."""
+    reason = DisruptionReason.of_label(label)
+    if reason is None:
         return ()
     return (
-        _of_claim(claim, "DisruptionLaunching", f"Launching NodeClaim: {REASONS[reason]}"),
+        _of_claim(claim, "DisruptionLaunching", f"Launching NodeClaim: {reason}"),
         _of_claim(claim, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
     )
 

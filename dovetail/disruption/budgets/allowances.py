@@ -25,7 +25,7 @@ class Allowance:
     """What one pool's budgets permit for one reason. `left` is what a method may still take."""
 
     pool: str
-    reason: str
+    reason: DisruptionReason
     nodes: int
     allowed: int
     consuming: int
@@ -40,19 +40,19 @@ class Allowance:
 
 
 def allowances(
-    snapshot: Snapshot, settings: DisruptionSettings, reasons: tuple[str, ...] = tuple(DisruptionReason)
+    snapshot: Snapshot, settings: DisruptionSettings, reasons: tuple[DisruptionReason, ...] = tuple(DisruptionReason)
 ) -> Mapping[tuple[str, str], Allowance]:
     """Every pool's allowance for every reason, by (pool, reason)."""
     fleet = Fleet(snapshot, settings)
     return {(a.pool, a.reason): a for reason in reasons for a in allowances_for(fleet, reason).values()}
 
 
-def allowances_for(fleet: Fleet, reason: str, ahead: bool = False) -> dict[str, Allowance]:
+def allowances_for(fleet: Fleet, reason: DisruptionReason, ahead: bool = False) -> dict[str, Allowance]:
     """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged once more before its mark."""
     return {name: _allowance(fleet, name, reason, ahead) for name in fleet.pools}
 
 
-def _allowance(fleet: Fleet, pool: str, reason: str, ahead: bool) -> Allowance:
+def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool) -> Allowance:
     counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
     limit = _limit(fleet, pool, reason, len(counted))
     return Allowance(
@@ -67,10 +67,8 @@ def _allowance(fleet: Fleet, pool: str, reason: str, ahead: bool) -> Allowance:
     )
 
 
-def _limit(fleet: Fleet, pool: str, reason: str, nodes: int) -> Limit:
-    # Budgets know no reason Expired: replacing before expiry is held to what drift is held to.
-    asked = DisruptionReason.DRIFTED if reason == DisruptionReason.EXPIRED else reason
-    return limit_for(verdicts_of(fleet, pool), asked, nodes)
+def _limit(fleet: Fleet, pool: str, reason: DisruptionReason, nodes: int) -> Limit:
+    return limit_for(verdicts_of(fleet, pool), reason.budget, nodes)
 
 
 def verdicts_of(fleet: Fleet, pool: str) -> tuple[Verdict, ...]:

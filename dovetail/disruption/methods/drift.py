@@ -72,10 +72,10 @@ def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | No
 
 DRIFT = Method(
     name="drift",
+    title="drift",
     reason=DisruptionReason.DRIFTED,
     eventual=True,
     kind="",
-    waits=False,
     why_not=why_not_drifted,
     decide=decide_drift,
 )

@@ -64,10 +64,10 @@ def awaited_nodes(round_: Round) -> frozenset[str]:
 
 EMPTINESS = Method(
     name="emptiness",
+    title="empty",
     reason=DisruptionReason.EMPTY,
     eventual=False,
     kind="empty",
-    waits=True,
     why_not=why_not_empty,
     decide=decide_empty,
 )

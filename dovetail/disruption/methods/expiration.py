@@ -41,10 +41,10 @@ def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 EXPIRATION = Method(
     name="expiration",
+    title="expiry, replaced first",
     reason=DisruptionReason.EXPIRED,
     eventual=True,
     kind="",
-    waits=False,
     why_not=why_not_expired,
     decide=decide_expired,
 )

@@ -153,10 +153,10 @@ def approvals(scores: Sequence[Score]) -> tuple[Notice, ...]:
 
 MULTI = Method(
     name="multi",
+    title="consolidation with others",
     reason=DisruptionReason.UNDERUTILIZED,
     eventual=False,
     kind="multi",
-    waits=True,
     why_not=why_not_consolidatable,
     decide=decide_multi,
 )

@@ -72,10 +72,10 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 SINGLE = Method(
     name="single",
+    title="consolidation alone",
     reason=DisruptionReason.UNDERUTILIZED,
     eventual=False,
     kind="single",
-    waits=True,
     why_not=why_not_consolidatable,
     decide=decide_single,
 )

@@ -104,10 +104,10 @@ def node_from_template(pool: NodePool) -> ProposedNode:
 
 STATIC_DRIFT = Method(
     name="staticDrift",
+    title="drift (static pool)",
     reason=DisruptionReason.DRIFTED,
     eventual=True,
     kind="",
-    waits=False,
     why_not=why_not_static_drift,
     decide=decide_static_drift,
 )
