@@ -130,16 +130,10 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
     for pod in snapshot.pods.values():
         if pod.node_name:
             by_node.setdefault(pod.node_name, []).append(pod)
-    # Two claims of one instance are a fault; the one that comes first by name is then the node's.
-    ordered = sorted(snapshot.claims.values(), key=lambda c: c.name, reverse=True)
-    claims = {c.provider_id: c for c in ordered if c.provider_id}
-    result, met = [], set()
-    for node in snapshot.nodes.values():
-        claim = claims.get(node.provider_id) if node.provider_id else None
-        if claim is not None:
-            met.add(claim.name)
-        result.append(_member(node, claim, by_node, snapshot))
-    result.extend(_member(None, c, by_node, snapshot) for c in snapshot.claims.values() if c.name not in met)
+    pairing = snapshot.pairing
+    result = [_member(node, pairing.claim_of(node), by_node, snapshot) for node in snapshot.nodes.values()]
+    alone = (claim for claim in snapshot.claims.values() if pairing.node_of(claim) is None)
+    result.extend(_member(None, claim, by_node, snapshot) for claim in alone)
     return tuple(sorted(result, key=lambda m: m.name))
 
 

@@ -7,7 +7,7 @@ consolidateAfter is cut short to the 15 s of the second look.
 
 from dataclasses import replace
 
-from dovetail.disruption.upkeep.timers import STAMP_EVERY
+from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.snapshot import Snapshot
@@ -34,7 +34,7 @@ class Movements:
             moved = self._moved.get(claim.node_name)
             if moved is None:
                 continue
-            if claim.last_pod_event is None or moved - claim.last_pod_event >= STAMP_EVERY:
+            if is_stamp_due(claim, moved):
                 late[name] = replace(claim, last_pod_event=moved)
             else:
                 del self._moved[claim.node_name]  # stamped, or too close to another stamp to count
