@@ -176,7 +176,7 @@ def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
             message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
             yield Block(why=WhyNot.POD_PROTECTED, message=message)
     for pod in member.pods:
-        blocking = fleet.pdbs.blocking(pod, fleet.now)
+        blocking = fleet.pdbs.blocking(pod)
         if not blocking:
             continue
         texts = " ".join(f"{b.namespace}/{b.name}" for b in blocking)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.disruption.nodes.pdbs import PdbIndex
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
@@ -16,6 +15,7 @@ from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.constraints.pdbs import PdbIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Fleet:
         self.snapshot = snapshot
         self.settings = settings
         self.now = snapshot.now
-        self.pdbs = PdbIndex(snapshot.pdbs.values())
+        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.members = _members(snapshot)
         self._types: dict[str, dict[str, InstanceType]] = {}
 
