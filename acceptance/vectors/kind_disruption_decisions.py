@@ -17,6 +17,7 @@ from dovetail.disruption.rounds import Method, Pass, Round, run
 from dovetail.disruption.settings import DisruptionSettings, upstream
 from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.notice import Notice
 from dovetail.model.requirements import Requirement
 from dovetail.model.snapshot import Snapshot
 
@@ -72,8 +73,12 @@ def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, A
         "commands": [_command(c) for c in commands],
         "validation": None if second is None else _category(second),
         "error": bool(done.found.error),
-        "events": {(e.kind, e.name, e.type, e.reason, _comparable(e.message)) for e in events},
+        "events": {(e.kind, _object(e), e.type, e.reason, _comparable(e.message)) for e in events},
     }
+
+
+def _object(notice: Notice) -> str:
+    return f"{notice.namespace}/{notice.name}" if notice.namespace else notice.name
 
 
 def _after_wait(later: Snapshot, settings: DisruptionSettings, done: Pass) -> tuple[tuple[Command, ...], SecondLook]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.disruption.decision_notices import publishable
+from dovetail.activities.disruption.decision_notices import with_uid
 from dovetail.activities.steps.heartbeats import report
 from dovetail.activities.steps.run_decision import ShouldStop, Solver
 from dovetail.activities.steps.snapshots import Snapshots
@@ -36,9 +36,8 @@ from dovetail.messages.inputs import (
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
-from dovetail.model.notice import Notice as Published
+from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 
@@ -153,11 +152,11 @@ class Disrupting:
     def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""
         if notices:
-            task = asyncio.create_task(self._publish([publishable(snapshot, notice) for notice in notices]))
+            task = asyncio.create_task(self._publish([with_uid(snapshot, notice) for notice in notices]))
             self.telling.add(task)
             task.add_done_callback(self.telling.discard)
 
-    async def _publish(self, notices: Sequence[Published]) -> None:
+    async def _publish(self, notices: Sequence[Notice]) -> None:
         try:
             await self.notices.publish(*notices)
         except Failure as failure:

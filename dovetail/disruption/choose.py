@@ -25,8 +25,9 @@ from dovetail.disruption.rounds import Method, Pass, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Refusal
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.decisions import decision_notice
 
 # D-2: in this order. Graceful expiry, which upstream does not know, comes after drift.
 METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
@@ -139,9 +140,9 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
         if round_.settings.patient and block.why in STARTING and _is_young(round_, member):
             continue
         if block.event and member.node is not None:
-            yield Notice(kind="Node", name=member.node.name, reason=block.event, message=block.message)
+            yield decision_notice("Node", member.node.name, block.event, block.message)
         if block.event and member.claim is not None:
-            yield Notice(kind="NodeClaim", name=member.claim.name, reason=block.event, message=block.message)
+            yield decision_notice("NodeClaim", member.claim.name, block.event, block.message)
 
 
 def _is_young(round_: Round, member: Member) -> bool:

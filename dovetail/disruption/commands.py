@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.notices.decisions import Notice
+from dovetail.model.notice import Notice
+from dovetail.notices.decisions import decision_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,6 @@ class Found:
 def both(candidate: Candidate, reason: str, message: str) -> tuple[Notice, ...]:
     """D-186: the same Event on Node and NodeClaim."""
     return (
-        Notice(kind="Node", name=candidate.name, reason=reason, message=message),
-        Notice(kind="NodeClaim", name=candidate.claim.name, reason=reason, message=message),
+        decision_notice("Node", candidate.name, reason, message),
+        decision_notice("NodeClaim", candidate.claim.name, reason, message),
     )

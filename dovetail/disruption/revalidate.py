@@ -19,8 +19,9 @@ from dovetail.disruption.rounds import Method, Purse, Round, ShouldStop, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
 from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
+from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.decisions import decision_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,8 @@ def _rejections(round_: Round, command: DisruptionCommand, refused: Invalid) -> 
     for target in command.targets:
         text = text_for(command, target.node)
         message = f"Consolidation rejected: {text}, reason: {refused.reason} (savings: ${command.savings:.2f})"
-        yield Notice(kind="Node", name=target.node, reason="ConsolidationRejected", message=message)
-        yield Notice(kind="NodeClaim", name=target.claim, reason="ConsolidationRejected", message=message)
+        yield decision_notice("Node", target.node, "ConsolidationRejected", message)
+        yield decision_notice("NodeClaim", target.claim, "ConsolidationRejected", message)
 
 
 def _judge(

@@ -13,9 +13,10 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.decisions import decision_notice
 
 DRAIN_SECONDS: Final = 20.0
 
@@ -93,11 +94,11 @@ def _is_being_drained(member: Member, now: float) -> bool:
 def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
     """D-58: pools that have nodes and whose budgets allow none at all."""
     return tuple(
-        Notice(
-            kind="NodePool",
-            name=a.pool,
-            reason="DisruptionBlocked",
-            message=f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
+        decision_notice(
+            "NodePool",
+            a.pool,
+            "DisruptionBlocked",
+            f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
         )
         for a in found.values()
         if a.nodes > 0 and a.allowed == 0

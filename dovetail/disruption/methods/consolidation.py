@@ -13,8 +13,8 @@ from dovetail.disruption.rounds import Round
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.notice import Notice
 from dovetail.model.requirements import Requirement, intersect, requirement
-from dovetail.notices.decisions import Notice
 
 SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (D-105)
 

@@ -15,7 +15,8 @@ from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.rounds import Method, Purse, Round, out_of_budget
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.notices.decisions import Notice
+from dovetail.model.notice import Notice
+from dovetail.notices.decisions import decision_notice
 
 MOST: Final = 100  # nodes of one command
 TRIES: Final = 12  # simulations that the wide search may add where the prefix search found nothing
@@ -144,11 +145,7 @@ def _told(round_: Round, search: Search, command: Command | None) -> tuple[Notic
 
 def approvals(scores: Sequence[Score]) -> tuple[Notice, ...]:
     """D-126: each pool that approved is told, even where another pool did not."""
-    return tuple(
-        Notice(kind="NodePool", name=s.pool, reason="ConsolidationApproved", message=s.text)
-        for s in scores
-        if s.is_approved
-    )
+    return tuple(decision_notice("NodePool", s.pool, "ConsolidationApproved", s.text) for s in scores if s.is_approved)
 
 
 MULTI = Method(

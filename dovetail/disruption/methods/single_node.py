@@ -13,7 +13,7 @@ from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Purse, Round, out_of_budget
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.notices.decisions import Notice
+from dovetail.model.notice import Notice
 
 
 def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -13,10 +13,11 @@ from dovetail.disruption.simulation.costs import legacy_cost, node_price, resche
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.notices.decisions import Notice, pod_notice
+from dovetail.notices.decisions import pod_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,12 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import Room
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
+from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, RefusedPod
 from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice, no_compatible_types
+from dovetail.notices.decisions import no_compatible_types
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.answer.finish import Finisher
 from dovetail.placement.buffers.virtual_pods import is_virtual
