@@ -1,6 +1,6 @@
 """disruption-decisions, disruption-decisions-random: candidates, budgets, commands and Events per method.
 
-Run under `upstream()`: the choices that make our decisions upstream's. Waves, promises and the wide search are off.
+Run under the profile KARPENTER, which repeats Karpenter's answers where ours differ.
 """
 
 import re
@@ -12,9 +12,10 @@ from acceptance.vectors.disruption_world import WELL_KNOWN, changed, snapshot
 from dovetail.disruption.choose import METHODS, notices_of
 from dovetail.disruption.commands import Command
 from dovetail.disruption.plan import plan_of
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.revalidate import Invalid, SecondLook, look_again
 from dovetail.disruption.rounds import Method, Pass, Round, run
-from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
@@ -26,14 +27,14 @@ WAIT = 15.0
 
 
 def settings_of(given: dict[str, Any]) -> DisruptionSettings:
-    """The switches of one case."""
+    """The settings of one case."""
     gates = given.get("featureGates") or {}
-    return replace(
-        upstream(spot_to_spot=bool(gates.get("SpotToSpotConsolidation"))),
+    return DisruptionSettings(
+        spot_to_spot=bool(gates.get("SpotToSpotConsolidation")),
         reserved_capacity=gates.get("ReservedCapacity", True),
         min_values_policy=given.get("minValuesPolicy") or "Strict",
         preference_policy=given.get("preferencePolicy") or "Respect",
-        tracked_cost=bool(given.get("trackedCost")),
+        profile=replace(KARPENTER, weighs_every_claim=bool(given.get("trackedCost"))),
         well_known=WELL_KNOWN,
     )
 

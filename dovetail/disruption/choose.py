@@ -137,7 +137,7 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
     """What judging all nodes of a class tells people, on whichever of Node and NodeClaim exists."""
     yield from round_.screening.notices
     for member, block in round_.screening.blocks(eventual):
-        if round_.settings.patient and block.why in STARTING and _is_young(round_, member):
+        if block.why in STARTING and _is_young(round_, member):
             continue
         if block.event and member.node is not None:
             yield decision_notice("Node", member.node.name, block.event, block.message)

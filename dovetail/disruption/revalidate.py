@@ -83,7 +83,7 @@ def _rejections(round_: Round, command: DisruptionCommand, refused: Invalid) -> 
     """D-140, for consolidation; upstream forgets the nodes of a multi-node command (Q-1)."""
     if command.reason != DisruptionReason.UNDERUTILIZED:
         return
-    if len(command.targets) > 1 and not round_.settings.tell_all:
+    if len(command.targets) > 1 and not round_.settings.profile.announces_shared_rejections:
         return
     for target in command.targets:
         text = text_for(command, target.node)

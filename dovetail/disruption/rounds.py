@@ -17,8 +17,6 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
-from dovetail.disruption.upkeep.conditions import judge_consolidatable
-from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 
@@ -76,7 +74,7 @@ class Round:
     def allowances(self, reason: DisruptionReason) -> Mapping[str, Allowance]:
         """By pool, for one reason."""
         if reason not in self._allowances:
-            ahead = self.deciding and self.settings.look_ahead and reason.waits
+            ahead = self.deciding and reason.waits
             self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
         return self._allowances[reason]
 
@@ -85,10 +83,8 @@ class Round:
         return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
-        """D-167: long enough without a pod coming or going, by the facts or as the condition has it."""
-        if self.settings.facts:
-            return judge_consolidatable(candidate.claim, candidate.pool, self.fleet.now).verdict == "set"
-        return candidate.claim.is_true(names.CONSOLIDATABLE)
+        """Whether no pod came or went for the pool's consolidateAfter (D-167)."""
+        return self.settings.profile.is_quiet(candidate.claim, candidate.pool, self.fleet.now)
 
 
 @dataclass(slots=True)

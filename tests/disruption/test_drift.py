@@ -6,8 +6,9 @@ from typing import Any, Final
 import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.rounds import never
-from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pools import Budget
@@ -65,8 +66,7 @@ def test_a_wave_is_as_large_as_the_budget() -> None:
 def test_upstreams_way_is_one_node_per_pass_the_earliest_first() -> None:
     """D-70, D-71."""
     world = a_full_pool(5)
-    quiet = upstream()
-    assert nodes(plan(world, quiet).commands) == [["n00"]]
+    assert nodes(plan(world, DisruptionSettings(profile=KARPENTER)).commands) == [["n00"]]
 
 
 def test_no_two_commands_of_a_wave_count_the_same_room() -> None:

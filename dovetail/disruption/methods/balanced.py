@@ -89,7 +89,7 @@ class Scales:
         }
 
     def _cost(self, pool: str, candidates: list[Candidate]) -> float:
-        tracked = self._tracked(pool) if self._fleet.settings.tracked_cost else 0.0
+        tracked = self._tracked(pool) if self._fleet.settings.profile.weighs_every_claim else 0.0
         return tracked if tracked > 0 else sum(c.price for c in candidates)
 
     def _tracked(self, pool: str) -> float:

@@ -118,7 +118,9 @@ def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulat
         return kept
     if _admits(capacity, names.CAPACITY_SPOT) and _admits(capacity, names.CAPACITY_ON_DEMAND):
         kept = _only_spot(kept)
-        if round_.settings.mend and not any(prices.suits(t, kept.requirements) for t in kept.types):
+        if round_.settings.profile.needs_launchable_spot and not any(
+            prices.suits(t, kept.requirements) for t in kept.types
+        ):
             # a launch restricted to spot would be certain to fail.
             return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return _replaced(round_, candidates, simulation, kept)

@@ -41,7 +41,7 @@ def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """D-71: the first that can be replaced, or all of them that may go now."""
-    if round_.settings.waves:
+    if round_.settings.profile.replaces_in_waves:
         complete = completed_at(round_, candidates)
         if complete is not None:
             return Found(look_again=complete)

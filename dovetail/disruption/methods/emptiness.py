@@ -57,7 +57,7 @@ def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 def awaited_nodes(round_: Round) -> frozenset[str]:
     """Ours: empty nodes where pods of leaving nodes, or pending ones, are about to land."""
-    if not round_.settings.promises or not round_.fleet.has_homeless:
+    if not round_.settings.profile.keeps_waiting_pods_apart or not round_.fleet.has_homeless:
         return frozenset()
     return round_.simulator.spoken_for
 

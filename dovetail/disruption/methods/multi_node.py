@@ -64,8 +64,8 @@ def without_same_types(round_: Round, command: Command) -> Command | None:
 
 def longest_prefix(round_: Round, search: Search, ordered: Sequence[Candidate]) -> Command | None:
     """D-108: the binary search over prefix lengths; ours asks first whether all of them could go."""
-    low, high, best = 1, min(len(ordered) - 1, MOST - 1 if round_.settings.mend else MOST), None
-    if round_.settings.shortcuts:
+    low, high, best = 1, min(len(ordered), round_.settings.profile.most_consolidated) - 1, None
+    if round_.settings.profile.tries_all_together_first:
         best = search.probe(round_, ordered[: high + 1])
         if best is not None:
             return best
@@ -121,7 +121,7 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     search, command = Search(), None
     if len(takers) > 1:
         command = longest_prefix(round_, search, takers)
-        if round_.settings.multi_search == "wide":
+        if round_.settings.profile.widens_the_search:
             command = widened(round_, search, takers, command)
     judged = command or search.rejected
     scores = round_.scales.scores(judged) if judged else ()
@@ -138,7 +138,7 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 def _told(round_: Round, search: Search, command: Command | None) -> tuple[Notice, ...]:
     """Upstream tells every probe; we tell what is going to be done."""
-    if not round_.settings.mend:
+    if round_.settings.profile.announces_probes:
         return tuple(search.notices)
     return candidate_notices(command) if command and command.replacements else ()
 

@@ -44,7 +44,7 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         if not round_.scales.is_worth_simulating(candidate):
             blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
             continue
-        if round_.settings.shortcuts and round_.simulator.is_hopeless((candidate,)):
+        if round_.settings.profile.rules_out_by_price and round_.simulator.is_hopeless((candidate,)):
             blocks.append((candidate, CANT_REPLACE))
             continue
         computed = compute(round_, (candidate,))

@@ -22,7 +22,7 @@ POD_BYTES: Final = 180
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
     """As many commands as allowances and settings permit; one where waves are off."""
-    if not round_.settings.waves:
+    if not round_.settings.profile.replaces_in_waves:
         return _one_by_one(round_, ordered, reason)
     purse = Purse.of(round_.allowances(reason))
     hopeless = {pool for pool, left in purse.left.items() if left <= 0}

@@ -89,14 +89,14 @@ class Fleet:
     @cached_property
     def promises(self) -> Promises:
         """Which claims' room belongs to pods that are on their way."""
-        return promises_of(self.snapshot) if self.settings.promises else Promises()
+        return promises_of(self.snapshot)
 
     def is_taken(self, member: Member) -> bool:
         """A running plan of ours has it: the caller says so, or the mark does."""
         claim = member.claim
         if claim is None:
             return False
-        return claim.name in self.snapshot.disrupting or (self.settings.promises and names.OWNER in claim.annotations)
+        return claim.name in self.snapshot.disrupting or names.OWNER in claim.annotations
 
     def is_leaving(self, member: Member) -> bool:
         """D-19: it will be gone, whoever decided that."""
@@ -107,7 +107,7 @@ class Fleet:
             return True
         if claim.is_true(names.INSTANCE_TERMINATING):
             return True
-        return self.settings.taken_leave and self.is_taken(member)
+        return self.settings.profile.taken_nodes_leave and self.is_taken(member)
 
     def is_nominated(self, member: Member) -> bool:
         """D-20: a pod is expected to land on it."""
