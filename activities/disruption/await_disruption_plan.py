@@ -139,12 +139,12 @@ class Disrupting:
         second = await self.solver.solve(look)
         looked_again(second, held.plan.commands[0].method if held.plan.commands else "")
         self._tell(snapshot, second.notices)
-        verdict = second.verdict
-        if isinstance(verdict, Valid):
-            return Go(plan=self._ready(verdict.plan), held=index)
-        if verdict.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
+        validity = second.validity
+        if isinstance(validity, Valid):
+            return Go(plan=self._ready(validity.plan), held=index)
+        if validity.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
             return None  # it was made while the nodes before it were drained, and they are not gone yet
-        return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
+        return Drop(held=index, why=f"{validity.reason}: {validity.message}")
 
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
         return replace(plan, seen=plan.seen.ready(self.now()))

@@ -1,6 +1,7 @@
-"""From commands to a plan: what crosses into a workflow (section 6 of the design).
+"""Turns commands into a plan, which a workflow carries out.
 
-Lists of instance types are stored once per plan. The trap avoided: sets, whose order differs between processes.
+Lists of instance types are stored once per plan. Nothing in a plan depends on the order of a set, which differs from
+process to process.
 """
 
 from dataclasses import replace
@@ -76,14 +77,14 @@ def _policy_label(policy: str, reason: DisruptionReason) -> str:
 
 
 def _mode(grace: float | None) -> str:
-    """D-191."""
+    """How the node will be drained, in the words of metrics (D-191)."""
     if grace is None:
         return "graceful"
     return "forceful" if grace <= 0 else "eventual"
 
 
 def text_for(command: DisruptionCommand, node: str) -> str:
-    """D-9 of a planned command: what the Events of one of its nodes say."""
+    """What the Events of one node of a planned command say (D-9)."""
     if len(command.targets) == 1:
         return command.summary.rpartition(" (savings: ")[0]
     decision = "replace" if command.replacements else "delete"

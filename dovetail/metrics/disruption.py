@@ -52,10 +52,10 @@ def _moved(move: Move) -> None:
 
 def looked_again(look: SecondLook, method: str) -> None:
     """D-134 to D-136: nodes that did not survive the wait; a simulation that came out otherwise does not count."""
-    verdict = look.verdict
-    if isinstance(verdict, Invalid) and verdict.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
+    validity = look.validity
+    if isinstance(validity, Invalid) and validity.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
         labels = {"consolidation_type": _METHODS[method].kind}
-        count("voluntary_disruption_failed_validations_total", labels, verdict.candidates)
+        count("voluntary_disruption_failed_validations_total", labels, validity.candidates)
 
 
 def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:

@@ -1,6 +1,6 @@
-"""What people are told of a cloud's warning, on the claim and on its node.
+"""Notices about a cloud's warning, on the claim and on its node.
 
-Reasons and senses are upstream's (W-168), so that alerts made for it keep working.
+Reasons and types are upstream's (W-168), so that alerts made for it keep working.
 """
 
 from typing import Final, Literal
@@ -33,7 +33,7 @@ About = tuple[Literal["NodeClaim", "Node"], str, str]  # kind, name, uid
 
 
 def warned(reason: InterruptionReason, about: About) -> Notice | None:
-    """The warning itself; None where there is nothing to say."""
+    """The warning itself; None for a reason without an Event."""
     words = _WORDS.get(reason)
     return None if words is None else _notice(words, about)
 

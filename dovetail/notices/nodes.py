@@ -1,21 +1,18 @@
-"""What people are told about nodes that leave.
-
-Reasons and senses are upstream's (V-3 to V-5, V-12).
-"""
+"""Notices about nodes that leave. Reasons and types are upstream's (V-3 to V-5, V-12)."""
 
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
 
-NAMED = 5  # V-4: so many attachments by name
+NAMED = 5  # attachments that are named (V-4)
 
 
 def failed_draining(node: Node, cause: str) -> Notice:
-    """V-3: pods are still on the node."""
+    """Pods are still on the node (V-3)."""
     return _of(node, "Warning", ("FailedDraining", f"Failed to drain node, {cause}"))
 
 
 def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
-    """V-4: volumes are still attached."""
+    """Volumes are still attached (V-4)."""
     more = len(attachments) - NAMED
     tail = f" and {more} other(s)" if more > 0 else ""
     text = f"Waiting for volume attachments to be deleted: {', '.join(attachments[:NAMED])}{tail}"
@@ -23,12 +20,12 @@ def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
 
 
 def node_deadline(node: Node, timestamp: str) -> Notice:
-    """V-5: until when its pods may stay."""
+    """Until when its pods may stay (V-5)."""
     return _of(node, "Warning", ("TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}"))
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
-    """V-12: too many nodes are unhealthy for one to be replaced. `where` names the pool, or the cluster."""
+    """Too many nodes are unhealthy for one to be replaced (V-12). `where`: nodepool or cluster."""
     text = f"More than 20% nodes are unhealthy in the {where}"
     notice = _of(node, "Warning", ("NodeRepairBlocked", text))
     return Notice(

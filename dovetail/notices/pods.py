@@ -1,7 +1,7 @@
-"""What people are told about pods that must leave a node.
+"""Notices about pods that must leave a node.
 
-Reasons and senses are upstream's (V-1, V-2, V-9 to V-11). Said once per pod, not once per name as upstream does, which
-mixes up namespaces.
+Reasons and types are upstream's (V-1, V-2, V-9 to V-11). Repetitions are recognised by the pod, not by its name alone
+as upstream does, which mixes up namespaces.
 """
 
 from typing import Literal
@@ -12,12 +12,12 @@ from dovetail.model.pods import Pod
 
 
 def evicted(pod: Pod, reason: str) -> Notice:
-    """V-1: the eviction was accepted."""
+    """The eviction was accepted (V-1)."""
     return _of(pod, "Normal", ("Evicted", f"Evicted pod: {reason}"))
 
 
 def deleted_by_force(pod: Pod, grace: int) -> Notice:
-    """V-2: its own grace does not fit before the node's deadline."""
+    """Its own grace period does not fit before the node's deadline (V-2)."""
     own = "none of its own" if pod.grace_seconds is None else f"{pod.grace_seconds} seconds of its own"
     text = (
         f"Deleted the pod to meet the node's termination time, granted {grace} seconds of grace-period ({own}); "
@@ -27,7 +27,7 @@ def deleted_by_force(pod: Pod, grace: int) -> Notice:
 
 
 def told_protection(pod: Pod, now: float) -> Notice | None:
-    """V-9 to V-11: what its do-not-disrupt annotation comes to; None where there is nothing to say."""
+    """What its do-not-disrupt annotation comes to; None where there is nothing to say (V-9 to V-11)."""
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
     found = protection(pod, now)

@@ -20,7 +20,7 @@ def expires_at(claim: NodeClaim) -> float | None:
 
 
 def is_expired(claim: NodeClaim, now: float) -> bool:
-    """D-181: at the boundary it is."""
+    """Whether the claim has expired; at the very moment it has (D-181)."""
     moment = expires_at(claim)
     return claim.deleting_since is None and moment is not None and now >= moment
 
