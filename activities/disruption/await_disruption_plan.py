@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.disruption.decision_notices import with_uid
 from dovetail.activities.steps.heartbeats import report
 from dovetail.activities.steps.run_decision import ShouldStop, Solver
 from dovetail.activities.steps.snapshots import Snapshots
@@ -38,6 +37,7 @@ from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 
@@ -152,7 +152,7 @@ class Disrupting:
     def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""
         if notices:
-            task = asyncio.create_task(self._publish([with_uid(snapshot, notice) for notice in notices]))
+            task = asyncio.create_task(self._publish([publishable(snapshot, notice) for notice in notices]))
             self.telling.add(task)
             task.add_done_callback(self.telling.discard)
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import orjson
 
-from dovetail.activities.disruption.decision_notices import with_uid
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
 from dovetail.model.notice import Notice
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types
+from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
 from dovetail.placement.answer.proposals import proposed_nodes
 from dovetail.placement.buffers.verdicts import for_real_pods
@@ -84,7 +84,7 @@ def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Noti
     yield from refusal_notices(placement)
     yield from _nominations(snapshot, placement)
     for pool, because_of_min_values in placement.empty_pools:
-        yield with_uid(snapshot, no_compatible_types(pool, because_of_min_values))
+        yield publishable(snapshot, no_compatible_types(pool, because_of_min_values))
 
 
 def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:

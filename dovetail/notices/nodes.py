@@ -1,14 +1,17 @@
 """Notices about nodes that leave. Reasons and types are upstream's (V-3 to V-5, V-12)."""
 
+from dataclasses import replace
+from typing import Final, Literal
+
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
 
-NAMED = 5  # attachments that are named (V-4)
+NAMED: Final = 5  # attachments that are named (V-4)
 
 
 def failed_draining(node: Node, cause: str) -> Notice:
     """Pods are still on the node (V-3)."""
-    return _of(node, "Warning", ("FailedDraining", f"Failed to drain node, {cause}"))
+    return _of(node, "Warning", "FailedDraining", f"Failed to drain node, {cause}")
 
 
 def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
@@ -16,35 +19,26 @@ def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
     more = len(attachments) - NAMED
     tail = f" and {more} other(s)" if more > 0 else ""
     text = f"Waiting for volume attachments to be deleted: {', '.join(attachments[:NAMED])}{tail}"
-    return _of(node, "Normal", ("AwaitingVolumeDetachment", text))
+    return _of(node, "Normal", "AwaitingVolumeDetachment", text)
 
 
 def node_deadline(node: Node, timestamp: str) -> Notice:
     """Until when its pods may stay (V-5)."""
-    return _of(node, "Warning", ("TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}"))
+    return _of(node, "Warning", "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
     """Too many nodes are unhealthy for one to be replaced (V-12). `where`: nodepool or cluster."""
     text = f"More than 20% nodes are unhealthy in the {where}"
-    notice = _of(node, "Warning", ("NodeRepairBlocked", text))
+    return replace(_of(node, "Warning", "NodeRepairBlocked", text), window=900.0)
+
+
+def _of(node: Node, type: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
     return Notice(
         kind="Node",
         name=node.name,
         uid=node.uid,
-        type="Warning",
-        reason=notice.reason,
-        message=text,
-        window=900.0,
-    )
-
-
-def _of(node: Node, type: str, said: tuple[str, str]) -> Notice:
-    return Notice(
-        kind="Node",
-        name=node.name,
-        uid=node.uid,
-        type="Warning" if type == "Warning" else "Normal",
-        reason=said[0],
-        message=said[1],
+        type=type,
+        reason=reason,
+        message=message,
     )

@@ -80,7 +80,7 @@ def test_no_two_commands_of_a_wave_count_the_same_room() -> None:
     ]
 
 
-def test_a_node_whose_pods_find_no_place_holds_nobody_else_up() -> None:
+def test_a_node_whose_pods_find_no_place_delays_no_other() -> None:
     """T-44; D-91."""
     pairs = [a_drifted("n1", since=NOW - 9), a_drifted("n2")]
     pods = [a_pod("n1", "64"), a_pod("n2", "1")]
@@ -237,7 +237,7 @@ def test_a_second_wave_starts_when_the_first_has_left() -> None:
     assert nodes(plan(after).commands) == [["n02"], ["n03"]]
 
 
-def test_a_pod_that_the_scheduler_bound_elsewhere_is_owed_nothing_by_the_claim_made_for_it() -> None:
+def test_a_pod_that_the_scheduler_bound_elsewhere_has_no_promised_room() -> None:
     """Pods of one batch land on each other's nodes; once some of those leave, the others would all look promised."""
     swapped = a_pod("n1", "5", started=NOW - 60)
     made = {"annotations": {names.PLAN: "p0/1", names.PLANNED_PODS: swapped.uid}, "created": NOW - 90}

@@ -25,7 +25,7 @@ def claim_in(snapshot: Snapshot) -> NodeClaim:
     return claim
 
 
-def test_pods_that_have_just_gone_start_the_quiet_time_before_anybody_has_stamped_it() -> None:
+def test_pods_that_have_just_left_start_the_quiet_time_before_it_is_stamped() -> None:
     seen = Movements()
     seen.seen(a_cluster(NOW, OLD, "a", "b"))
 

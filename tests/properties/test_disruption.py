@@ -154,7 +154,7 @@ def test_a_drift_wave_carried_out_leaves_no_drift(nodes: int, pods: int) -> None
 
 @settings(max_examples=100, deadline=None)
 @given(worlds(), st.sets(st.integers(0, 6), min_size=1))
-def test_what_is_called_hopeless_could_not_have_gone(world: Snapshot, picks: set[int]) -> None:
+def test_what_is_ruled_out_could_not_have_been_consolidated(world: Snapshot, picks: set[int]) -> None:
     """The shortcut never hides a command that a simulation would have found."""
     round_ = Round(world, DisruptionSettings())
     chosen = [c for i, c in enumerate(round_.screening.graceful) if i in picks]

@@ -1,4 +1,4 @@
-"""Adds to the notices of a decision the UIDs of their objects, which Events carry."""
+"""Completes the notices of a decision with the UIDs of their objects, which Events carry."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 
 
-def with_uid(snapshot: Snapshot, notice: Notice) -> Notice:
+def publishable(snapshot: Snapshot, notice: Notice) -> Notice:
     """The same, with the UID of the node, claim or pool; a pod's is known already."""
     objects: Mapping[str, Mapping[str, Node | NodeClaim | NodePool]] = {
         "Node": snapshot.nodes,
