@@ -110,10 +110,10 @@ def test_a_replacement_on_its_way_is_no_destination_for_others() -> None:
 
 def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() -> None:
     """Point 2 of what was seen live: node 8 was deleted without a replacement because 7's looked free."""
-    going = a_drifted("n7", claim={"annotations": {names.OWNER: "c/disrupt/p7"}, "deleting_since": NOW - 1})
+    leaving = a_drifted("n7", claim={"annotations": {names.OWNER: "c/disrupt/p7"}, "deleting_since": NOW - 1})
     ready = a_pair("new7", claim={"annotations": {names.PLAN: "p7/0", names.PLANNED_PODS: "evicted"}})
     pods = [a_pod("n8", "2") for _ in range(4)]
-    found = plan(a_world([going, ready, a_drifted("n8")], pods, pools=[a_pool(**NEVER_QUIET)])).commands
+    found = plan(a_world([leaving, ready, a_drifted("n8")], pods, pools=[a_pool(**NEVER_QUIET)])).commands
     assert [(c.targets[0].node, c.destinations, len(c.replacements)) for c in found] == [("n8", (), 1)]
 
 
@@ -248,8 +248,8 @@ def test_a_pod_that_the_scheduler_bound_elsewhere_has_no_promised_room() -> None
 
 def test_a_wave_waits_a_moment_for_the_conditions_that_are_still_being_written() -> None:
     pool = a_pool(**NEVER_QUIET, annotations={**HASH, names.NODE_POOL_HASH: "new"})
-    told = a_drifted("n1", since=NOW - 1, claim={"annotations": HASH})
-    world = a_world([told, a_pair("n2", claim={"annotations": HASH})], pools=[pool])
+    drifted = a_drifted("n1", since=NOW - 1, claim={"annotations": HASH})
+    world = a_world([drifted, a_pair("n2", claim={"annotations": HASH})], pools=[pool])
     choice = choose(world, DisruptionSettings(), never)
     assert isinstance(choice, NothingToDo)
     assert choice.next_due == NOW + 1

@@ -59,13 +59,18 @@ def test_a_target_names_the_policy_where_the_policy_decides(reason: DisruptionRe
     assert bool(target_of(candidate, reason).policy) == reason.is_governed_by_policy
 
 
-def test_reasons_are_spelled_as_karpenter_spells_them() -> None:
-    assert [(r.value, r.label, r.budget) for r in DisruptionReason] == [
+def test_karpenters_reasons_are_spelled_as_karpenter_spells_them() -> None:
+    known = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED)
+    assert [(r.value, r.label, r.budget) for r in known] == [
         ("Empty", "empty", "Empty"),
         ("Drifted", "drifted", "Drifted"),
         ("Underutilized", "underutilized", "Underutilized"),
-        ("Expired", "expired", "Drifted"),
     ]
+
+
+def test_an_expired_node_is_limited_as_a_drifted_one() -> None:
+    expired = DisruptionReason.EXPIRED
+    assert (expired.value, expired.label, expired.budget) == ("Expired", "expired", "Drifted")
 
 
 def test_a_label_finds_its_reason_again() -> None:

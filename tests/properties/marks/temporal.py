@@ -157,7 +157,7 @@ class SmallTemporal:
 
         async def query(self, name: str, **_: Any) -> Any:
             if self.execution is None or not self.execution.runs:
-                raise RPCError("nobody answers", RPCStatusCode.NOT_FOUND, b"")
+                raise RPCError("no workflow answers", RPCStatusCode.NOT_FOUND, b"")
             return getattr(self.execution.instance, name)()
 
 
