@@ -7,6 +7,7 @@ oldest claim is the one for which the instance was launched. Any later one is le
 counts the instance twice; what must not act at all on such an instance asks for all of its claims.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
@@ -16,34 +17,34 @@ T = TypeVar("T", Node, NodeClaim)
 
 
 class _ByInstance(Generic[T]):
-    """Objects by providerID, oldest first. A dictionary of lists would cost a list for each of thousands."""
+    """Objects by providerID. Only where several name one instance is there a list of them, oldest first."""
 
-    __slots__ = ("_first", "_several")
+    __slots__ = ("first", "several")
 
     def __init__(self, objects: Iterable[T]) -> None:
-        self._first: dict[str, T] = {}
-        self._several: dict[str, list[T]] = {}
-        for found in objects:
-            if found.provider_id and (known := self._first.setdefault(found.provider_id, found)) is not found:
-                self._several.setdefault(found.provider_id, [known]).append(found)
-        for provider_id, same in self._several.items():
-            same.sort(key=lambda one: (one.created, one.name))
-            self._first[provider_id] = same[0]
+        named = [one for one in objects if one.provider_id]
+        self.first: dict[str, T] = {one.provider_id: one for one in named}
+        self.several: dict[str, list[T]] = {}
+        if len(self.first) < len(named):
+            self._find_several(named)
 
-    def first(self, provider_id: str) -> T | None:
-        """The oldest object of that instance."""
-        return self._first.get(provider_id)
+    def _find_several(self, named: list[T]) -> None:
+        counts = Counter(one.provider_id for one in named)
+        for one in sorted(named, key=lambda one: (one.created, one.name)):
+            if counts[one.provider_id] > 1:
+                self.several.setdefault(one.provider_id, []).append(one)
+        self.first.update({provider_id: same[0] for provider_id, same in self.several.items()})
 
-    def firsts(self) -> Iterable[T]:
-        """The oldest object of each instance."""
-        return self._first.values()
+    def is_first(self, one: T) -> bool:
+        """Whether no other object of its instance comes before this one."""
+        same = self.several.get(one.provider_id)
+        return same is None or same[0].name == one.name
 
     def every(self, provider_id: str) -> tuple[T, ...]:
         """All objects of that instance, oldest first."""
-        first = self._first.get(provider_id)
-        if first is None:
+        if provider_id not in self.first:
             return ()
-        return tuple(self._several.get(provider_id, (first,)))
+        return tuple(self.several.get(provider_id, (self.first[provider_id],)))
 
 
 class Pairing:
@@ -57,17 +58,16 @@ class Pairing:
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that forms a pair with the node."""
-        first = self._nodes.first(node.provider_id)
-        return self._claims.first(node.provider_id) if first is not None and first.name == node.name else None
+        return self._claims.first.get(node.provider_id) if self._nodes.is_first(node) else None
 
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that forms a pair with the claim."""
-        first = self._claims.first(claim.provider_id)
-        return self._nodes.first(claim.provider_id) if first is not None and first.name == claim.name else None
+        return self._nodes.first.get(claim.provider_id) if self._claims.is_first(claim) else None
 
     def claims_awaiting_node(self) -> list[NodeClaim]:
         """The claims whose instance has no node yet, one for each instance."""
-        return [claim for claim in self._claims.firsts() if self._nodes.first(claim.provider_id) is None]
+        known = self._nodes.first
+        return [claim for provider_id, claim in self._claims.first.items() if provider_id not in known]
 
     def claims_of(self, node: Node) -> tuple[NodeClaim, ...]:
         """Every claim that names the node's instance, oldest first."""
