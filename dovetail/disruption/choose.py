@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dovetail.disruption.budgets.allowances import allowances, budget_notices
+from dovetail.disruption.budgets.allowances import budget_notices
 from dovetail.disruption.commands import Move, both
 from dovetail.disruption.due import next_due
 from dovetail.disruption.methods.drift import DRIFT
@@ -151,6 +151,3 @@ def _is_young(round_: Round, member: Member) -> bool:
 def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:
     """The notices of a method's own block."""
     return both(candidate, block.event, block.message) if block.event else ()
-
-
-__all__ = ["METHODS", "Choice", "Decision", "NothingToDo", "allowances", "choose", "decide", "notices_of"]

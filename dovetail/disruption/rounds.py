@@ -117,7 +117,7 @@ class RemainingAllowances:
 def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
     """Why a candidate without an allowance is passed over: for refusals and explanations, not for Events."""
     message = f"NodePool {candidate.pool.name} has no allowance left for {reason}"
-    return candidate, Block(why=WhyNot.BUDGET, message=message, event="")
+    return candidate, Block(why=WhyNot.BUDGET, message=message, event=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
     """Why consolidation does not consider the candidate; in this order (D-96)."""
     pool, labels = candidate.pool, candidate.member.labels
     if candidate.is_static:
-        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if candidate.instance_type is None:
         return _unconsolidatable(
             WhyNot.UNKNOWN_TYPE, f'Instance Type "{labels.get(names.INSTANCE_TYPE, "")}" not found'
@@ -49,12 +49,12 @@ def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
     if pool.disruption.consolidate_after is None:
         return _unconsolidatable(WhyNot.CONSOLIDATION_OFF, f'NodePool "{pool.name}" has consolidation disabled')
     if candidate.is_empty:
-        return Block(why=WhyNot.IS_EMPTY, message="Node is empty", event="")
+        return Block(why=WhyNot.IS_EMPTY, message="Node is empty", event=None)
     if pool.disruption.policy == "WhenEmpty":
         message = f'NodePool "{pool.name}" has consolidation policy WhenEmpty, but node is not empty'
         return _unconsolidatable(WhyNot.POLICY_WHEN_EMPTY, message)
     if not round_.is_quiet(candidate):
-        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event="")
+        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event=None)
     return None
 
 
@@ -68,7 +68,7 @@ def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
         return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.candidate_leaves:
-        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=""))
+        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
     if simulation.failed:
         return Computed(error=simulation.failed)
     if simulation.unplaced:
@@ -90,7 +90,7 @@ def unplaced_text(simulation: Simulation) -> str:
 
 
 def _refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
-    return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else ""))
+    return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else None))
 
 
 def _command(candidates: Sequence[Candidate], simulation: Simulation, replacements: tuple[Replacement, ...]) -> Command:

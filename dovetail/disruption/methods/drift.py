@@ -22,9 +22,9 @@ WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a po
 def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not drifted, or is not for this method (D-69)."""
     if candidate.is_static:
-        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if not candidate.claim.is_true(names.DRIFTED):
-        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
     return None
 
 

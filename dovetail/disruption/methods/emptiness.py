@@ -12,13 +12,13 @@ from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 
-AWAITED: Final = Block(why=WhyNot.PROMISED, message="Node is where pods without a place will go", event="")
+AWAITED: Final = Block(why=WhyNot.PROMISED, message="Node is where pods without a place will go", event=None)
 
 
 def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate is not empty, or is left alone although it is; in this order (D-63)."""
     if candidate.is_static:
-        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if candidate.pool.disruption.consolidate_after is None:
         message = f'NodePool "{candidate.pool.name}" has consolidation disabled'
         return Block(why=WhyNot.CONSOLIDATION_OFF, message=message, event="Unconsolidatable")
@@ -26,9 +26,9 @@ def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
         message = f'Node "{candidate.name}" has buffer pods'
         return Block(why=WhyNot.BUFFER_PODS, message=message, event="Unconsolidatable")
     if not candidate.is_empty:
-        return Block(why=WhyNot.NOT_EMPTY, message="Node is not empty", event="")
+        return Block(why=WhyNot.NOT_EMPTY, message="Node is not empty", event=None)
     if not round_.is_quiet(candidate):
-        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event="")
+        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event=None)
     return None
 
 

@@ -21,10 +21,10 @@ def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not expired, or is deleted without a replacement."""
     if not candidate.pool.replaces_first(candidate.claim):
         return Block(
-            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=""
+            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=None
         )
     if not is_expired(candidate.claim, round_.fleet.now):
-        return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event="")
+        return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event=None)
     return None
 
 

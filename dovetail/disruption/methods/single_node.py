@@ -17,8 +17,8 @@ from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_o
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.notice import Notice
 
-NO_TIME: Final = Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event="")
-NOT_WORTH_IT: Final = Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")
+NO_TIME: Final = Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event=None)
+NOT_WORTH_IT: Final = Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event=None)
 
 
 def pools_alternating(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -25,9 +25,9 @@ from dovetail.model.requirements import export_set, from_expressions
 def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not drifted, or is not for this method (D-75)."""
     if not candidate.is_static:
-        return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event="")
+        return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event=None)
     if not candidate.claim.is_true(names.DRIFTED):
-        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
     return None
 
 
@@ -60,10 +60,10 @@ def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | No
     claims = [m for m in fleet.members if m.managed and m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
     leaving = sum(1 for m in claims if fleet.is_leaving(m))
     if len(claims) - leaving > (pool.replicas or 0):
-        return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event="")
+        return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event=None)
     if numbers.room(want) < want:
-        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event="")
-    return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event="")
+        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event=None)
+    return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event=None)
 
 
 def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:

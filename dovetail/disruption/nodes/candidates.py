@@ -23,11 +23,11 @@ from dovetail.notices.decisions import pod_notice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Why a node stays. `event`: the reason of the Event on Node and NodeClaim; empty where none is published."""
+    """Why a node stays. `event`: the reason of the Event on Node and NodeClaim; None where none is published."""
 
     why: WhyNot
     message: str
-    event: str = "DisruptionBlocked"
+    event: str | None = "DisruptionBlocked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def _resting(fleet: Fleet, member: Member) -> Block | None:
 
 
 def _silent(why: WhyNot, message: str) -> Block:
-    return Block(why=why, message=message, event="")
+    return Block(why=why, message=message, event=None)
 
 
 NODE_CHECKS: Final[tuple[Check, ...]] = (
