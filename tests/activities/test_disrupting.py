@@ -38,7 +38,7 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
 
     def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
         given.append(round_.snapshot)
-        return SecondLook(verdict=Valid(plan=plan), notices=())
+        return SecondLook(validity=Valid(plan=plan), notices=())
 
     monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)

@@ -79,7 +79,7 @@ def test_nodes_that_do_not_survive_the_wait_are_counted_unless_the_simulation_ca
     """D-134 to D-136."""
     invalid = Invalid(reason=reason, message="", candidates=3)
 
-    counting_disruption.looked_again(SecondLook(verdict=invalid, notices=()), "multi")
+    counting_disruption.looked_again(SecondLook(validity=invalid, notices=()), "multi")
 
     found = counted(meter, "voluntary_disruption_failed_validations_total")
     assert sum(c[1] for c in found) == number

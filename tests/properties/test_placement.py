@@ -47,7 +47,7 @@ def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Raw
 @quick
 @given(clusters(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(raw: Raw, shuffler: random.Random) -> None:
-    """F-52: pods, nodes and pools come from maps; with the fixes on nobody is the first."""
+    """F-52: pods, nodes and pools come from maps; with the fixes on, none of them comes first."""
     shuffled = {**raw, **{field: list(raw[field]) for field in ("pods", "nodes", "nodeClaims", "nodePools")}}
     for field in ("pods", "nodes", "nodeClaims", "nodePools"):
         shuffler.shuffle(shuffled[field])

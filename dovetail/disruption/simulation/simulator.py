@@ -16,11 +16,12 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import Room
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
+from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, RefusedPod
 from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice, no_compatible_types
+from dovetail.notices.decisions import no_compatible_types
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.answer.finish import Finisher
 from dovetail.placement.buffers.virtual_pods import is_virtual
@@ -30,7 +31,7 @@ from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import ClaimPlacer
 from dovetail.placement.search.packing import Packing, Verdict, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
-from dovetail.placement.settings import Fixes, PlacementSettings
+from dovetail.placement.settings import PlacementSettings
 
 
 class PlacementSimulator:
@@ -75,7 +76,11 @@ class PlacementSimulator:
         run = self.new_pass(candidates, pods, consolidating)
         run.run(pods)
         outcome = self.outcome(run, Since())
-        return self._own(outcome, {pod.key for pod in moved}) if self._fleet.settings.promises else outcome
+        return (
+            self._own(outcome, {pod.key for pod in moved})
+            if self._fleet.settings.profile.keeps_waiting_pods_apart
+            else outcome
+        )
 
     def _own(self, outcome: Simulation, moved: set[str]) -> Simulation:
         """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this.
@@ -273,7 +278,7 @@ def placement_settings(settings: DisruptionSettings) -> PlacementSettings:
         min_values_policy=settings.min_values_policy,
         reserved_capacity=settings.reserved_capacity,
         well_known=settings.well_known,
-        fixes=Fixes() if settings.mend else Fixes.none(),
+        fixes=settings.profile.placement,
     )
 
 

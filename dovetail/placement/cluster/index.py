@@ -22,7 +22,6 @@ from dovetail.placement.cluster.templates import EmptyPool, Template, compile_te
 from dovetail.placement.cluster.type_table import Compilers
 from dovetail.placement.cluster.universe import Universe
 from dovetail.placement.cluster.waiting_pods import (
-    EvictionBlocks,
     WaitingPods,
     leaving_pods,
     pending_pods,
@@ -30,6 +29,7 @@ from dovetail.placement.cluster.waiting_pods import (
 )
 from dovetail.placement.constraints.default_spread import DefaultSpread
 from dovetail.placement.constraints.limits import starting_limits
+from dovetail.placement.constraints.pdbs import PdbIndex
 from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
@@ -77,7 +77,7 @@ class Index:
         self.book = TermBook(snapshot.namespaces, settings.fixes.exact_spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
         self.counts.add_bound(self.on_node)
-        self.blocks = EvictionBlocks(snapshot.pdbs.values(), snapshot.now)
+        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
         self._default_spread = DefaultSpread(snapshot, settings)
@@ -155,7 +155,7 @@ class Index:
             found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
-                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),
+                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.pdbs)),
                 spoken_for=found.spoken_for,
                 ignored=found.ignored,
             )
@@ -168,4 +168,4 @@ class Index:
 
     def reschedulable_on(self, node_name: str) -> list[Pod]:
         """S-217: the pods of a candidate that would need another place."""
-        return [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]
+        return [pod for pod in self.on_node.get(node_name, ()) if self.pdbs.needs_room(pod)]

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.placements import IgnoredPod
-from dovetail.model.pod_rules import is_evictable, is_protected, is_provisionable, is_reschedulable
+from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.requirements import as_integer
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
+from dovetail.placement.constraints.pdbs import PdbIndex
 from dovetail.placement.constraints.pod_needs import pod_requirements
-from dovetail.placement.constraints.selectors import matches
 from dovetail.placement.constraints.volumes import volume_fault
 from dovetail.placement.settings import PlacementSettings
 
@@ -137,43 +136,6 @@ def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Itera
     return WaitingPods(pending=tuple(pending), leaving=(), spoken_for=tuple(aside), ignored=tuple(ignored))
 
 
-def _fully_blocks(pdb: PodDisruptionBudget) -> bool:
-    return pdb.max_unavailable in ("0", "0%") or pdb.min_available == "100%"
-
-
-class EvictionBlocks:
-    """Which pods no eviction would ever be granted for (S-32)."""
-
-    def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float) -> None:
-        self._now = now
-        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
-        for pdb in pdbs:
-            self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
-
-    def blocked(self, pod: Pod) -> bool:
-        """Whether budgets forbid its eviction whatever the others do."""
-        budgets = self._by_namespace.get(pod.namespace)
-        if not budgets or not is_evictable(pod, self._now):
-            return False
-        matching = [pdb for pdb in budgets if matches(pdb.selector, pod.shape.labels)]
-        if len(matching) > 1:
-            return True
-        for pdb in matching:
-            if pdb.always_allow_unhealthy and pod.ready is False:
-                return False
-            if _fully_blocks(pdb):
-                return True
-        return False
-
-    def currently_reschedulable(self, pod: Pod) -> bool:
-        """S-30: it will need another place when its node goes, and nothing holds it back now."""
-        if not is_reschedulable(pod):
-            return False
-        if is_protected(pod, self._now):
-            return False
-        return not self.blocked(pod)
-
-
 def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
     """S-29: buffers' pods come after the validation, unvalidated."""
     return replace(
@@ -183,12 +145,12 @@ def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
     )
 
 
-def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], blocks: EvictionBlocks) -> list[Pod]:
+def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex) -> list[Pod]:
     """S-30: the pods that must move because their node is marked for deletion."""
     return [
         pod
         for item in nodes
         if item.leaving and item.node is not None
         for pod in on_node.get(item.node_name, ())
-        if blocks.currently_reschedulable(pod)
+        if pdbs.needs_room(pod)
     ]
