@@ -15,8 +15,9 @@ from typing import Any
 from dovetail.disruption.choose import choose
 from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.single_node import SINGLE
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.rounds import Method, Round, never, run
-from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression, Owner, Pod, PodShape
@@ -196,7 +197,7 @@ def multi_node(sizes: Iterable[int] = (50, 100, 200, 400)) -> list[Row]:
             {
                 "work": f"multi-node decision, {size} nodes x 6 pods, 60 types",
                 "ms": round(timed(_method(MULTI, world, DisruptionSettings())), 1),
-                "ms_faithful": round(timed(_method(MULTI, world, upstream())), 1),
+                "ms_faithful": round(timed(_method(MULTI, world, DisruptionSettings(profile=KARPENTER))), 1),
                 "upstream_ms": upstreams.get(size),
             }
         )

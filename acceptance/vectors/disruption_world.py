@@ -14,6 +14,7 @@ from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_daemon_set, parse_pdb
 from dovetail.model.names import WELL_KNOWN_LABELS
+from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.resources import parse_resources
@@ -66,8 +67,8 @@ def snapshot(given: Raw) -> Snapshot:
     shared = catalogue(types.get("*"))
     nodes = {n.name: n for n in map(parse_node, given.get("nodes") or ())}
     claims = {c.name: c for c in map(parse_node_claim, given.get("nodeClaims") or ())}
-    by_provider = {c.provider_id: c.name for c in claims.values() if c.provider_id}
-    claim_of = {n.name: by_provider[n.provider_id] for n in nodes.values() if n.provider_id in by_provider}
+    pairing = Pairing(nodes.values(), claims.values())
+    claim_of = {name: claim.name for name, node in nodes.items() if (claim := pairing.claim_of(node)) is not None}
     taken = given.get("queued") or ()
     leaving = given.get("markedForDeletion") or ()
     return Snapshot(

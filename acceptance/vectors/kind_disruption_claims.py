@@ -14,10 +14,12 @@ from dovetail.disruption.upkeep.conditions import (
     resulting_condition,
 )
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
-from dovetail.disruption.upkeep.timers import claim_of, expires_at, is_expired, wants_stamp
+from dovetail.disruption.upkeep.timers import expires_at, is_expired, is_stamp_due
 from dovetail.model import names
 from dovetail.model.durations import parse_seconds
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.pairing import Pairing
+from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pools import NodePool
 
 
@@ -93,9 +95,12 @@ def _pod_event(case: dict[str, Any]) -> str | None:
     now, pod = moment(given["now"]), parse_pod(given["pod"])
     claims = [parse_node_claim(c) for c in given.get("nodeClaims") or ()]
     managed = [c for c in claims if c.node_class.kind == "TestNodeClass"]
-    found = claim_of(pod, [parse_node(n) for n in given.get("nodes") or ()], managed)
+    nodes = [parse_node(n) for n in given.get("nodes") or ()]
+    pairing = Pairing(nodes, managed)
+    named = [c for node in nodes if node.name == pod.node_name for c in pairing.claims_of(node)]
+    found = named[0] if len(named) == 1 else None  # two claims of one instance are stamped by none (D-164)
     ours = {c.name: c.last_pod_event for c in claims}
-    if found is not None and wants_stamp(found, pod, now):
+    if found is not None and not is_daemon(pod) and is_stamp_due(found, now):
         ours[found.name] = now
     # A time of the API has whole seconds.
     ours = {name: None if at is None else float(int(at)) for name, at in ours.items()}

@@ -1,6 +1,6 @@
 """disruption-decisions, disruption-decisions-random: candidates, budgets, commands and Events per method.
 
-Run under `upstream()`: the choices that make our decisions upstream's. Waves, promises and the wide search are off.
+Run under the profile KARPENTER, which repeats Karpenter's answers where ours differ.
 """
 
 import re
@@ -11,12 +11,16 @@ from typing import Any
 from acceptance.vectors.disruption_world import WELL_KNOWN, changed, snapshot
 from dovetail.disruption.choose import METHODS, notices_of
 from dovetail.disruption.commands import Command
+from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.plan import plan_of
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.revalidate import Invalid, SecondLook, look_again
-from dovetail.disruption.rounds import Method, Pass, Round, run
-from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.disruption.rounds import Attempt, Method, Round, run
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.simulation.costs import legacy_cost
 from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.notice import Notice
 from dovetail.model.requirements import Requirement
 from dovetail.model.snapshot import Snapshot
 
@@ -25,14 +29,14 @@ WAIT = 15.0
 
 
 def settings_of(given: dict[str, Any]) -> DisruptionSettings:
-    """The switches of one case."""
+    """The settings of one case."""
     gates = given.get("featureGates") or {}
-    return replace(
-        upstream(spot_to_spot=bool(gates.get("SpotToSpotConsolidation"))),
+    return DisruptionSettings(
+        spot_to_spot=bool(gates.get("SpotToSpotConsolidation")),
         reserved_capacity=gates.get("ReservedCapacity", True),
         min_values_policy=given.get("minValuesPolicy") or "Strict",
         preference_policy=given.get("preferencePolicy") or "Respect",
-        tracked_cost=bool(given.get("trackedCost")),
+        profile=replace(KARPENTER, weighs_every_claim=bool(given.get("trackedCost"))),
         well_known=WELL_KNOWN,
     )
 
@@ -62,26 +66,34 @@ def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, A
     """What our method makes of the case, in the form of the recording."""
     done = run(method, round_)
     commands, events, second = done.found.commands, list(notices_of(round_, done)), None
-    if "duringWait" in given and commands and method.waits:
+    if "duringWait" in given and commands and method.reason.waits:
         later = changed(round_.snapshot, given["duringWait"], WAIT)
         commands, second = _after_wait(later, round_.settings, done)
         events.extend(second.notices)
     return {
-        "candidates": {c.name: (c.price, c.cost, c.legacy_cost) for c in done.candidates},
+        "candidates": {c.name: _costs(c, round_.fleet.now) for c in done.candidates},
         "budgets": {pool: a.left for pool, a in done.allowances.items()},
         "commands": [_command(c) for c in commands],
         "validation": None if second is None else _category(second),
         "error": bool(done.found.error),
-        "events": {(e.kind, e.name, e.type, e.reason, _comparable(e.message)) for e in events},
+        "events": {(e.kind, _object(e), e.type, e.reason, _comparable(e.message)) for e in events},
     }
 
 
-def _after_wait(later: Snapshot, settings: DisruptionSettings, done: Pass) -> tuple[tuple[Command, ...], SecondLook]:
+def _costs(candidate: Candidate, now: float) -> tuple[float, float, float]:
+    return candidate.price, candidate.cost, legacy_cost(candidate.member.pods, candidate.claim, now)
+
+
+def _object(notice: Notice) -> str:
+    return f"{notice.namespace}/{notice.name}" if notice.namespace else notice.name
+
+
+def _after_wait(later: Snapshot, settings: DisruptionSettings, done: Attempt) -> tuple[tuple[Command, ...], SecondLook]:
     again = Round(later, settings)
     second = look_again(plan_of(again, done.method, done.found.commands), again)
-    if isinstance(second.verdict, Invalid):
+    if isinstance(second.validity, Invalid):
         return (), second
-    kept = {t.claim_uid for command in second.verdict.plan.commands for t in command.targets}
+    kept = {t.claim_uid for command in second.validity.plan.commands for t in command.targets}
     commands = (
         replace(c, candidates=tuple(x for x in c.candidates if x.claim.uid in kept)) for c in done.found.commands
     )
@@ -89,7 +101,7 @@ def _after_wait(later: Snapshot, settings: DisruptionSettings, done: Pass) -> tu
 
 
 def _category(second: SecondLook) -> str:
-    return second.verdict.reason.value if isinstance(second.verdict, Invalid) else "valid"
+    return second.validity.reason.value if isinstance(second.validity, Invalid) else "valid"
 
 
 def _command(command: Command) -> dict[str, Any]:

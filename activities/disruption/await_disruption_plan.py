@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.disruption.decision_notices import publishable
 from dovetail.activities.steps.heartbeats import report
 from dovetail.activities.steps.run_decision import ShouldStop, Solver
 from dovetail.activities.steps.snapshots import Snapshots
@@ -36,9 +35,9 @@ from dovetail.messages.inputs import (
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
-from dovetail.model.notice import Notice as Published
+from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 
@@ -140,12 +139,12 @@ class Disrupting:
         second = await self.solver.solve(look)
         looked_again(second, held.plan.commands[0].method if held.plan.commands else "")
         self._tell(snapshot, second.notices)
-        verdict = second.verdict
-        if isinstance(verdict, Valid):
-            return Go(plan=self._ready(verdict.plan), held=index)
-        if verdict.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
+        validity = second.validity
+        if isinstance(validity, Valid):
+            return Go(plan=self._ready(validity.plan), held=index)
+        if validity.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
             return None  # it was made while the nodes before it were drained, and they are not gone yet
-        return Drop(held=index, why=f"{verdict.reason}: {verdict.message}")
+        return Drop(held=index, why=f"{validity.reason}: {validity.message}")
 
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
         return replace(plan, seen=plan.seen.ready(self.now()))
@@ -157,7 +156,7 @@ class Disrupting:
             self.telling.add(task)
             task.add_done_callback(self.telling.discard)
 
-    async def _publish(self, notices: Sequence[Published]) -> None:
+    async def _publish(self, notices: Sequence[Notice]) -> None:
         try:
             await self.notices.publish(*notices)
         except Failure as failure:

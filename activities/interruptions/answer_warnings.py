@@ -190,9 +190,9 @@ class TellingOfInterruptions:
 def _said_of(answered: Answered, uids: Mapping[str, str]) -> Iterator[Notice | None]:
     reason = answered.interruption.reason
     for claim, node in zip(answered.claims, answered.nodes, strict=True):
-        subjects: list[About] = [("NodeClaim", claim.name, claim.uid)]
+        subjects = [About(kind="NodeClaim", name=claim.name, uid=claim.uid)]
         if node in uids:
-            subjects.append(("Node", node, uids[node]))
+            subjects.append(About(kind="Node", name=node, uid=uids[node]))
         yield from [warned(reason, subject) for subject in subjects]
         if claim.name in answered.deleted:
             yield from [terminating(subject) for subject in subjects]

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import orjson
 
-from dovetail.activities.disruption.decision_notices import publishable
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
 from dovetail.model.notice import Notice
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types
+from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, place
@@ -91,10 +91,10 @@ def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
     """S-225: where a pod is expected that needs no new node; for a new one it is said when the claim is made."""
     if not placement.existing:
         return
-    claims = {claim.provider_id: claim.name for claim in snapshot.claims.values() if claim.provider_id}
     for name, pods in placement.existing.items():
         node = snapshot.nodes.get(name)
-        claim = name if node is None else claims.get(node.provider_id)
+        paired = None if node is None else snapshot.pairing.claim_of(node)
+        claim = name if node is None else paired.name if paired is not None else None
         places = [f"nodeclaim/{claim}"] if claim else []
         places += [f"node/{name}"] if node is not None else []
         message = f"Pod should schedule on: {', '.join(places)}"

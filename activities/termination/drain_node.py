@@ -22,7 +22,7 @@ from dovetail.model.pod_rules import format_moment
 from dovetail.model.pods import Pod
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.nodes import failed_draining, node_deadline
-from dovetail.notices.pods import told_protection
+from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable
 from dovetail.ports.view import ClusterLookups
@@ -141,7 +141,7 @@ class Draining:
             due += forced
         for pod, asked in zip(due, await asyncio.gather(*asks), strict=True):
             progress.note(pod, asked, self.now())
-        told = [told_protection(pod, now) for pod in turn.waiting]
+        told = [protection_notice(pod, now) for pod in turn.waiting]
         await self.evicting.tell(*[notice for notice in told if notice is not None])
 
     def _claim(self, departure: Departure) -> NodeClaim | None:

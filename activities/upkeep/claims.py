@@ -17,7 +17,7 @@ from dovetail.disruption.upkeep.conditions import (
     judge_drifted,
     resulting_condition,
 )
-from dovetail.disruption.upkeep.timers import STAMP_EVERY, stamp_from_list
+from dovetail.disruption.upkeep.timers import is_stamp_due, stamp_from_list
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
@@ -91,8 +91,7 @@ class ClaimKeeper:
         if self.seen.pods.get(node, frozenset()) == pods.get(node, frozenset()):
             return None
         now = self.now()
-        young = claim.last_pod_event is not None and now - claim.last_pod_event < STAMP_EVERY
-        return None if young else now
+        return now if is_stamp_due(claim, now) else None
 
     async def _conditions(
         self, snapshot: Snapshot, claim: NodeClaim, pool: NodePool, stamp: float | None

@@ -29,10 +29,9 @@ class ConsistencyKeeper:
         now, writes = self.now(), []
         soon = now + 3600.0
         self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
-        nodes = {node.provider_id: node for node in snapshot.nodes.values() if node.provider_id}
         for claim in snapshot.claims.values():
             managed = (claim.node_class.group, claim.node_class.kind) in snapshot.supported_node_classes
-            node = nodes.get(claim.provider_id) if claim.provider_id else None
+            node = snapshot.pairing.node_of(claim)
             if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:
                 continue
             began = claim.condition(names.INITIALIZED_CONDITION)

@@ -67,5 +67,4 @@ def claim_of(world: World, node: str) -> NodeClaim | None:
         raise CommandFailed(f"{node}: there is no such Node or NodeClaim")
     if found is None:
         return claim
-    claims = snapshot.claims.values()
-    return next((c for c in claims if c.provider_id and c.provider_id == found.provider_id), None)
+    return snapshot.pairing.claim_of(found)

@@ -1,7 +1,7 @@
-"""Which nodes should go now? The one decision of the disruption loop (D-1, D-2).
+"""The decision of the disruption loop: which nodes should be disrupted now (D-1, D-2).
 
-The first method that finds something decides; the rest have their turn in the next round, after the mark of this one
-was seen. The trap avoided: two methods acting on one snapshot, which would count the same room twice.
+The first method that finds something decides. The others are asked in the next round, when the marks of this one are
+seen: two methods that acted on one snapshot would count the same room twice.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dovetail.disruption.budgets.allowances import allowances, budget_notices
+from dovetail.disruption.budgets.allowances import budget_notices
 from dovetail.disruption.commands import Move, both
 from dovetail.disruption.due import next_due
 from dovetail.disruption.methods.drift import DRIFT
@@ -21,37 +21,27 @@ from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Member
 from dovetail.disruption.plan import plan_of
-from dovetail.disruption.rounds import Method, Pass, Round, ShouldStop, run
+from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Refusal
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.decisions import decision_notice
 
-# D-2: in this order. Graceful expiry, which upstream does not know, comes after drift.
+# The order of the methods (D-2). Expiration, which upstream does not have, comes after drift.
 METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
 
-# Answers that say that a method is about other nodes; nobody wonders why a healthy node did not drift.
-BESIDE_THE_POINT: Final = frozenset(
-    {
-        WhyNot.UNMANAGED,
-        WhyNot.STATIC_POOL,
-        WhyNot.DYNAMIC_POOL,
-        WhyNot.NOT_DRIFTED,
-        WhyNot.NOT_EXPIRED,
-        WhyNot.NOT_ASKED_FOR,
-    }
-)
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 
-# A node that starts is no news: upstream says so of every replacement of every command, twice on each.
+# A node that is starting is no obstacle that people need to know of; upstream names it twice for every replacement.
 STARTING: Final = frozenset({WhyNot.NO_NODE, WhyNot.NOT_INITIALIZED})
 STARTING_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingToDo:
-    """No node should go now. `next_due`: look again then although nothing has changed."""
+    """No node should be disrupted now. `next_due`: when to look again although nothing has changed."""
 
     kind: Literal["nothing_to_do"] = "nothing_to_do"
     next_due: float | None = None
@@ -65,13 +55,13 @@ Choice = DisruptionPlan | NothingToDo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A choice, and what making it tells people, also where it is a plan."""
+    """A choice, with the notices and figures of the methods that were asked."""
 
     choice: Choice
     notices: tuple[Notice, ...]
-    eligible: tuple[tuple[str, int], ...]  # candidates of each method that had its turn, for metrics
+    eligible: tuple[tuple[str, int], ...]  # candidates of each method that was asked, for metrics
     decided_by: str = ""  # the last method that had candidates, for metrics
-    timed_out: tuple[str, ...] = ()  # methods that were stopped before they were through
+    timed_out: tuple[str, ...] = ()  # methods that were stopped before they had tried all candidates
     moves: tuple[Move, ...] = ()  # consolidations that were worked out, for metrics
 
 
@@ -81,43 +71,43 @@ def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
 
 
 def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Decision:
-    """The same, with what people are told of every method that had its turn."""
+    """The same, with the notices and figures of every method that was asked."""
     round_ = Round(snapshot, settings, should_stop, deciding=True)
-    passes: list[Pass] = []
+    attempts: list[Attempt] = []
     plan: DisruptionPlan | None = None
     for method in METHODS:
         done = run(method, round_)
-        passes.append(done)
+        attempts.append(done)
         if done.found.commands:
             plan = plan_of(round_, method, done.found.commands)
         if plan is not None or done.found.look_again is not None:
             break
-    notices = _notices(round_, passes)
+    notices = _notices(round_, attempts)
     return Decision(
-        choice=plan or _nothing(round_, passes, notices),
+        choice=plan or _nothing(round_, attempts, notices),
         notices=notices,
-        eligible=tuple((p.method.name, len(p.candidates)) for p in passes),
-        decided_by=next((p.method.name for p in reversed(passes) if p.candidates), ""),
-        timed_out=tuple(p.method.name for p in passes if p.found.timed_out),
-        moves=tuple(move for p in passes for move in p.found.moves),
+        eligible=tuple((p.method.name, len(p.candidates)) for p in attempts),
+        decided_by=next((p.method.name for p in reversed(attempts) if p.candidates), ""),
+        timed_out=tuple(p.method.name for p in attempts if p.found.timed_out),
+        moves=tuple(move for p in attempts for move in p.found.moves),
     )
 
 
-def _nothing(round_: Round, passes: Sequence[Pass], notices: tuple[Notice, ...]) -> NothingToDo:
-    moments = [next_due(round_.fleet), *[p.found.look_again for p in passes]]
+def _nothing(round_: Round, attempts: Sequence[Attempt], notices: tuple[Notice, ...]) -> NothingToDo:
+    moments = [next_due(round_.fleet), *[p.found.look_again for p in attempts]]
     return NothingToDo(
         next_due=min((m for m in moments if m is not None), default=None),
-        refusals=_refusals(round_, passes),
+        refusals=_refusals(round_, attempts),
         notices=notices,
-        errors=tuple(f"{p.method.name}: {p.found.error}" for p in passes if p.found.error),
+        errors=tuple(f"{p.method.name}: {p.found.error}" for p in attempts if p.found.error),
     )
 
 
-def _refusals(round_: Round, passes: Iterable[Pass]) -> tuple[Refusal, ...]:
+def _refusals(round_: Round, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]:
     blocks: dict[tuple[str, str], Block] = {(m.name, b.why): b for m, b in round_.screening.blocked}
-    for done in passes:
+    for done in attempts:
         blocks.update({(c.name, b.why): b for c, b in (*done.blocks, *done.found.blocks)})
-    blocks = {key: block for key, block in blocks.items() if block.why not in BESIDE_THE_POINT}
+    blocks = {key: block for key, block in blocks.items() if not block.why.concerns_others}
     counted = Counter(why for _, why in blocks)
     named: dict[str, list[str]] = {}
     for (name, why), block in sorted(blocks.items()):
@@ -127,32 +117,31 @@ def _refusals(round_: Round, passes: Iterable[Pass]) -> tuple[Refusal, ...]:
     return tuple(Refusal(reason=why, count=counted[why], examples=tuple(named[why])) for why in sorted(counted))
 
 
-def _notices(round_: Round, passes: Iterable[Pass]) -> tuple[Notice, ...]:
-    told = dict.fromkeys(notice for done in passes for notice in notices_of(round_, done))
-    return tuple(told)
+def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
+    return tuple(dict.fromkeys(notice for done in attempts for notice in notices_of(round_, done)))
 
 
-def notices_of(round_: Round, done: Pass) -> tuple[Notice, ...]:
-    """Everything that one method's pass tells people."""
-    told = list(screening_notices(round_, done.method.eventual))
+def notices_of(round_: Round, done: Attempt) -> tuple[Notice, ...]:
+    """All notices of one method's attempt."""
+    notices = list(screening_notices(round_, done.method.eventual))
     for candidate, block in (*done.blocks, *done.found.blocks):
-        told.extend(block_notices(candidate, block))
-    told.extend(budget_notices(done.allowances))
-    told.extend(done.found.notices)
-    told.extend(round_.simulator.notices)
-    return tuple(told)
+        notices.extend(block_notices(candidate, block))
+    notices.extend(budget_notices(done.allowances))
+    notices.extend(done.found.notices)
+    notices.extend(round_.simulator.notices)
+    return tuple(notices)
 
 
 def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
-    """What judging all nodes of a class tells people, on whichever of Node and NodeClaim exists."""
+    """The notices of judging all nodes of a class, on the Node and the NodeClaim as far as they exist."""
     yield from round_.screening.notices
     for member, block in round_.screening.blocks(eventual):
-        if round_.settings.patient and block.why in STARTING and _is_young(round_, member):
+        if block.why in STARTING and _is_young(round_, member):
             continue
         if block.event and member.node is not None:
-            yield Notice(kind="Node", name=member.node.name, reason=block.event, message=block.message)
+            yield decision_notice("Node", member.node.name, block.event, block.message)
         if block.event and member.claim is not None:
-            yield Notice(kind="NodeClaim", name=member.claim.name, reason=block.event, message=block.message)
+            yield decision_notice("NodeClaim", member.claim.name, block.event, block.message)
 
 
 def _is_young(round_: Round, member: Member) -> bool:
@@ -160,8 +149,5 @@ def _is_young(round_: Round, member: Member) -> bool:
 
 
 def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:
-    """What a method's own block tells people."""
+    """The notices of a method's own block."""
     return both(candidate, block.event, block.message) if block.event else ()
-
-
-__all__ = ["METHODS", "Choice", "Decision", "NothingToDo", "allowances", "choose", "decide", "notices_of"]

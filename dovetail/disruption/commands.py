@@ -1,7 +1,7 @@
-"""A command: nodes that go together and what replaces them, as core thinks of it and as people read it (D-8 to D-10).
+"""Commands as the methods make them: nodes that leave together, and what replaces them (D-8 to D-10).
 
-Made by the methods, turned into a DisruptionCommand by planning.py. The texts are upstream's, byte for byte: users grep
-for them. The trap avoided: prices are added in the order of the candidates, never in that of a set.
+The texts are upstream's, byte for byte, because users search for them. Prices are added in the order of the candidates,
+so that the sum is the same in every process.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.notices.decisions import Notice
+from dovetail.model.notice import Notice
+from dovetail.notices.decisions import decision_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class Command:
 
     @property
     def decision(self) -> str:
-        """D-8."""
+        """What is done, in upstream's words (D-8)."""
         if not self.candidates:
             return "no-op"
         return "replace" if self.replacements else "delete"
@@ -36,16 +37,16 @@ class Command:
 
     @property
     def savings(self) -> float:
-        """D-10: an estimate; unknown prices count 0."""
+        """The estimated savings; unknown prices count as 0 (D-10)."""
         return self.price - sum(r.cheapest for r in self.replacements)
 
     @property
     def text(self) -> str:
-        """D-9, without reason and id."""
+        """The command in upstream's words, without reason and id (D-9)."""
         return _text(self.decision, [c.name for c in self.candidates], len(self.replacements))
 
     def text_for(self, candidate: Candidate) -> str:
-        """D-9: what the Events of one of its nodes say."""
+        """What the Events of one of its nodes say (D-9)."""
         if len(self.candidates) == 1:
             return self.text
         return f"{self.decision}: [{candidate.name}] (part of {len(self.candidates)}-node consolidation)"
@@ -60,32 +61,31 @@ def _text(decision: str, nodes: list[str], replacements: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One pool's part in a consolidation that was worked out, for metrics (D-126)."""
+    """One pool's part in a consolidation that was worked out; metrics call it a move (D-126)."""
 
     pool: str
     policy: str
     approved: bool  # the whole command
-    score: float | None = None  # None where the pool's policy weighs nothing
+    score: float | None = None  # None where the pool's policy does not weigh
     pool_approves: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a method made of its candidates. `error`: it could not decide, in words."""
+    """What a method found among its candidates. `error`: why it could not decide."""
 
     commands: tuple[Command, ...] = ()
     blocks: tuple[tuple[Candidate, Block], ...] = ()
     notices: tuple[Notice, ...] = ()
     moves: tuple[Move, ...] = ()
     error: str = ""
-    constrained: bool = False  # a candidate was passed over for want of an allowance
     timed_out: bool = False  # stopped before all candidates were tried
-    look_again: float | None = None  # its nodes are being told this very moment: nothing is decided until then
+    look_again: float | None = None  # conditions are being written now: nothing is decided before that moment
 
 
 def both(candidate: Candidate, reason: str, message: str) -> tuple[Notice, ...]:
-    """D-186: the same Event on Node and NodeClaim."""
+    """The same notice on Node and NodeClaim (D-186)."""
     return (
-        Notice(kind="Node", name=candidate.name, reason=reason, message=message),
-        Notice(kind="NodeClaim", name=candidate.claim.name, reason=reason, message=message),
+        decision_notice("Node", candidate.name, reason, message),
+        decision_notice("NodeClaim", candidate.claim.name, reason, message),
     )

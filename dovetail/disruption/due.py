@@ -1,11 +1,11 @@
-"""When is the next moment at which time alone could change the decision?
+"""The next moment at which time alone could change the decision.
 
-The trap avoided: a moment in the past, which would make it spin.
+It is never in the past; otherwise the loop would run without a pause.
 """
 
 from collections.abc import Iterator
 
-from dovetail.disruption.budgets.allowances import verdicts_of
+from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.disruption.upkeep.timers import expires_at
@@ -22,7 +22,7 @@ def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
     for name in fleet.pools:
-        yield from (v.until for v in verdicts_of(fleet, name) if v.until is not None)
+        yield from (v.until for v in budget_states(fleet, name) if v.until is not None)
     for member in fleet.members:
         claim, pool = member.claim, fleet.pools.get(member.pool_name)
         if claim is None or pool is None or not member.managed or claim.deleting_since is not None:

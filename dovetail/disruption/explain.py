@@ -1,7 +1,7 @@
-"""Why does this node stay, or why would it go? Every answer, not only the first (`dovetail explain node`).
+"""Every reason why a node stays, or for which it would be disrupted (`dovetail explain node`).
 
-Asked with a fresh or a recorded snapshot. The checks, allowances and the simulation are the very functions that decide,
-so that an explanation cannot say other than what is done. Words for people are made elsewhere; here are the facts.
+The checks, the allowances and the simulation are the functions that decide, so that an explanation cannot differ from
+what is done. The snapshot may be fresh or recorded. These are the facts; the command line words them for people.
 """
 
 from dataclasses import dataclass, field
@@ -26,15 +26,15 @@ SHOWN_TYPES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One check: whether it lets the node go, and if not, why."""
+    """The answer of one check: that it does not object, or why it does."""
 
-    method: str = ""  # empty: asked before any method
+    method: str = ""  # empty where the check comes before any method
     why: WhyNot | None = None
     message: str = ""
 
     @property
     def passes(self) -> bool:
-        """Whether this check lets the node go."""
+        """Whether this check does not object."""
         return self.why is None
 
 

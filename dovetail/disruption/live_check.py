@@ -1,7 +1,7 @@
-"""Is the node still what was decided on? The last look before a mark stands.
+"""Whether a node that was just marked is still what was decided on.
 
-Between the decision and the taint the kube-scheduler may have bound a pod; after the taint it cannot. Fail closed:
-anything unexpected takes the mark off again.
+Between the decision and the taint the kube-scheduler may have bound a pod; after the taint it cannot. Whatever is
+unexpected takes the mark off again.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,7 @@
-"""From commands to a plan: what crosses into a workflow (section 6 of the design).
+"""Turns commands into a plan, which a workflow carries out.
 
-Lists of instance types are stored once per plan. The trap avoided: sets, whose order differs between processes.
+Lists of instance types are stored once per plan. Nothing in a plan depends on the order of a set, which differs from
+process to process.
 """
 
 from dataclasses import replace
@@ -23,7 +24,7 @@ def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> Dis
         seen=Seen.of(snapshot),
         commands=tuple(_command(method, command, settings.well_known, lists) for command in commands),
         type_lists=tuple(lists),
-        validate_after=settings.validate_after if method.waits else 0.0,
+        validate_after=settings.validate_after if method.reason.waits else 0.0,
     )
 
 
@@ -51,7 +52,7 @@ def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[s
     return replace(found[0], type_list=lists.setdefault(names_of_types[0], len(lists)))
 
 
-def target_of(candidate: Candidate, reason: str) -> Target:
+def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
     """One node to disrupt for that reason."""
     node = candidate.member.node
     return Target(
@@ -68,22 +69,22 @@ def target_of(candidate: Candidate, reason: str) -> Target:
     )
 
 
-def _policy_label(policy: str, reason: str) -> str:
-    """D-190: in snake case, for the reasons that a policy governs."""
-    if reason not in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
+def _policy_label(policy: str, reason: DisruptionReason) -> str:
+    """The policy in snake case, for the reasons that it decides about (D-190)."""
+    if not reason.is_governed_by_policy:
         return ""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in policy).lstrip("_")
 
 
 def _mode(grace: float | None) -> str:
-    """D-191."""
+    """How the node will be drained, in the words of metrics (D-191)."""
     if grace is None:
         return "graceful"
     return "forceful" if grace <= 0 else "eventual"
 
 
 def text_for(command: DisruptionCommand, node: str) -> str:
-    """D-9 of a planned command: what the Events of one of its nodes say."""
+    """What the Events of one node of a planned command say (D-9)."""
     if len(command.targets) == 1:
         return command.summary.rpartition(" (savings: ")[0]
     decision = "replace" if command.replacements else "delete"

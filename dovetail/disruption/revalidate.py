@@ -1,8 +1,8 @@
-"""Is a plan that waited still right (D-132 to D-139)?
+"""Whether a plan that waited is still right (D-132 to D-139).
 
-Asked on a fresh snapshot when the wait is over, just before the plan is carried out. The same checks that made the plan
-judge it again. Of empty nodes those that are no longer free fall out and the rest go on; a consolidation stands or
-falls as a whole. The trap avoided: trusting a node's name, which a new node may bear by now.
+When the wait is over, the checks that made the plan judge it again on a fresh snapshot. From a command for empty nodes
+those that are no longer empty are left out; a consolidation holds as a whole or not at all. Nodes are recognised by the
+UIDs of their claims, because a new node may have taken an old one's name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,18 @@ from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.methods.emptiness import awaited_nodes
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.plan import target_of, text_for
-from dovetail.disruption.rounds import Method, Purse, Round, ShouldStop, never
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
 from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
+from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.decisions import decision_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valid:
-    """What may be carried out: the plan, perhaps without some of its nodes."""
+    """The plan may be carried out, perhaps without some of its nodes."""
 
     kind: Literal["valid"] = "valid"
     plan: DisruptionPlan
@@ -41,26 +42,26 @@ class Invalid:
     candidates: int
 
 
-Verdict = Valid | Invalid
+Validity = Valid | Invalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondLook:
-    """The verdict, and what looking tells people."""
+    """The second look at a plan: whether it is still valid, and the notices of looking."""
 
-    verdict: Verdict
+    validity: Validity
     notices: tuple[Notice, ...]
 
 
 def revalidate(
     plan: DisruptionPlan, snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop = never
-) -> Verdict:
+) -> Validity:
     """The plan again, as far as it still holds."""
-    return look_again(plan, Round(snapshot, settings, should_stop)).verdict
+    return look_again(plan, Round(snapshot, settings, should_stop)).validity
 
 
 def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
-    """The same, with what people are told."""
+    """The same, with the notices."""
     kept: list[DisruptionCommand] = []
     refused: list[Invalid] = []
     notices: list[Notice] = []
@@ -73,22 +74,22 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
             kept.append(result)
     if kept:
         stands = replace(plan, commands=tuple(kept), seen=Seen.of(round_.snapshot))
-        return SecondLook(verdict=Valid(plan=stands), notices=tuple(notices))
+        return SecondLook(validity=Valid(plan=stands), notices=tuple(notices))
     nothing = Invalid(reason=Invalidity.CHURN, message="the plan is empty", candidates=0)
-    return SecondLook(verdict=refused[0] if refused else nothing, notices=tuple(notices))
+    return SecondLook(validity=refused[0] if refused else nothing, notices=tuple(notices))
 
 
 def _rejections(round_: Round, command: DisruptionCommand, refused: Invalid) -> Iterator[Notice]:
-    """D-140, for consolidation; upstream forgets the nodes of a multi-node command (Q-1)."""
+    """The notices of a consolidation that is dropped (D-140); upstream forgets commands for several nodes (Q-1)."""
     if command.reason != DisruptionReason.UNDERUTILIZED:
         return
-    if len(command.targets) > 1 and not round_.settings.tell_all:
+    if len(command.targets) > 1 and not round_.settings.profile.announces_shared_rejections:
         return
     for target in command.targets:
         text = text_for(command, target.node)
         message = f"Consolidation rejected: {text}, reason: {refused.reason} (savings: ${command.savings:.2f})"
-        yield Notice(kind="Node", name=target.node, reason="ConsolidationRejected", message=message)
-        yield Notice(kind="NodeClaim", name=target.claim, reason="ConsolidationRejected", message=message)
+        yield decision_notice("Node", target.node, "ConsolidationRejected", message)
+        yield decision_notice("NodeClaim", target.claim, "ConsolidationRejected", message)
 
 
 def _judge(
@@ -101,14 +102,14 @@ def _judge(
     notices.extend(screening_notices(round_, method.eventual))
     notices.extend(n for c, block in blocks if block for n in block_notices(c, block))
     wanted = {t.claim_uid for t in command.targets}
-    # D-133: those targets that are candidates of the method today, told by the UIDs of their claims.
+    # The targets that are candidates of the method now, recognised by the UIDs of their claims (D-133).
     present = {c.claim.uid: c for c, block in blocks if block is None and c.claim.uid in wanted}
     if method.reason == DisruptionReason.EMPTY:
         awaited = awaited_nodes(round_)
         present = {uid: c for uid, c in present.items() if c.name not in awaited}
         return _still_empty(round_, command, present, notices)
     standing = _still_standing(round_, method, command, present, notices)
-    if standing is not None or not method.waits:
+    if standing is not None or not method.reason.waits:
         return standing or command
     candidates = [present[t.claim_uid] for t in command.targets]
     return _same_answer(round_, plan, command, candidates) or command
@@ -117,17 +118,17 @@ def _judge(
 def _still_empty(
     round_: Round, command: DisruptionCommand, present: Mapping[str, Candidate], notices: list[Notice]
 ) -> DisruptionCommand | Invalid:
-    """D-134: the survivors; where a budget shrank, those that come first in the command's own order."""
+    """The targets that are still empty; where a budget shrank, the first in the command's own order (D-134)."""
     if not present:
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
     allowed = round_.allowances(DisruptionReason.EMPTY)
     notices.extend(budget_notices(allowed))
-    purse = Purse.of(allowed)
-    kept = [t for t in command.targets if t.claim_uid in present and purse.spend(t.pool)]
+    left = RemainingAllowances.of(allowed)
+    kept = [t for t in command.targets if t.claim_uid in present and left.take(t.pool)]
     if not kept:
         message = f"{len(command.targets)} candidates are nominated or would violate disruption budgets"
         return _invalid(command, Invalidity.BUDGET, message)
-    return replace(command, targets=tuple(target_of(present[t.claim_uid], command.reason) for t in kept))
+    return replace(command, targets=tuple(target_of(present[t.claim_uid], DisruptionReason.EMPTY) for t in kept))
 
 
 def _still_standing(
@@ -137,13 +138,13 @@ def _still_standing(
     present: Mapping[str, Candidate],
     notices: list[Notice],
 ) -> Invalid | None:
-    """D-135 (a) and (b): every node is still a candidate, and every pool still has an allowance for it."""
+    """Why not every node is still a candidate with an allowance (D-135 a, b)."""
     if any(t.claim_uid not in present for t in command.targets):
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
     allowed = round_.allowances(method.reason)
     notices.extend(budget_notices(allowed))
-    purse = Purse.of(allowed)
-    if not all(purse.spend(t.pool) for t in command.targets):
+    left = RemainingAllowances.of(allowed)
+    if not all(left.take(t.pool) for t in command.targets):
         message = "a candidate can no longer be disrupted without violating budgets"
         return _invalid(command, Invalidity.BUDGET, message)
     return None
@@ -152,7 +153,7 @@ def _still_standing(
 def _same_answer(
     round_: Round, plan: DisruptionPlan, command: DisruptionCommand, candidates: list[Candidate]
 ) -> Invalid | None:
-    """D-135 (c) and (d): the simulation still comes to no more nodes than were planned, of no other types."""
+    """Why the simulation no longer comes to as many nodes of the planned types (D-135 c, d)."""
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.failed or simulation.candidate_leaves:
         return _invalid(command, Invalidity.UNKNOWN, simulation.failed or "a candidate is leaving")

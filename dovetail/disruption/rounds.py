@@ -1,13 +1,12 @@
-"""One decision in progress: the snapshot, what was worked out of it, and the means to ask further.
+"""A round: one decision about disruption in progress, and the methods that take part in it.
 
-Built by `choose`, `revalidate` and `explain`, handed to each method. Everything is worked out when first asked for, so
-that a round which finds empty nodes never builds the placement index.
+`choose`, `revalidate` and `explain` make a round of a snapshot and hand it to each method. Everything is worked out
+when it is first asked for, so that a round which finds empty nodes never builds the placement index.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Found
@@ -18,19 +17,14 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
-from dovetail.disruption.upkeep.conditions import judge_consolidatable
-from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
 
-# The reasons of methods whose plans wait (D-3).
-WAITING_REASONS: Final = frozenset({DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED})
-
 
 def never() -> bool:
-    """For callers without a deadline."""
+    """A deadline that never comes."""
     return False
 
 
@@ -48,9 +42,9 @@ class Round:
         self.snapshot = snapshot
         self.settings = settings
         self.should_stop = should_stop
-        self.deciding = deciding  # what is found is judged once more before a mark, with the allowances of then
+        self.deciding = deciding  # plans that wait are judged again before a mark, by the allowances of that moment
         self.fleet = Fleet(snapshot, settings)
-        self._allowances: dict[str, dict[str, Allowance]] = {}
+        self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
 
     @cached_property
     def screening(self) -> Screening:
@@ -64,86 +58,83 @@ class Round:
 
     @cached_property
     def buffer_pods(self) -> Mapping[str, int]:
-        """D-68: by node, the virtual pods that stand on it, worked out anew unless somebody says otherwise."""
+        """How many virtual pods have room on each node (D-68); as the snapshot says where it has no buffers."""
         return self.simulator.buffered if self.snapshot.buffers else self.snapshot.buffer_pods
 
     @cached_property
     def prices(self) -> PriceBook:
-        """What instance types would cost."""
+        """The prices of instance types."""
         return PriceBook(self.settings.well_known)
 
     @cached_property
     def scales(self) -> Scales:
-        """What the policy Balanced thinks."""
+        """The scores of the policy Balanced."""
         return Scales(self.fleet, self.screening.graceful)
 
-    def allowances(self, reason: str) -> Mapping[str, Allowance]:
-        """By pool, for one reason."""
+    def allowances(self, reason: DisruptionReason) -> Mapping[str, Allowance]:
+        """The allowance of each pool for one reason."""
         if reason not in self._allowances:
-            ahead = self.deciding and self.settings.look_ahead and reason in WAITING_REASONS
+            ahead = self.deciding and reason.waits
             self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
         return self._allowances[reason]
 
     def priced(self, made: Replacement) -> Replacement:
-        """A simulated node, whose types are in price order, with what it is expected to cost."""
+        """A simulated node, whose types are in price order, with its expected price."""
         return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
-        """D-167: long enough without a pod coming or going, by the facts or as the condition has it."""
-        if self.settings.facts:
-            return judge_consolidatable(candidate.claim, candidate.pool, self.fleet.now).verdict == "set"
-        return candidate.claim.is_true(names.CONSOLIDATABLE)
+        """Whether no pod came or went for the pool's consolidateAfter (D-167)."""
+        return self.settings.profile.is_quiet(candidate.claim, candidate.pool, self.fleet.now)
 
 
-@dataclass(slots=True)
-class Purse:
+class RemainingAllowances:
     """What is left of the allowances while a method walks its candidates (D-60)."""
 
-    left: dict[str, int]
-    constrained: bool = field(default=False)
+    def __init__(self, left: Mapping[str, int]) -> None:
+        self._left = dict(left)
 
     @classmethod
-    def of(cls, found: Mapping[str, Allowance]) -> "Purse":
-        """A purse with the allowances in it."""
-        return cls({pool: a.left for pool, a in found.items()})
+    def of(cls, found: Mapping[str, Allowance]) -> "RemainingAllowances":
+        """All of them."""
+        return cls({pool: allowance.left for pool, allowance in found.items()})
 
-    def spend(self, pool: str) -> bool:
-        """Take one, if there is one."""
-        if self.left.get(pool, 0) <= 0:
-            self.constrained = True
-            return False
-        self.left[pool] -= 1
-        return True
+    def copy(self) -> "RemainingAllowances":
+        """The same, to try with."""
+        return RemainingAllowances(self._left)
 
     def has(self, pool: str) -> bool:
-        """Whether there is one."""
-        if self.left.get(pool, 0) <= 0:
-            self.constrained = True
+        """Whether the pool has one left."""
+        return self._left.get(pool, 0) > 0
+
+    def take(self, pool: str) -> bool:
+        """Take one of the pool's, if there is one."""
+        if not self.has(pool):
             return False
+        self._left[pool] -= 1
         return True
 
 
 def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
-    """For a candidate that was passed over for want of an allowance: for refusals and explanations, not for Events."""
+    """Why a candidate without an allowance is passed over: for refusals and explanations, not for Events."""
     message = f"NodePool {candidate.pool.name} has no allowance left for {reason}"
-    return candidate, Block(why=WhyNot.BUDGET, message=message, event="")
+    return candidate, Block(why=WhyNot.BUDGET, message=message, event=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """One way to find nodes that should go (D-3)."""
+    """One way to choose the nodes to disrupt (D-3)."""
 
     name: str
+    title: str  # for people
     reason: DisruptionReason
     eventual: bool
     kind: str  # the consolidation type of metrics: empty, multi, single or nothing
-    waits: bool  # validated after a wait
     why_not: Callable[[Round, Candidate], Block | None]
     decide: Callable[[Round, tuple[Candidate, ...]], Found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Attempt:
     """What one method did in a round."""
 
     method: Method
@@ -153,8 +144,8 @@ class Pass:
     found: Found
 
 
-def run(method: Method, round_: Round) -> Pass:
-    """D-4: candidates of the class, the method's own question, allowances, decision."""
+def run(method: Method, round_: Round) -> Attempt:
+    """The candidates of the method's class, its own question to each, the allowances, its decision (D-4)."""
     chosen: list[Candidate] = []
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in round_.screening.candidates(method.eventual):
@@ -164,7 +155,7 @@ def run(method: Method, round_: Round) -> Pass:
         else:
             blocks.append((candidate, block))
     candidates = tuple(chosen)
-    return Pass(
+    return Attempt(
         method=method,
         candidates=candidates,
         blocks=tuple(blocks),

@@ -17,16 +17,14 @@ ALWAYS: Final = (CPU, MEMORY, PODS, EPHEMERAL_STORAGE, NODES)
 
 def pool_usage(snapshot: Snapshot) -> dict[str, Resources]:
     """status.resources of every pool; zeros where it has no nodes."""
-    nodes = {node.provider_id: node for node in snapshot.nodes.values() if node.provider_id}
     parts: dict[str, list[Resources]] = {name: [dict.fromkeys(ALWAYS, 0)] for name in snapshot.pools}
     for claim in snapshot.claims.values():
         pool = claim.labels.get(names.NODE_POOL, "")
         if pool in parts and not is_leaving(claim):
-            parts[pool].append({**tracked_capacity(claim, nodes.get(claim.provider_id)), NODES: 1})
-    claimed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
+            parts[pool].append({**tracked_capacity(claim, snapshot.pairing.node_of(claim)), NODES: 1})
     for node in snapshot.nodes.values():
         pool = node.labels.get(names.NODE_POOL, "")
-        if pool in parts and node.provider_id not in claimed and node.deleting_since is None:
+        if pool in parts and node.deleting_since is None and not snapshot.pairing.claims_of(node):
             parts[pool].append({**node.capacity, NODES: 1})
     return {name: total(amounts) for name, amounts in parts.items()}
 

@@ -5,7 +5,7 @@ now, and nothing its pods ask for is heard. The trap avoided: a fault of the net
 than a fifth at once, and none is touched.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,10 +40,9 @@ class Repairs:
 def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repairs:
     """One look."""
     known = tuple(policies)
-    claims = _claims_by_instance(snapshot)
     orders, blocked, moments = [], [], []
     for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):
-        claim = claims.get(node.provider_id) if node.provider_id else None
+        claim = _only_claim(snapshot, node)
         fault = _fault(node, known)
         if claim is None or fault is None:
             continue
@@ -75,13 +74,10 @@ def _is_over(claim: NodeClaim, now: float) -> bool:
     return written is not None and written <= now
 
 
-def _claims_by_instance(snapshot: Snapshot) -> Mapping[str, NodeClaim]:
-    """Managed claims; an instance that two claims name belongs to none (G-10)."""
-    found: dict[str, list[NodeClaim]] = {}
-    for claim in snapshot.claims.values():
-        if claim.provider_id and is_ours(snapshot, claim):
-            found.setdefault(claim.provider_id, []).append(claim)
-    return {provider_id: mine[0] for provider_id, mine in found.items() if len(mine) == 1}
+def _only_claim(snapshot: Snapshot, node: Node) -> NodeClaim | None:
+    """The managed claim of the node's instance; none where two name it (G-10)."""
+    managed = [claim for claim in snapshot.pairing.claims_of(node) if is_ours(snapshot, claim)]
+    return managed[0] if len(managed) == 1 else None
 
 
 def _fault(node: Node, policies: tuple[RepairPolicy, ...]) -> tuple[Condition, float] | None:

@@ -57,10 +57,9 @@ def owners(snapshot: Snapshot) -> tuple[StartOwner, ...]:
 
 def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     """T-4: a node is deleting and its claim is not; deleting either deletes both. With two claims it has none (T-3)."""
-    claims = _by_provider(snapshot)
     found = []
     for node in snapshot.nodes.values():
-        mine = claims.get(node.provider_id, ())
+        mine = snapshot.pairing.claims_of(node)
         if node.deleting_since is None or names.TERMINATION_FINALIZER not in node.finalizers or len(mine) != 1:
             continue
         if mine[0].deleting_since is None and is_ours(snapshot, mine[0]):
@@ -69,25 +68,15 @@ def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     return tuple(found)
 
 
-def _by_provider(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
-    """The claims of each instance; an empty providerID is none (P-3)."""
-    found: dict[str, tuple[NodeClaim, ...]] = {}
-    for claim in snapshot.claims.values():
-        if claim.provider_id:
-            found[claim.provider_id] = (*found.get(claim.provider_id, ()), claim)
-    return found
-
-
 def releases(snapshot: Snapshot) -> tuple[StartRelease, ...]:
     """T-10: deleting managed nodes without a claim, or with two (T-3)."""
-    claims = _by_provider(snapshot)
     return tuple(
         StartRelease(node=node.name, uid=node.uid)
         for node in snapshot.nodes.values()
         if node.deleting_since is not None
         and names.TERMINATION_FINALIZER in node.finalizers
         and _is_managed(snapshot, node)
-        and len(claims.get(node.provider_id, ())) != 1
+        and len(snapshot.pairing.claims_of(node)) != 1
     )
 
 
@@ -99,17 +88,13 @@ def _is_managed(snapshot: Snapshot, node: Node) -> bool:
 
 def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
     """The marks that stand: ours by the owner they name; those of a predecessor, which names none (D-12)."""
-    tainted = {
-        n.provider_id
-        for n in snapshot.nodes.values()
-        if n.provider_id and any(t.key == names.DISRUPTED_TAINT for t in n.taints)
-    }
     found = []
     for claim in snapshot.claims.values():
         if claim.deleting_since is not None or not is_ours(snapshot, claim):
             continue
         owner = claim.annotations.get(names.OWNER, "")
-        if owner or claim.provider_id in tainted or claim.condition(names.DISRUPTION_REASON) is not None:
+        tainted = any(t.key == names.DISRUPTED_TAINT for n in snapshot.pairing.nodes_of(claim) for t in n.taints)
+        if owner or tainted or claim.condition(names.DISRUPTION_REASON) is not None:
             found.append(TakeOffMark(claim=reference(claim), owner=owner))
     return tuple(found)
 

@@ -32,12 +32,10 @@ def missing_class_labels(snapshot: Snapshot) -> tuple[MissingLabel, ...]:
     """L-70. Only claims of our classes, and the nodes of exactly one of them."""
     supported = snapshot.supported_node_classes
     claims = [c for c in snapshot.claims.values() if (c.node_class.group, c.node_class.kind) in supported]
-    by_provider: dict[str, list[NodeClaim]] = {}
-    for claim in claims:
-        by_provider.setdefault(claim.provider_id, []).append(claim)
     found = [_missing(claim.name, "NodeClaim", claim) for claim in claims if not _has_label(claim.labels, claim)]
     for node in snapshot.nodes.values():
-        mine = by_provider.get(node.provider_id, []) if node.provider_id else []
+        named = snapshot.pairing.claims_of(node)
+        mine = [c for c in named if (c.node_class.group, c.node_class.kind) in supported]
         if len(mine) == 1 and not _has_label(node.labels, mine[0]):
             found.append(_missing(node.name, "Node", mine[0]))
     return tuple(sorted(found, key=lambda missing: (missing.kind, missing.name)))

@@ -32,7 +32,7 @@ def decided(decision: Decision, seconds: float) -> None:
         observe("voluntary_disruption_decision_evaluation_duration_seconds", seconds, _kind(decision.decided_by))
     eligible: dict[str, int] = {}
     for method, number in decision.eligible:
-        reason = str(_METHODS[method].reason).lower()
+        reason = _METHODS[method].reason.label
         eligible[reason] = eligible.get(reason, 0) + number  # Q-3: drift of both sorts together
     for reason, number in eligible.items():
         gauge("voluntary_disruption_eligible_nodes").set(number, {"reason": reason})
@@ -52,10 +52,10 @@ def _moved(move: Move) -> None:
 
 def looked_again(look: SecondLook, method: str) -> None:
     """D-134 to D-136: nodes that did not survive the wait; a simulation that came out otherwise does not count."""
-    verdict = look.verdict
-    if isinstance(verdict, Invalid) and verdict.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
+    validity = look.validity
+    if isinstance(validity, Invalid) and validity.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
         labels = {"consolidation_type": _METHODS[method].kind}
-        count("voluntary_disruption_failed_validations_total", labels, verdict.candidates)
+        count("voluntary_disruption_failed_validations_total", labels, validity.candidates)
 
 
 def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
@@ -94,4 +94,4 @@ def _kind(name: str) -> dict[str, str]:
     method: Method | None = _METHODS.get(name)
     if method is None:
         return {"reason": "", "consolidation_type": ""}
-    return {"reason": str(method.reason).lower(), "consolidation_type": method.kind}
+    return {"reason": method.reason.label, "consolidation_type": method.kind}

@@ -1,64 +1,232 @@
-"""Every reason for which a node is left alone, and every reason for which it goes. Closed lists.
+"""Why a node is disrupted, why it is not, and why a plan that waited is dropped: three closed lists.
 
-Returned by the checks of dovetail.disruption, counted in refusals, published as Events and metrics by activities. The
-trap avoided: a reason made up on the spot, which no dashboard knows.
+Each entry carries everything that differs from one to the next, the words that people read included. Methods, budgets,
+Events, metrics and the command line read these entries and know no list of their own, so that a new entry is complete
+as soon as it stands here.
 """
 
 from enum import StrEnum
 
+from dovetail.model import names
+
 
 class DisruptionReason(StrEnum):
-    """Why a node goes: the reason of budgets, of the DisruptionReason condition and of metrics."""
+    """Why a node is disrupted. The value is what Events, the condition DisruptionReason and annotations say."""
 
-    EMPTY = "Empty"
-    DRIFTED = "Drifted"
-    UNDERUTILIZED = "Underutilized"
-    EXPIRED = "Expired"  # ours: only where a pool asks for a replacement before expiry
+    budget: str
+    """The reason by which budgets limit it: one that the NodePool's API knows."""
+    waits: bool
+    """Whether its plans wait and are checked again before they are carried out (D-3)."""
+    is_governed_by_policy: bool
+    """Whether the pool's consolidationPolicy decides about it, so that metrics name the policy (D-190)."""
+
+    def __new__(cls, value: str, budget: str, waits: bool, is_governed_by_policy: bool) -> "DisruptionReason":
+        """A string with what belongs to it."""
+        reason = str.__new__(cls, value)
+        reason._value_ = value
+        reason.budget, reason.waits, reason.is_governed_by_policy = budget, waits, is_governed_by_policy
+        return reason
+
+    #               value            budget         waits  is_governed_by_policy
+    EMPTY = ("Empty", "Empty", True, True)
+    DRIFTED = ("Drifted", "Drifted", False, False)
+    UNDERUTILIZED = ("Underutilized", "Underutilized", True, True)
+    # Ours: only where a pool asks for a replacement before expiry. It is limited as drift is.
+    EXPIRED = ("Expired", "Drifted", False, False)
+
+    @property
+    def label(self) -> str:
+        """How metrics, and requests to create a replacement, spell it (D-192)."""
+        return self.lower()
+
+    @classmethod
+    def of_label(cls, label: str) -> "DisruptionReason | None":
+        """The reason that is spelled so; None for what is no disruption."""
+        return next((reason for reason in cls if reason.label == label), None)
 
 
 class WhyNot(StrEnum):
-    """Why a node stays. The order is that of the checks."""
+    """Why a node is not disrupted. The order is that of the checks."""
 
-    BEING_DISRUPTED = "BeingDisrupted"
-    UNMANAGED = "Unmanaged"
-    NO_NODE = "NoNode"
-    NOT_INITIALIZED = "NotInitialized"
-    DELETING = "Deleting"
-    NOMINATED = "Nominated"
-    NODE_PROTECTED = "NodeDoNotDisrupt"
-    NO_POOL_LABEL = "NoPoolLabel"
-    POOL_NOT_FOUND = "PoolNotFound"
-    POD_PROTECTED = "PodDoNotDisrupt"
-    SEVERAL_PDBS = "SeveralPdbs"
-    PDB_BLOCKS = "PdbBlocks"
-    PROMISED = "Promised"  # ours: its room belongs to pods that are on their way, or to a running disruption
-    RESTING = "Resting"  # ours: its last replacement failed a short time ago
-    STATIC_POOL = "StaticPool"
-    DYNAMIC_POOL = "DynamicPool"
-    UNKNOWN_TYPE = "UnknownInstanceType"
-    NO_CAPACITY_TYPE = "NoCapacityType"
-    NO_ZONE = "NoZone"
-    CONSOLIDATION_OFF = "ConsolidationDisabled"
-    BUFFER_PODS = "BufferPods"
-    IS_EMPTY = "IsEmpty"
-    NOT_EMPTY = "NotEmpty"
-    POLICY_WHEN_EMPTY = "PolicyWhenEmpty"
-    NOT_QUIET = "ConsolidateAfterNotElapsed"
-    NOT_DRIFTED = "NotDrifted"
-    NOT_EXPIRED = "NotExpired"
-    NOT_ASKED_FOR = "ReplaceFirstNotAsked"
-    BUDGET = "Budget"
-    STATIC_SCALING = "StaticPoolScaling"
-    NODE_LIMIT = "NodeLimit"
-    PODS_HAVE_NO_PLACE = "PodsHaveNoPlace"
-    TOO_MANY_REPLACEMENTS = "TooManyReplacements"
-    NO_POOL_READY = "NoPoolReady"
-    MIN_VALUES = "MinValues"
-    NOT_CHEAPER = "NotCheaper"
-    SPOT_TO_SPOT_OFF = "SpotToSpotDisabled"
-    SPOT_CHOICE_TOO_SMALL = "SpotChoiceTooSmall"
-    SCORE_TOO_LOW = "ScoreTooLow"
-    OUT_OF_TIME = "OutOfTime"
+    lifted_by: str
+    """What it means for a person, and what ends it."""
+    concerns_others: bool
+    """Whether the answer only says that a method looks for other nodes: counted nowhere, because it is no obstacle."""
+
+    def __new__(cls, value: str, lifted_by: str, concerns_others: bool = False) -> "WhyNot":
+        """A string with its words."""
+        why = str.__new__(cls, value)
+        why._value_ = value
+        why.lifted_by, why.concerns_others = lifted_by, concerns_others
+        return why
+
+    BEING_DISRUPTED = (
+        "BeingDisrupted",
+        "a disruption of it is under way; `dovetail history` shows it, `dovetail cancel` ends it",
+    )
+    UNMANAGED = (
+        "Unmanaged",
+        "it has no NodeClaim, so it is left alone",
+        True,
+    )
+    NO_NODE = (
+        "NoNode",
+        "the instance has not joined the cluster yet; see the NodeClaim's conditions",
+    )
+    NOT_INITIALIZED = (
+        "NotInitialized",
+        "it becomes a candidate once initialised: ready, startup taints gone, resources registered",
+    )
+    DELETING = (
+        "Deleting",
+        "it is leaving; `dovetail history` shows how far",
+    )
+    NOMINATED = (
+        "Nominated",
+        "pending pods are expected on it; ends 20 s after the last nomination",
+    )
+    NODE_PROTECTED = (
+        "NodeDoNotDisrupt",
+        f"take the annotation {names.DO_NOT_DISRUPT} off the Node",
+    )
+    NO_POOL_LABEL = (
+        "NoPoolLabel",
+        f"the label {names.NODE_POOL} is missing",
+    )
+    POOL_NOT_FOUND = (
+        "PoolNotFound",
+        "its NodePool is gone, or its instance types cannot be listed (see `dovetail doctor`)",
+    )
+    POD_PROTECTED = (
+        "PodDoNotDisrupt",
+        (
+            f"take {names.DO_NOT_DISRUPT} off the pod, or move the pod; "
+            "drift goes on where the claim has a terminationGracePeriod"
+        ),
+    )
+    SEVERAL_PDBS = (
+        "SeveralPdbs",
+        "the eviction API refuses pods that several PodDisruptionBudgets select: leave one",
+    )
+    PDB_BLOCKS = (
+        "PdbBlocks",
+        "wait until the budget allows a disruption, or raise it",
+    )
+    # Ours: its room belongs to pods that are on their way, or to a running disruption.
+    PROMISED = (
+        "Promised",
+        "pods on their way count on its room; ends when they are bound",
+    )
+    # Ours: its last replacement failed a short time ago.
+    RESTING = (
+        "Resting",
+        "its last replacement failed; it is tried again by itself, later each time",
+    )
+    STATIC_POOL = (
+        "StaticPool",
+        "nodes of a static pool are not consolidated",
+        True,
+    )
+    DYNAMIC_POOL = (
+        "DynamicPool",
+        "only for static pools",
+        True,
+    )
+    UNKNOWN_TYPE = (
+        "UnknownInstanceType",
+        "the cloud no longer lists its instance type, so it has no price to compare",
+    )
+    NO_CAPACITY_TYPE = (
+        "NoCapacityType",
+        f"the label {names.CAPACITY_TYPE} is missing",
+    )
+    NO_ZONE = (
+        "NoZone",
+        f"the label {names.ZONE} is missing",
+    )
+    CONSOLIDATION_OFF = (
+        "ConsolidationDisabled",
+        "the pool says consolidateAfter: Never",
+    )
+    BUFFER_PODS = (
+        "BufferPods",
+        "it holds room for a capacity buffer",
+    )
+    IS_EMPTY = (
+        "IsEmpty",
+        "it is empty: that is for the method emptiness",
+    )
+    NOT_EMPTY = (
+        "NotEmpty",
+        "it has pods that would need another place",
+    )
+    POLICY_WHEN_EMPTY = (
+        "PolicyWhenEmpty",
+        "the pool's consolidationPolicy is WhenEmpty",
+    )
+    NOT_QUIET = (
+        "ConsolidateAfterNotElapsed",
+        "wait: pods came or went a short time ago",
+    )
+    NOT_DRIFTED = (
+        "NotDrifted",
+        "it is as its NodePool and NodeClass ask",
+        True,
+    )
+    NOT_EXPIRED = (
+        "NotExpired",
+        "its expireAfter has not passed",
+        True,
+    )
+    NOT_ASKED_FOR = (
+        "ReplaceFirstNotAsked",
+        f"neither its pool nor its claim asks for {names.REPLACE_FIRST}",
+        True,
+    )
+    BUDGET = (
+        "Budget",
+        "the pool's disruption budget is used up; see the budgets",
+    )
+    STATIC_SCALING = (
+        "StaticPoolScaling",
+        "the static pool is being scaled",
+    )
+    NODE_LIMIT = (
+        "NodeLimit",
+        "the pool's limits leave no room for its replacement",
+    )
+    PODS_HAVE_NO_PLACE = (
+        "PodsHaveNoPlace",
+        "its pods fit nowhere else; `dovetail explain pod` tells why for pending pods",
+    )
+    TOO_MANY_REPLACEMENTS = (
+        "TooManyReplacements",
+        "its pods would need several new nodes, which is never cheaper by the rule",
+    )
+    MIN_VALUES = (
+        "MinValues",
+        "the cheaper types are fewer than a minValues asks for",
+    )
+    NOT_CHEAPER = (
+        "NotCheaper",
+        "nothing that holds its pods costs less",
+    )
+    SPOT_TO_SPOT_OFF = (
+        "SpotToSpotDisabled",
+        "the feature gate SpotToSpotConsolidation is off",
+    )
+    SPOT_CHOICE_TOO_SMALL = (
+        "SpotChoiceTooSmall",
+        "a spot node is only replaced by one of at least 15 cheaper types",
+    )
+    SCORE_TOO_LOW = (
+        "ScoreTooLow",
+        "the saving is too small for the disturbance (policy Balanced)",
+    )
+    OUT_OF_TIME = (
+        "OutOfTime",
+        "the round ran out of time; it is tried again",
+    )
 
 
 class Invalidity(StrEnum):

@@ -1,7 +1,4 @@
-"""Nodes and NodeClaims as they stand in the cluster.
-
-A node and its claim meet by providerID, never by name: the two may differ, and a claim exists before its node does.
-"""
+"""Nodes and NodeClaims as they stand in the cluster. Which of them belong together is the matter of pairing.py."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

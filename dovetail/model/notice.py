@@ -1,4 +1,4 @@
-"""What is said to people: a Kubernetes Event before it is published."""
+"""A notice: a Kubernetes Event for people, before it is published."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,10 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A Kubernetes Event for people. Same reason, object and `distinct` within `window` seconds is said once (V-0)."""
+    """A notice about one object. It is published once in `window` seconds (V-0).
+
+    Two notices are the same where object, reason and `distinct` are.
+    """
 
     kind: str
     name: str

@@ -1,7 +1,7 @@
-"""What kind of pod is this: does it run, may it be evicted, must it find another place (D-38 to D-42)?
+"""What kind of pod it is: whether it runs, may be evicted, must find another place (D-38 to D-42).
 
-Plain questions about one pod; whether a PodDisruptionBudget forbids something is asked elsewhere. The trap avoided: an
-owner counts by apiVersion and kind exactly, and any owner reference counts, not only the controller's.
+PodDisruptionBudgets play no part here. An owner counts if apiVersion and kind are exactly the expected ones, and any
+owner reference counts, not only the controller's.
 """
 
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from dovetail.model import names
 from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.pods import Pod, Toleration
 
-STUCK_AFTER: Final = 60.0  # seconds past its deletion time until a pod no longer holds a drain open (lifecycle T-13)
+STUCK_AFTER: Final = 60.0  # seconds after its deletion time from which a pod no longer delays a drain (lifecycle T-13)
 
 
 def is_terminal(pod: Pod) -> bool:
-    """It has ended."""
+    """Whether it has ended."""
     return pod.phase in ("Succeeded", "Failed")
 
 
 def is_terminating(pod: Pod) -> bool:
-    """It has been deleted and may still run."""
+    """Whether it has been deleted; it may still run."""
     return pod.deleting_since is not None
 
 
 def is_active(pod: Pod) -> bool:
-    """D-38: neither ended nor deleted."""
+    """Whether it has neither ended nor been deleted (D-38)."""
     return pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
 
 
 def is_stuck(pod: Pod, now: float) -> bool:
-    """Deleted, and more than a minute past the end of its grace."""
+    """Whether it was deleted, and the end of its grace period is more than a minute ago."""
     return pod.deleting_since is not None and now - pod.deleting_since > STUCK_AFTER
 
 
@@ -40,23 +40,23 @@ def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:
 
 
 def is_daemon(pod: Pod) -> bool:
-    """Owned by a DaemonSet."""
+    """Whether a DaemonSet owns it."""
     return _owned_by(pod, "apps/v1", "DaemonSet")
 
 
 def is_of_stateful_set(pod: Pod) -> bool:
-    """Owned by a StatefulSet, whose next pod waits for the end of this one."""
+    """Whether a StatefulSet owns it; its successor starts only when this pod has ended."""
     return _owned_by(pod, "apps/v1", "StatefulSet")
 
 
 def is_mirror(pod: Pod) -> bool:
-    """A static pod's mirror: owned by the node itself."""
+    """Whether it mirrors a static pod: the node itself owns it."""
     return _owned_by(pod, "v1", "Node")
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """D-39: it, or its successor, will need another place when its node goes."""
-    # Written out as one loop: this is asked of every pod in every decision.
+    """Whether it, or its successor, will need another place when its node leaves (D-39)."""
+    # Written as one loop, because it is evaluated for every pod in every decision.
     active = pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
     if not active and pod.deleting_since is None:
         return False
@@ -72,7 +72,7 @@ def is_reschedulable(pod: Pod) -> bool:
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """S-20: the scheduler gave up on it and nothing else will find it a place."""
+    """Whether the scheduler has given up on it and nothing else will find it a place (S-20)."""
     if not pod.unschedulable or pod.node_name or pod.nominated_node:
         return False
     return not pod.owners or not (is_daemon(pod) or is_mirror(pod))
@@ -105,7 +105,7 @@ PROTECTED: Final = Protection(active=True)
 
 
 def protection(pod: Pod, now: float) -> Protection:
-    """D-41: `true`, or a duration measured from the pod's start."""
+    """What the annotation says: `true`, or a duration measured from the pod's start (D-41)."""
     text = pod.do_not_disrupt
     if text is None:
         return UNPROTECTED
@@ -124,12 +124,12 @@ def protection(pod: Pod, now: float) -> Protection:
 
 
 def is_protected(pod: Pod, now: float) -> bool:
-    """Whether do-not-disrupt holds it here now; a pod that is ending is not held."""
+    """Whether do-not-disrupt protects it now; a pod that has ended or was deleted is not protected."""
     return pod.do_not_disrupt is not None and is_active(pod) and protection(pod, now).active
 
 
 def is_evictable(pod: Pod, now: float) -> bool:
-    """D-40: draining would ask for its eviction."""
+    """Whether a drain evicts it (D-40)."""
     return (
         is_active(pod)
         and not is_mirror(pod)
@@ -139,12 +139,12 @@ def is_evictable(pod: Pod, now: float) -> bool:
 
 
 def is_drainable(pod: Pod, now: float) -> bool:
-    """Lifecycle T-13: it may hold a drain open."""
+    """Whether it can delay a drain (lifecycle T-13)."""
     return not (tolerates_disrupted(pod) or is_stuck(pod, now) or is_mirror(pod))
 
 
 def awaits_eviction(pod: Pod, now: float) -> bool:
-    """It does hold a drain open."""
+    """Whether it does delay a drain."""
     return not is_terminal(pod) and is_drainable(pod, now)
 
 

@@ -1,15 +1,17 @@
-"""One look at the cluster: everything that a decision may read, at one moment.
+"""The cluster at one moment: everything that a decision may read.
 
-Taken by adapters from their watch-fed cache, judged by core, never changed. Two snapshots are compared by what they
-have seen (`seen`: the newest resourceVersion per kind), never by their time.
+Adapters take it from the cache that their watches feed, and nothing changes it afterwards. How new it is shows in
+`seen`, the newest resourceVersion of each kind, and not in its time.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dovetail.model.buffers import CapacityBuffer
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.overlays import NodeOverlay
+from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.workloads import (
@@ -26,9 +28,9 @@ from dovetail.model.workloads import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is worked out once and kept
 class Snapshot:
-    """Objects by name (namespaced ones by namespace/name, pods by UID). Mappings are copies: nobody writes to them."""
+    """Objects by name, namespaced ones by namespace/name, pods by UID. The mappings are copies that nothing changes."""
 
     now: float
     seen: Mapping[str, int] = field(default_factory=dict)
@@ -56,3 +58,8 @@ class Snapshot:
     resting: Mapping[str, float] = field(default_factory=dict)  # node name -> not to be tried again before
     buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (D-68)
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """Which node and which claim belong together."""
+        return Pairing(self.nodes.values(), self.claims.values())

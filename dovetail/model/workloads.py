@@ -1,6 +1,6 @@
-"""The other objects that a decision reads: DaemonSets, budgets of pods, volumes, namespaces, services, workloads.
+"""The other objects that a decision reads: DaemonSets, PodDisruptionBudgets, volumes, namespaces, services, workloads.
 
-Only the fields that a rule names are here.
+They have only the fields that some rule reads.
 """
 
 from collections.abc import Mapping

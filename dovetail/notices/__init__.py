@@ -1,1 +1,1 @@
-"""What people are told, as Kubernetes Events: one builder per sentence (V-1 to V-14)."""
+"""The notices: what is published as Kubernetes Events, one function per sentence (V-1 to V-14)."""

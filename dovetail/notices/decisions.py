@@ -1,51 +1,62 @@
-"""What people are told about a decision: Kubernetes Events as data, in upstream's words (section 21).
+"""The notices about a decision, in upstream's words (section 21).
 
-Made from the closed-list reasons that the checks return, never inside a check. The trap avoided: a predicate that
-publishes cannot be asked twice.
+They are made from the reasons that the checks return, never inside a check: one that published could not be asked
+twice. The object's UID is not known everywhere here, and is added before they are published.
 """
 
-from dataclasses import dataclass
+from typing import Final, Literal
 
+from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import format_moment, protection
 from dovetail.model.pods import Pod
 
+# How long the same words about the same object are not repeated, where upstream has its own window (section 3).
+WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}
+POOL_WINDOW: Final = 60.0
+DEFAULT_WINDOW: Final = 120.0
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
-    """One Event to publish."""
 
-    kind: str  # Node, NodeClaim, NodePool, Pod
-    name: str  # namespace/name of a pod
-    reason: str
-    message: str
-    type: str = "Normal"
+def decision_notice(
+    kind: str, name: str, reason: str, message: str, type: Literal["Normal", "Warning"] = "Normal"
+) -> Notice:
+    """A notice about a node, claim or pool. Two that say different things are both published."""
+    window = POOL_WINDOW if kind == "NodePool" else WINDOWS.get(reason, DEFAULT_WINDOW)
+    return Notice(kind=kind, name=name, reason=reason, message=message, type=type, distinct=message, window=window)
 
 
 def pod_notice(pod: Pod, now: float) -> Notice | None:
-    """D-42: what evaluating a pod's do-not-disrupt annotation tells."""
+    """What a pod's do-not-disrupt annotation comes to; None where there is nothing to say (D-42)."""
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
     held = protection(pod, now)
     if held.fault:
-        return Notice(
-            kind="Pod",
-            name=pod.key,
-            reason="InvalidDoNotDisruptAnnotation",
-            message=f"Invalid karpenter.sh/do-not-disrupt annotation: {held.fault}, ignoring annotation",
-            type="Warning",
-        )
+        message = f"Invalid karpenter.sh/do-not-disrupt annotation: {held.fault}, ignoring annotation"
+        return _of_pod(pod, "InvalidDoNotDisruptAnnotation", message, "Warning")
     if held.until is None:
         return None
     if held.active:
         message = f"The karpenter.sh/do-not-disrupt grace period will elapse at {format_moment(held.until)}"
-        return Notice(kind="Pod", name=pod.key, reason="DoNotDisruptUntil", message=message)
+        return _of_pod(pod, "DoNotDisruptUntil", message)
     message = "The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable"
-    return Notice(kind="Pod", name=pod.key, reason="DoNotDisruptGracePeriodElapsed", message=message)
+    return _of_pod(pod, "DoNotDisruptGracePeriodElapsed", message)
+
+
+def _of_pod(pod: Pod, reason: str, message: str, type: Literal["Normal", "Warning"] = "Normal") -> Notice:
+    return Notice(
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        type=type,
+        reason=reason,
+        message=message,
+        distinct=message,
+    )
 
 
 def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:
-    """S-227."""
+    """The pool has no instance type to offer (S-227)."""
     message = "NodePool requirements filtered out all compatible available instance types"
     if because_of_min_values:
         message += " due to minValues incompatibility"
-    return Notice(kind="NodePool", name=pool, reason="NoCompatibleInstanceTypes", message=message, type="Warning")
+    return decision_notice("NodePool", pool, "NoCompatibleInstanceTypes", message, "Warning")

@@ -1,39 +1,37 @@
-"""What people are told while a disruption is carried out: replacements that start, nodes that go (D-150, D-151).
+"""Notices while a disruption is carried out: replacements that start, nodes that are deleted (D-150, D-151).
 
-Reasons and senses are upstream's. What led to the decision is told elsewhere, when it is made.
+Reasons and types are upstream's. The notices about the decision itself are in decisions.py.
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 
-# What CreateRequest.reason says of a replacement; a claim for pending pods or a static pool has another.
-REASONS: Final = {"drifted": "Drifted", "underutilized": "Underutilized", "empty": "Empty", "expired": "Expired"}
 
-
-def replacing(claim: NodeClaim, reason: str) -> tuple[Notice, ...]:
-    """D-150: a replacement was created, and is waited for; nothing for a claim that replaces nobody."""
-    if reason not in REASONS:
+def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
+    """A replacement was created and is waited for; nothing for a claim that replaces no node (D-150)."""
+    reason = DisruptionReason.of_label(label)
+    if reason is None:
         return ()
     return (
-        _of_claim(claim, "DisruptionLaunching", f"Launching NodeClaim: {REASONS[reason]}"),
+        _of_claim(claim, "DisruptionLaunching", f"Launching NodeClaim: {reason}"),
         _of_claim(claim, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
     )
 
 
 def disrupting(claim: NodeClaim, nodes: Iterable[Node]) -> tuple[Notice, ...]:
-    """D-151: a marked claim is deleted; nothing for one that goes for another reason."""
+    """A marked claim is deleted; nothing for one that is deleted for another reason (D-151)."""
     marked = claim.condition(names.DISRUPTION_REASON)
     if marked is None or marked.status != "True":
         return ()
-    told = [_of_claim(claim, "DisruptionTerminating", f"Disrupting NodeClaim: {marked.reason}")]
+    notices = [_of_claim(claim, "DisruptionTerminating", f"Disrupting NodeClaim: {marked.reason}")]
     for node in nodes:
         text = f"Disrupting Node: {marked.reason}"
-        told.append(Notice(kind="Node", name=node.name, uid=node.uid, reason="DisruptionTerminating", message=text))
-    return tuple(told)
+        notices.append(Notice(kind="Node", name=node.name, uid=node.uid, reason="DisruptionTerminating", message=text))
+    return tuple(notices)
 
 
 def _of_claim(claim: NodeClaim, reason: str, message: str) -> Notice:

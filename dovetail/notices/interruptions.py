@@ -1,57 +1,71 @@
-"""What people are told of a cloud's warning, on the claim and on its node.
+"""Notices about a cloud's warning, on the claim and on its node.
 
-Reasons and senses are upstream's (W-168), so that alerts made for it keep working.
+Reasons and types are upstream's (W-168), so that alerts made for it keep working.
 """
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from dovetail.messages.interruptions import InterruptionReason
 from dovetail.model.notice import Notice
 
-_UNHEALTHY: Final = ("Warning", "InstanceUnhealthy", "An unhealthy warning was triggered for the instance")
-_WORDS: Final[dict[InterruptionReason, tuple[str, str, str]]] = {
-    "spot_interrupted": ("Warning", "SpotInterrupted", "Spot interruption warning was triggered"),
-    "rebalance_recommendation": (
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """The object that a notice is about."""
+
+    kind: Literal["NodeClaim", "Node"]
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+_UNHEALTHY: Final = _Words("Warning", "InstanceUnhealthy", "An unhealthy warning was triggered for the instance")
+_WORDS: Final[dict[InterruptionReason, _Words]] = {
+    "spot_interrupted": _Words("Warning", "SpotInterrupted", "Spot interruption warning was triggered"),
+    "rebalance_recommendation": _Words(
         "Normal",
         "SpotRebalanceRecommendation",
         "Spot rebalance recommendation was triggered",
     ),
-    "capacity_reservation_interrupted": (
+    "capacity_reservation_interrupted": _Words(
         "Warning",
         "CapacityReservationInstanceInterrupted",
         "Capacity Reservation interruption warning was triggered",
     ),
-    "instance_stopped": ("Warning", "InstanceStopping", "Instance is stopping"),
-    "instance_terminated": ("Warning", "InstanceTerminating", "Instance is terminating"),
+    "instance_stopped": _Words("Warning", "InstanceStopping", "Instance is stopping"),
+    "instance_terminated": _Words("Warning", "InstanceTerminating", "Instance is terminating"),
     "scheduled_change": _UNHEALTHY,
     "instance_status": _UNHEALTHY,
     "system_status": _UNHEALTHY,
     "event_status": _UNHEALTHY,
 }
 
-About = tuple[Literal["NodeClaim", "Node"], str, str]  # kind, name, uid
-
 
 def warned(reason: InterruptionReason, about: About) -> Notice | None:
-    """The warning itself; None where there is nothing to say."""
+    """The warning itself; None for a reason without an Event."""
     words = _WORDS.get(reason)
     return None if words is None else _notice(words, about)
 
 
 def terminating(about: About) -> Notice:
     """Its claim has been deleted for the warning."""
-    return _notice(
-        ("Warning", "TerminatingOnInterruption", f"Interruption triggered termination for the {about[0]}"), about
-    )
+    message = f"Interruption triggered termination for the {about.kind}"
+    return _notice(_Words("Warning", "TerminatingOnInterruption", message), about)
 
 
-def _notice(words: tuple[str, str, str], about: About) -> Notice:
-    kind, name, uid = about
+def _notice(words: _Words, about: About) -> Notice:
     return Notice(
-        kind=kind,
-        name=name,
-        uid=uid,
-        type="Warning" if words[0] == "Warning" else "Normal",
-        reason=words[1],
-        message=words[2],
+        kind=about.kind,
+        name=about.name,
+        uid=about.uid,
+        type=words.type,
+        reason=words.reason,
+        message=words.message,
     )

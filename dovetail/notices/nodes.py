@@ -1,53 +1,44 @@
-"""What people are told about nodes that leave.
+"""Notices about nodes that leave. Reasons and types are upstream's (V-3 to V-5, V-12)."""
 
-Reasons and senses are upstream's (V-3 to V-5, V-12).
-"""
+from dataclasses import replace
+from typing import Final, Literal
 
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
 
-NAMED = 5  # V-4: so many attachments by name
+NAMED: Final = 5  # attachments that are named (V-4)
 
 
 def failed_draining(node: Node, cause: str) -> Notice:
-    """V-3: pods are still on the node."""
-    return _of(node, "Warning", ("FailedDraining", f"Failed to drain node, {cause}"))
+    """Pods are still on the node (V-3)."""
+    return _of(node, "Warning", "FailedDraining", f"Failed to drain node, {cause}")
 
 
 def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
-    """V-4: volumes are still attached."""
+    """Volumes are still attached (V-4)."""
     more = len(attachments) - NAMED
     tail = f" and {more} other(s)" if more > 0 else ""
     text = f"Waiting for volume attachments to be deleted: {', '.join(attachments[:NAMED])}{tail}"
-    return _of(node, "Normal", ("AwaitingVolumeDetachment", text))
+    return _of(node, "Normal", "AwaitingVolumeDetachment", text)
 
 
 def node_deadline(node: Node, timestamp: str) -> Notice:
-    """V-5: until when its pods may stay."""
-    return _of(node, "Warning", ("TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}"))
+    """Until when its pods may stay (V-5)."""
+    return _of(node, "Warning", "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
-    """V-12: too many nodes are unhealthy for one to be replaced. `where` names the pool, or the cluster."""
+    """Too many nodes are unhealthy for one to be replaced (V-12). `where`: nodepool or cluster."""
     text = f"More than 20% nodes are unhealthy in the {where}"
-    notice = _of(node, "Warning", ("NodeRepairBlocked", text))
+    return replace(_of(node, "Warning", "NodeRepairBlocked", text), window=900.0)
+
+
+def _of(node: Node, type: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
     return Notice(
         kind="Node",
         name=node.name,
         uid=node.uid,
-        type="Warning",
-        reason=notice.reason,
-        message=text,
-        window=900.0,
-    )
-
-
-def _of(node: Node, type: str, said: tuple[str, str]) -> Notice:
-    return Notice(
-        kind="Node",
-        name=node.name,
-        uid=node.uid,
-        type="Warning" if type == "Warning" else "Normal",
-        reason=said[0],
-        message=said[1],
+        type=type,
+        reason=reason,
+        message=message,
     )

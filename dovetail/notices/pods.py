@@ -1,7 +1,7 @@
-"""What people are told about pods that must leave a node.
+"""Notices about pods that must leave a node.
 
-Reasons and senses are upstream's (V-1, V-2, V-9 to V-11). Said once per pod, not once per name as upstream does, which
-mixes up namespaces.
+Reasons and types are upstream's (V-1, V-2, V-9 to V-11). Repetitions are recognised by the pod, not by its name alone
+as upstream does, which mixes up namespaces.
 """
 
 from typing import Literal
@@ -12,42 +12,42 @@ from dovetail.model.pods import Pod
 
 
 def evicted(pod: Pod, reason: str) -> Notice:
-    """V-1: the eviction was accepted."""
-    return _of(pod, "Normal", ("Evicted", f"Evicted pod: {reason}"))
+    """The eviction was accepted (V-1)."""
+    return _of(pod, "Normal", "Evicted", f"Evicted pod: {reason}")
 
 
 def deleted_by_force(pod: Pod, grace: int) -> Notice:
-    """V-2: its own grace does not fit before the node's deadline."""
+    """Its own grace period does not fit before the node's deadline (V-2)."""
     own = "none of its own" if pod.grace_seconds is None else f"{pod.grace_seconds} seconds of its own"
     text = (
         f"Deleted the pod to meet the node's termination time, granted {grace} seconds of grace-period ({own}); "
         "PDBs and do-not-disrupt do not hold it any longer"
     )
-    return _of(pod, "Normal", ("Disrupted", text))
+    return _of(pod, "Normal", "Disrupted", text)
 
 
-def told_protection(pod: Pod, now: float) -> Notice | None:
-    """V-9 to V-11: what its do-not-disrupt annotation comes to; None where there is nothing to say."""
+def protection_notice(pod: Pod, now: float) -> Notice | None:
+    """What its do-not-disrupt annotation comes to; None where there is nothing to say (V-9 to V-11)."""
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
     found = protection(pod, now)
     if found.fault:
-        return _of(pod, "Warning", ("InvalidDoNotDisruptAnnotation", f"{found.fault}; the annotation is ignored"))
+        return _of(pod, "Warning", "InvalidDoNotDisruptAnnotation", f"{found.fault}; the annotation is ignored")
     if found.until is None:
         return None
     if found.active:
-        return _of(pod, "Normal", ("DoNotDisruptUntil", f"Not to be disrupted until {format_moment(found.until)}"))
-    return _of(pod, "Normal", ("DoNotDisruptGracePeriodElapsed", "The time of do-not-disrupt is over"))
+        return _of(pod, "Normal", "DoNotDisruptUntil", f"Not to be disrupted until {format_moment(found.until)}")
+    return _of(pod, "Normal", "DoNotDisruptGracePeriodElapsed", "The time of do-not-disrupt is over")
 
 
-def _of(pod: Pod, type: Literal["Normal", "Warning"], said: tuple[str, str]) -> Notice:
+def _of(pod: Pod, type: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
     return Notice(
         kind="Pod",
         name=pod.name,
         namespace=pod.namespace,
         uid=pod.uid,
         type=type,
-        reason=said[0],
-        message=said[1],
+        reason=reason,
+        message=message,
         distinct=pod.uid,
     )

@@ -1,7 +1,7 @@
-"""What a pod's Event says of why it finds no node (S-124, S-226).
+"""Why a pod finds no node, in the words of its Event (S-124, S-226).
 
-The words are upstream's where it has them, for people search for them; `explain pod` says the same in plainer ones. The
-trap avoided: names of the closed list as if they were words. "it fits" means that nothing does.
+The words are upstream's where it has them, because people search for them; `dovetail explain pod` says the same in
+plainer ones. The names of the closed list cannot stand in for words: `it_fits` means that no instance type fits.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Tar
 from dovetail.model import names
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_world
+from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world
 
 
 def a_held_plan(claim: str) -> Held:
@@ -38,7 +38,7 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
 
     def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
         given.append(round_.snapshot)
-        return SecondLook(verdict=Valid(plan=plan), notices=())
+        return SecondLook(validity=Valid(plan=plan), notices=())
 
     monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)
@@ -81,3 +81,17 @@ async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> Non
         ("Node", "held", "DisruptionBlocked"),
         ("NodeClaim", "claim-held", "DisruptionBlocked"),
     }
+
+
+async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> None:
+    """D-187, Q-14: upstream remembers the object alone, so that the first reason hides all others for 15 min."""
+    pools = [a_pool(policy="WhenEmpty"), a_pool(consolidate_after=None)]
+    said, nothing = Said(), cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)
+
+    for pool in pools:
+        await step._choose(a_world([a_pair("n1", type_name="m2")], [a_pod("n1")], pools=[pool]))
+        await asyncio.gather(*step.telling)
+
+    keys = {(n.name, n.reason, n.distinct) for n in said.notices if n.kind == "Node" and n.reason == "Unconsolidatable"}
+    assert len(keys) == 2

@@ -73,3 +73,16 @@ def test_pools_of_other_policies_do_not_vote() -> None:
     world = a_world([a_pair("n1"), a_pair("n2", pool="b")], pools=[a_pool(policy="Balanced"), a_pool("b")])
     made, command = a_command(world, ["n1", "n2"])
     assert [s.pool for s in made.scores(command)] == ["a"]
+
+
+@pytest.mark.parametrize(("savings", "disruption", "approved"), [(4.84, 5.0, True), (4.84, 32.0, False)])
+def test_a_larger_pool_asks_more_of_a_node_with_many_pods(savings: float, disruption: float, approved: bool) -> None:
+    """T-120."""
+    assert scales(58.08, 117.0)._weigh("a", savings, disruption).is_approved is approved
+
+
+@pytest.mark.parametrize("scale", [0.01, 10.0, 1000.0])
+def test_a_score_does_not_change_with_the_scale_of_prices(scale: float) -> None:
+    """T-121."""
+    plain, scaled = scales(58.08, 90.0), scales(58.08 * scale, 90.0)
+    assert scaled._weigh("a", 7.26 * scale, 4.0).score == pytest.approx(plain._weigh("a", 7.26, 4.0).score)

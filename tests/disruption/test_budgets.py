@@ -72,7 +72,7 @@ def test_a_window_holds_its_first_instant_and_not_its_last(moment: str, active: 
     assert judge_budgets((NINE_TO_FIVE,), at(moment))[0].active is active
 
 
-def test_a_window_tells_when_it_closes_and_a_closed_one_when_it_opens() -> None:
+def test_an_open_window_says_when_it_closes_and_a_closed_one_when_it_opens() -> None:
     """Nothing waits for a poll."""
     inside, outside = at("2026-08-20T12:00:00"), at("2026-08-20T20:00:00")
     verdicts = [judge_budgets((NINE_TO_FIVE,), moment)[0].until for moment in (inside, outside)]

@@ -41,7 +41,7 @@ def test_an_empty_node_that_holds_a_buffers_room_stays_and_the_other_goes() -> N
     assert not isinstance(choice, NothingToDo)
 
 
-def test_all_nodes_that_a_buffer_needs_stay_and_people_are_told_why() -> None:
+def test_all_nodes_that_a_buffer_needs_stay_and_a_notice_says_why() -> None:
     """D-68, T-39."""
     world = a_buffered([a_pair("n1"), a_pair("n2")], replicas=12)
 

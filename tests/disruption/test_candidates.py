@@ -61,7 +61,7 @@ def test_a_nomination_holds_until_its_last_instant() -> None:
     assert (held, why(a_pair("n1"), nominations={"n1": NOW})) == (["Node is nominated for a pending pod"], [])
 
 
-def test_a_claim_without_a_node_is_told_so() -> None:
+def test_a_claim_without_a_node_gets_a_notice() -> None:
     """D-25, 3."""
     pair = a_pair("n1")
     world = a_world(claims={pair.claim.name: pair.claim})

@@ -82,7 +82,7 @@ def test_a_claim_expires_at_the_boundary() -> None:
     assert (is_expired(claim, NOW - 0.001), is_expired(claim, NOW)) == (False, True)
 
 
-def test_a_restart_stamps_only_what_nobody_had_stamped() -> None:
+def test_a_restart_stamps_only_what_had_no_stamp() -> None:
     """Q-12: upstream restarts every timer; ours dates a list of pods by the pods' own times."""
     pods = [a_pod("n1", started=NOW - 500.0), a_pod("n1", started=NOW - 5.0, owner="DaemonSet")]
     seen = a_pair("n1", claim={"last_pod_event": NOW - 499.0}).claim

@@ -171,7 +171,7 @@ def test_without_any_time_nothing_is_decided_and_nothing_is_wrong() -> None:
     assert isinstance(choice, NothingToDo) and choice.errors == ()
 
 
-def test_a_node_that_other_pods_need_anyway_is_nobodys_replacement() -> None:
+def test_a_node_that_other_pods_need_anyway_is_no_replacement() -> None:
     """While one plan waits, its pods count as needing a node; that node is not another plan's."""
     held, small = a_pair("held", "m16"), a_pair("n1", "m8")
     pods = [a_pod("held", "9"), a_pod("n1", "1"), a_pod("n2", "1")]
@@ -180,7 +180,7 @@ def test_a_node_that_other_pods_need_anyway_is_nobodys_replacement() -> None:
     assert ([t.node for t in command.targets], command.replacements) == (["n1"], ())
 
 
-def test_a_pod_that_has_no_place_anyway_holds_nobody_up() -> None:
+def test_a_pod_that_has_no_place_anyway_delays_no_disruption() -> None:
     """A pod of a leaving node that fits nowhere: removing another node makes that no worse."""
     leaving = a_pair("old", claim={"deleting_since": NOW})
     pods = [a_pod("old", "64"), a_pod("n1", "1"), a_pod("n2", "1")]

@@ -6,8 +6,9 @@ from typing import Any, Final
 import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.rounds import never
-from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pools import Budget
@@ -65,8 +66,7 @@ def test_a_wave_is_as_large_as_the_budget() -> None:
 def test_upstreams_way_is_one_node_per_pass_the_earliest_first() -> None:
     """D-70, D-71."""
     world = a_full_pool(5)
-    quiet = upstream()
-    assert nodes(plan(world, quiet).commands) == [["n00"]]
+    assert nodes(plan(world, DisruptionSettings(profile=KARPENTER)).commands) == [["n00"]]
 
 
 def test_no_two_commands_of_a_wave_count_the_same_room() -> None:
@@ -80,7 +80,7 @@ def test_no_two_commands_of_a_wave_count_the_same_room() -> None:
     ]
 
 
-def test_a_node_whose_pods_find_no_place_holds_nobody_else_up() -> None:
+def test_a_node_whose_pods_find_no_place_delays_no_other() -> None:
     """T-44; D-91."""
     pairs = [a_drifted("n1", since=NOW - 9), a_drifted("n2")]
     pods = [a_pod("n1", "64"), a_pod("n2", "1")]
@@ -110,10 +110,10 @@ def test_a_replacement_on_its_way_is_no_destination_for_others() -> None:
 
 def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() -> None:
     """Point 2 of what was seen live: node 8 was deleted without a replacement because 7's looked free."""
-    going = a_drifted("n7", claim={"annotations": {names.OWNER: "c/disrupt/p7"}, "deleting_since": NOW - 1})
+    leaving = a_drifted("n7", claim={"annotations": {names.OWNER: "c/disrupt/p7"}, "deleting_since": NOW - 1})
     ready = a_pair("new7", claim={"annotations": {names.PLAN: "p7/0", names.PLANNED_PODS: "evicted"}})
     pods = [a_pod("n8", "2") for _ in range(4)]
-    found = plan(a_world([going, ready, a_drifted("n8")], pods, pools=[a_pool(**NEVER_QUIET)])).commands
+    found = plan(a_world([leaving, ready, a_drifted("n8")], pods, pools=[a_pool(**NEVER_QUIET)])).commands
     assert [(c.targets[0].node, c.destinations, len(c.replacements)) for c in found] == [("n8", (), 1)]
 
 
@@ -237,7 +237,7 @@ def test_a_second_wave_starts_when_the_first_has_left() -> None:
     assert nodes(plan(after).commands) == [["n02"], ["n03"]]
 
 
-def test_a_pod_that_the_scheduler_bound_elsewhere_is_owed_nothing_by_the_claim_made_for_it() -> None:
+def test_a_pod_that_the_scheduler_bound_elsewhere_has_no_promised_room() -> None:
     """Pods of one batch land on each other's nodes; once some of those leave, the others would all look promised."""
     swapped = a_pod("n1", "5", started=NOW - 60)
     made = {"annotations": {names.PLAN: "p0/1", names.PLANNED_PODS: swapped.uid}, "created": NOW - 90}
@@ -248,8 +248,8 @@ def test_a_pod_that_the_scheduler_bound_elsewhere_is_owed_nothing_by_the_claim_m
 
 def test_a_wave_waits_a_moment_for_the_conditions_that_are_still_being_written() -> None:
     pool = a_pool(**NEVER_QUIET, annotations={**HASH, names.NODE_POOL_HASH: "new"})
-    told = a_drifted("n1", since=NOW - 1, claim={"annotations": HASH})
-    world = a_world([told, a_pair("n2", claim={"annotations": HASH})], pools=[pool])
+    drifted = a_drifted("n1", since=NOW - 1, claim={"annotations": HASH})
+    world = a_world([drifted, a_pair("n2", claim={"annotations": HASH})], pools=[pool])
     choice = choose(world, DisruptionSettings(), never)
     assert isinstance(choice, NothingToDo)
     assert choice.next_due == NOW + 1

@@ -57,7 +57,7 @@ def test_a_budget_of_thirty_percent_of_ten_takes_three() -> None:
         ({"deletion_cost": "-134217727"}, False),
     ],
 )
-def test_a_node_is_empty_when_nobody_would_miss_its_pods(pod: dict[str, Any], empty: bool) -> None:
+def test_a_node_is_empty_when_disturbing_its_pods_costs_nothing(pod: dict[str, Any], empty: bool) -> None:
     """D-36; T-36."""
     pool = a_pool(policy="WhenEmpty")
     assert taken(a_world([a_pair("n1")], [a_pod("n1", **pod)], pools=[pool])) == (["n1"] if empty else [])

@@ -7,7 +7,7 @@ from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.worlds import NOW, a_pair, a_pdb, a_pod, a_pool, a_world
@@ -32,7 +32,8 @@ def test_the_budget_that_binds_is_named() -> None:
     budget = Budget(nodes="0", reasons=("Drifted",))
     world = a_world([a_pair("n1")], [a_pod("n1")], pools=[a_pool(budgets=(budget, Budget(nodes="5")))])
     found = {a.reason: a for a in explain_node(world, SETTINGS, "n1").allowances}
-    assert (found["Drifted"].left, found["Drifted"].binding, found["Empty"].left) == (0, budget, 5)
+    drift, empty = found[DisruptionReason.DRIFTED], found[DisruptionReason.EMPTY]
+    assert (drift.left, drift.binding, empty.left) == (0, budget, 5)
 
 
 def test_prices_are_compared() -> None:

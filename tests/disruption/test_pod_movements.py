@@ -25,13 +25,13 @@ def claim_in(snapshot: Snapshot) -> NodeClaim:
     return claim
 
 
-def test_pods_that_have_just_gone_start_the_quiet_time_before_anybody_has_stamped_it() -> None:
+def test_pods_that_have_just_left_start_the_quiet_time_before_it_is_stamped() -> None:
     seen = Movements()
     seen.seen(a_cluster(NOW, OLD, "a", "b"))
 
-    told = seen.seen(a_cluster(NOW + 1, OLD))
+    later = seen.seen(a_cluster(NOW + 1, OLD))
 
-    assert claim_in(told).last_pod_event == NOW + 1
+    assert claim_in(later).last_pod_event == NOW + 1
     again = seen.seen(a_cluster(NOW + 2, OLD))
     assert claim_in(again).last_pod_event == NOW + 1, "and it is not forgotten while the stamp is on its way"
 
@@ -54,7 +54,7 @@ def test_the_stamp_counts_as_soon_as_it_is_there() -> None:
     seen.seen(a_cluster(NOW + 1, OLD))
 
     assert claim_in(seen.seen(a_cluster(NOW + 2, NOW + 0.5))).last_pod_event == NOW + 0.5
-    assert claim_in(seen.seen(a_cluster(NOW + 3, OLD))).last_pod_event == OLD, "what was stamped is not told again"
+    assert claim_in(seen.seen(a_cluster(NOW + 3, OLD))).last_pod_event == OLD, "what was stamped is not changed again"
 
 
 def test_a_process_that_has_not_looked_for_long_believes_the_stamp() -> None:

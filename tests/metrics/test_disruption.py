@@ -79,7 +79,7 @@ def test_nodes_that_do_not_survive_the_wait_are_counted_unless_the_simulation_ca
     """D-134 to D-136."""
     invalid = Invalid(reason=reason, message="", candidates=3)
 
-    counting_disruption.looked_again(SecondLook(verdict=invalid, notices=()), "multi")
+    counting_disruption.looked_again(SecondLook(validity=invalid, notices=()), "multi")
 
     found = counted(meter, "voluntary_disruption_failed_validations_total")
     assert sum(c[1] for c in found) == number
@@ -122,3 +122,39 @@ def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: 
     [(_, score, labels)] = counted(meter, "consolidation_score")
     assert score < 0.5
     assert labels["decision"] == "rejected"
+
+
+def test_a_replace_is_counted_under_its_reason_and_type(meter: Meter) -> None:
+    """D-143; T-25, T-26."""
+    small = a_world([a_pair(f"n{i}", "m8") for i in range(3)], [a_pod(f"n{i}", "5") for i in range(3)])
+    drifted = a_world([a_pair("n1", also=[condition(names.DRIFTED, changed=NOW - 60)])], [a_pod("n1")])
+    for world in (small, drifted):
+        plan = decide(world, DisruptionSettings(), never).choice
+        assert isinstance(plan, DisruptionPlan)
+        counting_disruption.started(plan.commands[0], plan.commands[0].targets)
+
+    assert [c[1:] for c in counted(meter, "voluntary_disruption_decisions_total")] == [
+        (1, {"decision": "replace", "reason": "drifted", "consolidation_type": ""}),
+        (1, {"decision": "replace", "reason": "underutilized", "consolidation_type": "multi"}),
+    ]
+
+
+def test_failed_replacements_are_counted_under_their_consolidation_type(meter: Meter) -> None:
+    """D-157; Q-2: upstream's label says the decision once more."""
+    counting_disruption.failed("multi", 2)
+
+    labels = {"decision": "replace", "reason": "underutilized", "consolidation_type": "multi"}
+    assert [c[1:] for c in counted(meter, "voluntary_disruption_queue_failures_total")] == [(2, labels)]
+
+
+def test_both_drifts_are_one_number(meter: Meter) -> None:
+    """Q-3: upstream's second gauge overwrites the first."""
+    drifted = [condition(names.DRIFTED, changed=NOW - 60)]
+    pairs = [a_pair("n1", also=drifted), a_pair("n2", pool="b", also=drifted)]
+    closed = (Budget(nodes="0"),)
+    pools = [a_pool(budgets=closed), a_pool("b", replicas=1, budgets=closed)]
+
+    counting_disruption.decided(decide(a_world(pairs, pools=pools), DisruptionSettings(), never), 0.1)
+
+    eligible = counted(meter, "voluntary_disruption_eligible_nodes")
+    assert [c[1] for c in eligible if c[2] == {"reason": "drifted"}] == [2]

@@ -1,5 +1,7 @@
 """NodeOverlays: which types they select, who wins, who contradicts whom (S-138, N-50 to N-56)."""
 
+from dataclasses import replace
+
 from dovetail.model import names
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression
@@ -143,3 +145,17 @@ def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
 
     touched = {key: value for key, value in node.annotations.items() if "overlay" in key}
     assert touched == {PRICE_OVERLAY: "true", CAPACITY_OVERLAY: "true"}
+
+
+def test_an_offering_that_gets_another_price_keeps_the_capacity_that_it_overrides() -> None:
+    """S-139, Q-22: upstream's copy loses it."""
+    small = a_type("small", "2", 0.1)
+    first, *others = small.offerings
+    larger = replace(small, offerings=(replace(first, capacity_override={"example.com/gpu": 1}), *others))
+    pool = a_pool()
+    wanted = an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01")
+
+    found = overlay((wanted,), {pool.name: pool}, {pool.name: Catalogue(types=(larger,))})
+
+    changed = the_type(found, "small").offerings[0]
+    assert (changed.price, changed.capacity_override) == (0.01, {"example.com/gpu": 1})

@@ -8,7 +8,8 @@ import pytest
 from dovetail.model import names
 from dovetail.model.pods import Expression, LabelSelector, PodShape
 from dovetail.model.workloads import PodDisruptionBudget
-from dovetail.placement.cluster.waiting_pods import EvictionBlocks, expression_fault, pending_pods
+from dovetail.placement.cluster.waiting_pods import expression_fault, pending_pods
+from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import KARPENTER, PlacementSettings
 from tests.placement.builders import (
     NOW,
@@ -88,8 +89,8 @@ def test_a_pod_that_has_ended_gets_no_node() -> None:
     assert (len(ours.pending), len(upstream.pending)) == (0, 1)
 
 
-def _blocks(*budgets: PodDisruptionBudget) -> EvictionBlocks:
-    return EvictionBlocks(budgets, NOW)
+def _blocks(*budgets: PodDisruptionBudget) -> PdbIndex:
+    return PdbIndex(budgets, NOW)
 
 
 def _budget(name: str = "b", **fields: Any) -> PodDisruptionBudget:
@@ -101,9 +102,9 @@ def test_a_budget_that_never_allows_an_eviction_holds_its_pods() -> None:
     pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
 
     assert [
-        _blocks(_budget(max_unavailable="0")).blocked(pod),
-        _blocks(_budget(min_available="100%")).blocked(pod),
-        _blocks(_budget(max_unavailable="1")).blocked(pod),
+        _blocks(_budget(max_unavailable="0")).blocks_for_good(pod),
+        _blocks(_budget(min_available="100%")).blocks_for_good(pod),
+        _blocks(_budget(max_unavailable="1")).blocks_for_good(pod),
     ] == [True, True, False]
 
 
@@ -114,9 +115,9 @@ def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() ->
     lenient = _budget(max_unavailable="0", always_allow_unhealthy=True)
 
     assert [
-        _blocks(_budget("a"), _budget("b")).blocked(pod),
-        _blocks(lenient).blocked(unready),
-        _blocks(lenient).blocked(pod),
+        _blocks(_budget("a"), _budget("b")).blocks_for_good(pod),
+        _blocks(lenient).blocks_for_good(unready),
+        _blocks(lenient).blocks_for_good(pod),
     ] == [True, False, True]
 
 
@@ -135,4 +136,4 @@ def test_a_selector_of_nothing_selects_everything_and_none_selects_nothing() -> 
     everything = PodDisruptionBudget(name="b", namespace="default", selector=LabelSelector(), max_unavailable="0")
     nothing = PodDisruptionBudget(name="b", namespace="default", selector=None, max_unavailable="0")
 
-    assert [_blocks(everything).blocked(pod), _blocks(nothing).blocked(pod)] == [True, False]
+    assert [_blocks(everything).blocks_for_good(pod), _blocks(nothing).blocks_for_good(pod)] == [True, False]

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.revalidate import Invalid, revalidate
 from dovetail.disruption.rounds import Round, never
-from dovetail.disruption.settings import DisruptionSettings, upstream
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pods import Pod
@@ -65,7 +66,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     return a_world(pairs, pods, pools=pools, pdbs=pdbs, disrupting=frozenset(taken))
 
 
-SETTINGS = st.sampled_from([DisruptionSettings(), upstream(True)])
+SETTINGS = st.sampled_from([DisruptionSettings(), DisruptionSettings(spot_to_spot=True, profile=KARPENTER)])
 
 
 @settings(max_examples=150, deadline=None)
@@ -153,12 +154,12 @@ def test_a_drift_wave_carried_out_leaves_no_drift(nodes: int, pods: int) -> None
 
 @settings(max_examples=100, deadline=None)
 @given(worlds(), st.sets(st.integers(0, 6), min_size=1))
-def test_what_is_called_hopeless_could_not_have_gone(world: Snapshot, picks: set[int]) -> None:
+def test_what_is_ruled_out_could_not_have_been_consolidated(world: Snapshot, picks: set[int]) -> None:
     """The shortcut never hides a command that a simulation would have found."""
-    round_ = Round(world, replace(DisruptionSettings(), shortcuts=False))
+    round_ = Round(world, DisruptionSettings())
     chosen = [c for i, c in enumerate(round_.screening.graceful) if i in picks]
     if chosen and round_.simulator.is_hopeless(chosen):
-        full = Round(world, replace(DisruptionSettings(), shortcuts=False))
+        full = Round(world, DisruptionSettings())
         simulation = full.simulator.simulate(chosen, consolidating=True)
         limit = sum(c.price for c in chosen)
         cheaper = [t for r in simulation.replacements for t in full.prices.below(r.types, r.requirements, limit).types]

@@ -124,6 +124,10 @@ class Marks(RuleBasedStateMachine):
     def no_mark_was_too_many(self) -> None:
         assert self.violations == []
 
+    @invariant()
+    def no_workflow_broke(self) -> None:
+        assert self.server.faults() == []
+
     # What happens
 
     @rule(picks=st.lists(PICK, min_size=1, max_size=10))

@@ -104,7 +104,7 @@ class Scene:
 
 
 STEPS = {"fill": 3, "fill too": 3, "drift": 3, "drift too": 3, "delete": 2}
-TURNS = [actor for actor, steps in STEPS.items() for _ in range(steps)]
+ORDER = [actor for actor, steps in STEPS.items() for _ in range(steps)]
 
 
 @settings(max_examples=200, deadline=None)
@@ -112,17 +112,17 @@ TURNS = [actor for actor, steps in STEPS.items() for _ in range(steps)]
     st.integers(2, 3),
     st.sampled_from([1, 1, 0, 2]),
     st.integers(0, 2),
-    st.permutations(TURNS),
+    st.permutations(ORDER),
     st.lists(st.integers(0, 3), min_size=4, max_size=4),
 )
 def test_no_order_of_steps_breaks_the_limit(
-    replicas: int, spare: int, strangers: int, turns: list[str], ages: list[int]
+    replicas: int, spare: int, unnumbered: int, order: list[str], ages: list[int]
 ) -> None:
-    """`strangers`: so many of its claims were made by a predecessor and have no number."""
+    """`unnumbered`: how many of its claims were made by a predecessor and have no number."""
     pool = a_pool(replicas=replicas, limits={NODES: replicas + spare})
     scene = Scene(pool, iter(ages))
     for number in range(replicas):
-        scene.join(a_pair(f"old{number}").claim if number < strangers else numbered(pool, number))
+        scene.join(a_pair(f"old{number}").claim if number < unnumbered else numbered(pool, number))
     scene.changed()
     actors = {
         "fill": scene.fill(),
@@ -132,7 +132,7 @@ def test_no_order_of_steps_breaks_the_limit(
         "delete": scene.delete(),
     }
 
-    for turn in turns:
-        next(actors[turn], None)
+    for actor in order:
+        next(actors[actor], None)
 
     assert scene.most <= replicas + spare

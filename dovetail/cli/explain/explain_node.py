@@ -12,13 +12,13 @@ from dovetail.cli.explain.sources import Look
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import moment_text
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
-from dovetail.disruption.nodes.pdbs import PdbIndex
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.pdbs import PdbIndex
 from dovetail.worker.deciding import disruption_settings
 
 
@@ -196,14 +196,14 @@ def _budget_text(nodes: str, schedule: str | None, reasons: tuple[str, ...] | No
 
 def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
     """The pods that must not be evicted now."""
-    index = PdbIndex(snapshot.pdbs.values())
+    index = PdbIndex(snapshot.pdbs.values(), snapshot.now)
     found = []
     for pod in sorted(pods, key=lambda p: p.key):
         if is_protected(pod, snapshot.now):
             until = protection(pod, snapshot.now).until
             detail = f"until {moment_text(until)}" if until else "until the annotation is taken off"
             found.append(HeldPod(pod=pod.key, by=names.DO_NOT_DISRUPT, detail=detail))
-        for pdb in index.blocking(pod, snapshot.now):
+        for pdb in index.blocking(pod):
             counted = ", ".join(pdb.disrupted_pods)
             # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.
             detail = f"still counts evictions of {counted} (up to 2 minutes)" if counted else "allows 0 disruptions now"

@@ -5,18 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from dovetail.cli.explain.explain_node import BudgetAnswer, Move, NodeAnswer
-from dovetail.cli.explain.node_words import lifts
+from dovetail.cli.explain.node_words import lifted_by
 from dovetail.cli.wording import duration_text, moment_text, plural, price_text, shown, when, wrapped
+from dovetail.disruption.choose import METHODS
 
 MOST_HELD: Final = 8
-METHODS: Final = {
-    "emptiness": "empty",
-    "staticDrift": "drift (static pool)",
-    "drift": "drift",
-    "expiration": "expiry, replaced first",
-    "multi": "consolidation with others",
-    "single": "consolidation alone",
-}
+TITLES: Final = {method.name: method.title for method in METHODS}
 
 
 def node_text(answer: NodeAnswer) -> str:
@@ -71,7 +65,7 @@ def _checks(answer: NodeAnswer) -> Iterator[str]:
     for check, count in list(counts.items())[:MOST_HELD]:
         times = f", {count} times" if count > 1 else ""
         yield from wrapped("- ", f"{check.message} [{check.why}{times}]")
-        if help_text := lifts(check.why):
+        if help_text := lifted_by(check.why):
             yield from wrapped("", help_text, indent=6)
     if len(counts) > MOST_HELD:
         yield f"  ... and {len(counts) - MOST_HELD} more (--json has all)"
@@ -94,7 +88,7 @@ def _methods(answer: NodeAnswer) -> Iterator[str]:
     yield ""
     yield "Each way to take it:"
     for method in answer.methods:
-        title = METHODS.get(method.asked, method.asked)
+        title = TITLES.get(method.asked, method.asked)
         if method.asked in answer.goes_for:
             yield f"  {title:26} yes, now"
         elif not method.why:

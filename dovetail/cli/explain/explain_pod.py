@@ -131,8 +131,7 @@ def _with_scheduler(pod: Pod) -> str:
 
 def _bound(look: Look, pod: Pod) -> PodAnswer:
     node = look.snapshot.nodes.get(pod.node_name)
-    claims = look.snapshot.claims.values()
-    claim = next((c for c in claims if node and c.provider_id and c.provider_id == node.provider_id), None)
+    claim = look.snapshot.pairing.claim_of(node) if node is not None else None
     if pod.deleting_since is not None:
         return _answer(look, pod, "leaving", f"it is being deleted on {pod.node_name}", node=pod.node_name)
     leaving = "; that node is leaving" if claim is not None and claim.deleting_since is not None else ""

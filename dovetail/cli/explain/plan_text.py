@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from dovetail.cli.explain.node_words import lifts
+from dovetail.cli.explain.node_words import lifted_by
 from dovetail.cli.explain.plan import NewNodeAnswer, PlanAnswer
 from dovetail.cli.explain.pod_words import POOL_WORDS
 from dovetail.cli.wording import amounts_text, duration_text, plural, price_text, shown, when, wrapped
@@ -96,5 +96,5 @@ def _disruption(answer: PlanAnswer) -> Iterator[str]:
     if answer.refused_nodes:
         yield "Why nodes stay:"
     for refusal in answer.refused_nodes:
-        yield from wrapped(f"{refusal.count:4}  ", f"{refusal.reason}: {lifts(refusal.reason)}")
+        yield from wrapped(f"{refusal.count:4}  ", f"{refusal.reason}: {lifted_by(refusal.reason)}")
         yield from wrapped("", shown(refusal.examples, 1), indent=8)

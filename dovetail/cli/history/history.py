@@ -97,9 +97,7 @@ async def _claims_of(client: Client, settings: Settings, name: str) -> tuple[tup
 
 def _of_node(snapshot: Snapshot, name: str) -> list[str]:
     node = snapshot.nodes.get(name)
-    if node is None or not node.provider_id:
-        return []
-    return sorted(c.name for c in snapshot.claims.values() if c.provider_id == node.provider_id)
+    return [] if node is None else sorted(claim.name for claim in snapshot.pairing.claims_of(node))
 
 
 async def _disruptions(client: Client, name: str, claims: tuple[str, ...]) -> list[str]:

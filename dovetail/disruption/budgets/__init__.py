@@ -1,1 +1,1 @@
-"""How many nodes of a pool may go at the same time."""
+"""How many nodes of a pool may be disrupted at the same time."""

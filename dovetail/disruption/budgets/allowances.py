@@ -1,58 +1,58 @@
 """How many more nodes each pool may lose now, for one reason (D-49 to D-51, D-58).
 
-Nodes already on their way count whatever their reason was. The trap avoided: a node that is both NotReady and leaving
-counts once.
+Nodes that are already leaving count, whatever their reason is; one that is NotReady as well counts once.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.disruption.budgets.budgets import Limit, Verdict, judge_budgets, limit_for
+from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budgets, limit_for
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice
+from dovetail.notices.decisions import decision_notice
 
 DRAIN_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """What one pool's budgets permit for one reason. `left` is what a method may still take."""
+    """What one pool's budgets permit for one reason. `left`: how many nodes a method may still take."""
 
     pool: str
-    reason: str
+    reason: DisruptionReason
     nodes: int
     allowed: int
     consuming: int
-    ahead: int = 0  # of these, nodes whose drain will be over before a plan that waits is carried out
+    ahead: int = 0  # of `consuming`, nodes whose drain will be over before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
 
     @property
     def left(self) -> int:
-        """D-49."""
+        """How many more nodes may be disrupted (D-49)."""
         return max(0, self.allowed - self.consuming + self.ahead)
 
 
 def allowances(
-    snapshot: Snapshot, settings: DisruptionSettings, reasons: tuple[str, ...] = tuple(DisruptionReason)
+    snapshot: Snapshot, settings: DisruptionSettings, reasons: tuple[DisruptionReason, ...] = tuple(DisruptionReason)
 ) -> Mapping[tuple[str, str], Allowance]:
     """Every pool's allowance for every reason, by (pool, reason)."""
     fleet = Fleet(snapshot, settings)
     return {(a.pool, a.reason): a for reason in reasons for a in allowances_for(fleet, reason).values()}
 
 
-def allowances_for(fleet: Fleet, reason: str, ahead: bool = False) -> dict[str, Allowance]:
-    """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged once more before its mark."""
+def allowances_for(fleet: Fleet, reason: DisruptionReason, ahead: bool = False) -> dict[str, Allowance]:
+    """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged again before its mark."""
     return {name: _allowance(fleet, name, reason, ahead) for name in fleet.pools}
 
 
-def _allowance(fleet: Fleet, pool: str, reason: str, ahead: bool) -> Allowance:
+def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool) -> Allowance:
     counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
     limit = _limit(fleet, pool, reason, len(counted))
     return Allowance(
@@ -67,19 +67,17 @@ def _allowance(fleet: Fleet, pool: str, reason: str, ahead: bool) -> Allowance:
     )
 
 
-def _limit(fleet: Fleet, pool: str, reason: str, nodes: int) -> Limit:
-    # Budgets know no reason Expired: replacing before expiry is held to what drift is held to.
-    asked = DisruptionReason.DRIFTED if reason == DisruptionReason.EXPIRED else reason
-    return limit_for(verdicts_of(fleet, pool), asked, nodes)
+def _limit(fleet: Fleet, pool: str, reason: DisruptionReason, nodes: int) -> Limit:
+    return limit_for(budget_states(fleet, pool), reason.budget, nodes)
 
 
-def verdicts_of(fleet: Fleet, pool: str) -> tuple[Verdict, ...]:
+def budget_states(fleet: Fleet, pool: str) -> tuple[BudgetState, ...]:
     """Which of a pool's budgets are active now."""
     return judge_budgets(fleet.pools[pool].disruption.budgets, fleet.now)
 
 
 def _counts(member: Member) -> bool:
-    """D-50: managed, initialised, and its instance not already terminated."""
+    """Whether the pool has this node: managed, initialised, its instance not already terminated (D-50)."""
     claim = member.claim
     return (
         member.managed and claim is not None and member.is_initialized and not claim.is_true(names.INSTANCE_TERMINATING)
@@ -87,19 +85,19 @@ def _counts(member: Member) -> bool:
 
 
 def _is_being_drained(member: Member, now: float) -> bool:
-    """A drain that takes longer is held by something: nothing is planned on its end, or it would be again and again."""
+    """Whether its drain should be over soon. Something holds a longer one, and no plan may count on its end."""
     since = member.claim.deleting_since if member.claim is not None else None
     return since is not None and now - since < DRAIN_SECONDS
 
 
 def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
-    """D-58: pools that have nodes and whose budgets allow none at all."""
+    """Notices for pools that have nodes and whose budgets allow none at all (D-58)."""
     return tuple(
-        Notice(
-            kind="NodePool",
-            name=a.pool,
-            reason="DisruptionBlocked",
-            message=f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
+        decision_notice(
+            "NodePool",
+            a.pool,
+            "DisruptionBlocked",
+            f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
         )
         for a in found.values()
         if a.nodes > 0 and a.allowed == 0

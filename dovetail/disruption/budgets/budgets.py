@@ -1,7 +1,7 @@
 """How many nodes of a pool may be disrupted now, for one reason, and which budget says so (D-49 to D-62).
 
-Whatever is wrong with any budget of a pool closes the pool for every reason (D-54). The trap avoided: percentages in
-floats, and windows in local time. This is the only file that knows croniter.
+A fault in any budget of a pool closes the pool for every reason (D-54). Windows are in UTC, and percentages are
+computed without floats. This is the only file that uses croniter.
 """
 
 import re
@@ -14,11 +14,11 @@ from croniter import CroniterBadDateError, croniter
 from dovetail.disruption.budgets.schedules import Calendar, Every, Field, ScheduleError, parse_schedule
 from dovetail.model.pools import Budget
 
-UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget speaks of this reason
+UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget limits this reason
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _YEARS_TO_LOOK: Final = 5  # as far as upstream's cron library looks before it gives up
-_OVERLAPS_TO_FOLLOW: Final = 64  # a window that many hits extend is looked at again when it would have ended
+_OVERLAPS_TO_FOLLOW: Final = 64  # the end of a window that more hits extend is worked out again at that end
 
 
 class BudgetError(ValueError):
@@ -26,7 +26,7 @@ class BudgetError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class BudgetState:
     """What one budget says at one moment. `until`: when its window opens or closes, if it has one."""
 
     budget: Budget
@@ -44,30 +44,30 @@ class Limit:
     errors: tuple[str, ...] = ()
 
 
-def judge_budgets(budgets: tuple[Budget, ...], now: float) -> tuple[Verdict, ...]:
+def judge_budgets(budgets: tuple[Budget, ...], now: float) -> tuple[BudgetState, ...]:
     """Which of a pool's budgets are active now."""
     return tuple(_judge(budget, now) for budget in budgets)
 
 
-def limit_for(verdicts: tuple[Verdict, ...], reason: str, nodes: int) -> Limit:
+def limit_for(states: tuple[BudgetState, ...], reason: str, nodes: int) -> Limit:
     """The least that any active budget for this reason allows; 0 if anything is wrong with any of them."""
-    errors = [v.error for v in verdicts if v.error]
+    errors = [v.error for v in states if v.error]
     allowed, binding = UNBOUNDED, None
-    for verdict in verdicts:
+    for state in states:
         try:
-            amount = allowed_nodes(verdict.budget.nodes, nodes)
+            amount = allowed_nodes(state.budget.nodes, nodes)
         except BudgetError as error:
             errors.append(str(error))
             continue
-        if verdict.active and _speaks_of(verdict.budget, reason) and amount < allowed:
-            allowed, binding = amount, verdict.budget
+        if state.active and _limits(state.budget, reason) and amount < allowed:
+            allowed, binding = amount, state.budget
     if errors:
         return Limit(allowed=0, binding=None, errors=tuple(errors))
     return Limit(allowed=allowed, binding=binding)
 
 
 def allowed_nodes(text: str, nodes: int) -> int:
-    """A number of nodes, or a percentage of them rounded up (D-53)."""
+    """How many nodes the text means: a number, or a percentage of them rounded up (D-53)."""
     number = text.removesuffix("%")
     if not _NUMBER.fullmatch(number) or not number.isascii() or not -(2**63) <= int(number) < 2**63:
         raise BudgetError(f"invalid nodes value of a budget: {text!r}")
@@ -76,24 +76,24 @@ def allowed_nodes(text: str, nodes: int) -> int:
     return -(-int(number) * nodes // 100)
 
 
-def _speaks_of(budget: Budget, reason: str) -> bool:
+def _limits(budget: Budget, reason: str) -> bool:
     return budget.reasons is None or reason in budget.reasons
 
 
-def _judge(budget: Budget, now: float) -> Verdict:
+def _judge(budget: Budget, now: float) -> BudgetState:
     if budget.schedule is None and budget.duration is None:
-        return Verdict(budget=budget, active=True)
+        return BudgetState(budget=budget, active=True)
     try:
         schedule = parse_schedule(budget.schedule or "")
     except ScheduleError as error:
-        return Verdict(budget=budget, active=False, error=f"invalid cron, {error}")
+        return BudgetState(budget=budget, active=False, error=f"invalid cron, {error}")
     duration = budget.duration or 0.0
     hit = first_hit_after(schedule, now - duration)
     if hit is None:
-        return Verdict(budget=budget, active=True)  # a date that never comes is always active (Q-20)
+        return BudgetState(budget=budget, active=True)  # a date that never comes is always active (Q-20)
     if hit > now:
-        return Verdict(budget=budget, active=False, until=hit)
-    return Verdict(budget=budget, active=True, until=_end_of_window(schedule, hit, duration))
+        return BudgetState(budget=budget, active=False, until=hit)
+    return BudgetState(budget=budget, active=True, until=_end_of_window(schedule, hit, duration))
 
 
 def _end_of_window(schedule: Calendar | Every, hit: float, duration: float) -> float:

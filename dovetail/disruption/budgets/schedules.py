@@ -1,7 +1,7 @@
 """What a cron text of a budget says, in the dialect that upstream reads (D-56).
 
-Five fields (minute, hour, day of month, month, day of week) or a lower-case macro; both days restricted means either.
-The trap avoided: a general cron library accepts day 7, wrapping ranges, `L` and `W`, which upstream calls errors, and
+Five fields (minute, hour, day of month, month, day of week) or a lower-case macro; where both days are restricted,
+either is enough. A general cron library accepts day 7, wrapping ranges, `L` and `W`. For upstream these are errors, and
 an error must close the budget (D-54).
 """
 
@@ -17,7 +17,7 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The values that one field admits. `any` marks a field that says nothing (`*` or `?` without a step)."""
+    """The values that one field admits. `any`: it restricts nothing (`*` or `?` without a step)."""
 
     values: frozenset[int]
     any: bool
@@ -36,7 +36,7 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """`@every 1h`: a hit that long after any moment one asks about, in whole seconds."""
+    """`@every 1h`: a hit that many seconds after whatever moment is asked about."""
 
     seconds: int
 

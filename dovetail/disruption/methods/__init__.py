@@ -1,1 +1,1 @@
-"""The ways in which nodes are chosen to go, one module each."""
+"""The methods by which nodes are chosen, one module each."""

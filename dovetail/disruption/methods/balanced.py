@@ -1,8 +1,7 @@
-"""Is a move worth its disturbance, as the policy Balanced weighs it (D-120 to D-131)?
+"""Whether a consolidation is worth its disturbance, as the policy Balanced weighs it (D-120 to D-131).
 
-Asked for every consolidation command that touches a pool of that policy. A pool's share of its cost that a move saves
-is held against its share of the disturbance; half as much is enough. The trap avoided: totals count all candidates and
-all nodes of the pool, not only those that a method let through.
+The share of a pool's cost that a command saves is compared with the share of the pool that it disturbs; half as much is
+enough. The totals count all candidates and all nodes of the pool, not only those that a method considers.
 """
 
 import math
@@ -18,7 +17,7 @@ from dovetail.disruption.simulation.costs import NODE_COST, eviction_cost, pool_
 from dovetail.model.pod_rules import is_daemon, is_terminal
 
 POLICY: Final = "Balanced"
-WEIGHT: Final = 2  # k: a move may cost k times the share that it saves
+WEIGHT: Final = 2  # k: a command may disturb k times the share that it saves
 THRESHOLD: Final = 1.0 / WEIGHT
 
 
@@ -41,19 +40,19 @@ class Score:
 
     @property
     def is_approved(self) -> bool:
-        """D-124, inclusive."""
+        """Whether the score reaches the threshold (D-124)."""
         return self.score >= THRESHOLD
 
     @property
     def text(self) -> str:
-        """D-127."""
+        """The score in upstream's words (D-127)."""
         score = "+Inf" if math.isinf(self.score) else f"{self.score:.2f}"
         shares = f"savings {100 * self.savings:.1f}%, disruption {100 * self.disruption:.1f}%"
         return f"score {score} >= threshold {THRESHOLD:.2f} (k: {WEIGHT}, {shares})"
 
 
 def moves_of(command: Command, scores: Iterable[Score]) -> tuple[Move, ...]:
-    """What each pool of the command makes of it."""
+    """How each pool of the command judges it."""
     by_pool = {score.pool: score for score in scores}
     approved = all(score.is_approved for score in by_pool.values())
     policies = {c.pool.name: c.pool.disruption.policy for c in command.candidates}
@@ -70,7 +69,7 @@ def moves_of(command: Command, scores: Iterable[Score]) -> tuple[Move, ...]:
 
 
 class Scales:
-    """The totals of a round, and what they make of a command."""
+    """The totals of a round, and the scores of commands by them."""
 
     def __init__(self, fleet: Fleet, candidates: tuple[Candidate, ...]) -> None:
         self._fleet = fleet
@@ -89,18 +88,18 @@ class Scales:
         }
 
     def _cost(self, pool: str, candidates: list[Candidate]) -> float:
-        tracked = self._tracked(pool) if self._fleet.settings.tracked_cost else 0.0
+        tracked = self._tracked(pool) if self._fleet.settings.profile.weighs_every_claim else 0.0
         return tracked if tracked > 0 else sum(c.price for c in candidates)
 
     def _tracked(self, pool: str) -> float:
-        """D-122."""
+        """What the pool's claims cost (D-122)."""
         return pool_cost(pool, self._fleet.snapshot.claims.values(), self._fleet.types_of(pool))
 
     def _disruption(self, pool: str, costs: dict[str, float]) -> float:
         return sum(costs.get(m.name, 0.0) or _disturbance(m) for m in self._fleet.by_pool.get(pool, ()))
 
     def scores(self, command: Command) -> tuple[Score, ...]:
-        """D-123: one score per Balanced pool of the command, by name."""
+        """One score for each Balanced pool of the command, by name (D-123)."""
         pools = sorted({c.pool.name for c in command.candidates if c.pool.disruption.policy == POLICY})
         return tuple(self._score(pool, command) for pool in pools)
 
@@ -126,7 +125,7 @@ class Scales:
         return Score(pool=pool, score=score, savings=saved, disruption=disturbed)
 
     def is_worth_simulating(self, candidate: Candidate) -> bool:
-        """D-125: could deleting it alone pass? Replacing saves less."""
+        """Whether deleting the candidate could be approved; replacing it saves less (D-125)."""
         if candidate.pool.disruption.policy != POLICY:
             return True
         totals = self.totals.get(candidate.pool.name)
@@ -136,6 +135,6 @@ class Scales:
 
 
 def _disturbance(member: Member) -> float:
-    """D-121, for nodes that are no candidates: bound pods that have not ended and are no daemons'."""
+    """The disturbance of a node that is no candidate: its pods but those of DaemonSets and ended ones (D-121)."""
     pods = (p for p in member.pods if not is_terminal(p) and not is_daemon(p))
     return NODE_COST + sum(max(0.0, eviction_cost(p)) for p in pods)

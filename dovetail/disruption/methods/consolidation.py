@@ -1,6 +1,6 @@
-"""Could these nodes go, or be one cheaper node (D-96 to D-106)?
+"""Whether nodes can be consolidated: deleted, or replaced by one cheaper node (D-96 to D-106).
 
-The trap avoided: an answer for several nodes says why not to nobody; only a single node is told.
+Why a single node cannot be is published on it. For several nodes at once the reason is published on none of them.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from dovetail.disruption.rounds import Round
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.notice import Notice
 from dovetail.model.requirements import Requirement, intersect, requirement
-from dovetail.notices.decisions import Notice
 
 SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (D-105)
 
@@ -26,7 +26,7 @@ CANT_REPLACE: Final = Block(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
-    """What one set of candidates came to: a command, or why not. `error`: it could not be computed."""
+    """What consolidating some candidates comes to: a command, or why there is none. `error`: it cannot be computed."""
 
     command: Command | None = None
     block: Block | None = None
@@ -35,10 +35,10 @@ class Computed:
 
 
 def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
-    """D-96, in this order."""
+    """Why consolidation does not consider the candidate; in this order (D-96)."""
     pool, labels = candidate.pool, candidate.member.labels
     if candidate.is_static:
-        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if candidate.instance_type is None:
         return _unconsolidatable(
             WhyNot.UNKNOWN_TYPE, f'Instance Type "{labels.get(names.INSTANCE_TYPE, "")}" not found'
@@ -49,12 +49,12 @@ def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
     if pool.disruption.consolidate_after is None:
         return _unconsolidatable(WhyNot.CONSOLIDATION_OFF, f'NodePool "{pool.name}" has consolidation disabled')
     if candidate.is_empty:
-        return Block(why=WhyNot.IS_EMPTY, message="Node is empty", event="")
+        return Block(why=WhyNot.IS_EMPTY, message="Node is empty", event=None)
     if pool.disruption.policy == "WhenEmpty":
         message = f'NodePool "{pool.name}" has consolidation policy WhenEmpty, but node is not empty'
         return _unconsolidatable(WhyNot.POLICY_WHEN_EMPTY, message)
     if not round_.is_quiet(candidate):
-        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event="")
+        return Block(why=WhyNot.NOT_QUIET, message="consolidateAfter has not elapsed", event=None)
     return None
 
 
@@ -63,12 +63,12 @@ def _unconsolidatable(why: WhyNot, message: str) -> Block:
 
 
 def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
-    """D-99: simulate, then ask whether what comes out is fewer or cheaper nodes."""
+    """Simulate, then see whether the result is fewer nodes or a cheaper one (D-99)."""
     if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
         return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.candidate_leaves:
-        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=""))
+        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
     if simulation.failed:
         return Computed(error=simulation.failed)
     if simulation.unplaced:
@@ -83,14 +83,14 @@ def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
 
 
 def unplaced_text(simulation: Simulation) -> str:
-    """D-91, for at most five pods."""
+    """Which pods would find no place, at most five by name (D-91)."""
     shown = [f"{pod} => {why}" for pod, why in sorted(simulation.unplaced.items())[:5]]
     others = len(simulation.unplaced) - len(shown)
     return f"Not all pods would schedule, {' '.join(shown)} " + (f"and {others} other(s)" if others > 0 else "")
 
 
 def _refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
-    return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else ""))
+    return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else None))
 
 
 def _command(candidates: Sequence[Candidate], simulation: Simulation, replacements: tuple[Replacement, ...]) -> Command:
@@ -107,7 +107,7 @@ def _admits(item: Requirement | None, value: str) -> bool:
 
 
 def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulation) -> Computed:
-    """D-99 steps 5 to 9: one new node, if it is certain to be cheaper."""
+    """One new node, if it is certain to be cheaper (D-99 steps 5 to 9)."""
     made, prices = round_.priced(simulation.replacements[0]), round_.prices
     capacity = made.requirements.get(names.CAPACITY_TYPE)
     all_spot = all(c.capacity_type == names.CAPACITY_SPOT for c in candidates)
@@ -118,8 +118,10 @@ def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulat
         return kept
     if _admits(capacity, names.CAPACITY_SPOT) and _admits(capacity, names.CAPACITY_ON_DEMAND):
         kept = _only_spot(kept)
-        if round_.settings.mend and not any(prices.suits(t, kept.requirements) for t in kept.types):
-            # Q-9: a launch restricted to spot would be certain to fail.
+        if round_.settings.profile.needs_launchable_spot and not any(
+            prices.suits(t, kept.requirements) for t in kept.types
+        ):
+            # A launch restricted to spot would be certain to fail (Q-9).
             return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return _replaced(round_, candidates, simulation, kept)
 
@@ -146,7 +148,7 @@ def _only_spot(made: Replacement) -> Replacement:
 def _spot_to_spot(
     round_: Round, candidates: Sequence[Candidate], simulation: Simulation, made: Replacement
 ) -> Computed:
-    """D-105."""
+    """A cheaper spot node in place of spot nodes, where there is enough to choose from (D-105)."""
     if not round_.settings.spot_to_spot:
         message = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
         return _refused(candidates, WhyNot.SPOT_TO_SPOT_OFF, message)
@@ -174,7 +176,7 @@ def _replaced(round_: Round, candidates: Sequence[Candidate], simulation: Simula
 
 
 def candidate_notices(command: Command) -> tuple[Notice, ...]:
-    """D-100: told as soon as computed, whatever becomes of the command."""
+    """The notices of a command with a replacement, whatever becomes of it (D-100)."""
     return tuple(
         notice
         for c in command.candidates

@@ -1,9 +1,9 @@
-"""Drift: nodes that no longer are what their pool asks for (D-69 to D-74).
+"""Drift: replaces nodes that no longer are what their pool asks for (D-69 to D-74).
 
-Asked after emptiness and the static pools. Upstream replaces one node per pass, and the next one waits until the first
-replacement is up. We replace all that the budget allows, one command per node: each is simulated after those before it,
-so that no room is counted twice and no replacement is another's destination. The trap avoided: twenty like nodes that
-take twenty start-up times.
+It comes after emptiness and the static pools. Upstream replaces one node in a round, and the next one waits until the
+first replacement is up, so that twenty nodes take the time of twenty starts. We replace all that the budget allows at
+once, one command per node: each is simulated after those before it, so that no room is counted twice and no replacement
+is another command's destination.
 """
 
 from typing import Final
@@ -20,11 +20,11 @@ WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a po
 
 
 def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
-    """D-69."""
+    """Why the candidate has not drifted, or is not for this method (D-69)."""
     if candidate.is_static:
-        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event="")
+        return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if not candidate.claim.is_true(names.DRIFTED):
-        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
     return None
 
 
@@ -35,13 +35,13 @@ def drifted_since(candidate: Candidate) -> float:
 
 
 def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """D-70: the earliest drift first, but nodes without any pod to move before all others; equals by name."""
+    """The earliest drift first, but nodes without any pod to move before all others; equals by name (D-70)."""
     return sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
 
 
 def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """D-71: the first that can be replaced, or all of them that may go now."""
-    if round_.settings.waves:
+    """All that may be disrupted now, or the first that can be replaced (D-71)."""
+    if round_.settings.profile.replaces_in_waves:
         complete = completed_at(round_, candidates)
         if complete is not None:
             return Found(look_again=complete)
@@ -52,8 +52,8 @@ def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | No
     """Until when a wave waits for its last nodes; None where it is complete.
 
     A changed template drifts all nodes of a pool, but their conditions are written one by one, and a wave of the first
-    few would leave the rest to a second one. No longer than a moment after the latest: one that cannot be written
-    holds nobody up.
+    few would leave the rest to a second one. The wait ends a moment after the latest condition, so that a claim whose
+    condition cannot be written delays no other.
     """
     known = {c.claim.name for c in candidates}
     pools = {c.pool.name for c in candidates}
@@ -72,10 +72,10 @@ def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | No
 
 DRIFT = Method(
     name="drift",
+    title="drift",
     reason=DisruptionReason.DRIFTED,
     eventual=True,
     kind="",
-    waits=False,
     why_not=why_not_drifted,
     decide=decide_drift,
 )

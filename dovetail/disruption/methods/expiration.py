@@ -1,10 +1,9 @@
-"""Graceful expiry: a replacement first, where a pool asks for it. Upstream has nothing of the kind any more.
+"""Expiration: replaces an expired node before it is deleted, where its pool asks for that. Upstream no longer does.
 
-Asked after drift, and by the Caretaker, which leaves to this method the claims that it would otherwise delete the
-moment they expire (D-181). Budgets, PDBs and do-not-disrupt hold it up as they hold up drift; budgets that speak of
-Drifted speak of it too. A node of a static pool is replaced from the template, as when it drifts: to place its pods
-elsewhere would leave its pool to make up for it afterwards. The trap avoided: two nodes of one age, all their pods down
-for one start-up time.
+Without it the Caretaker deletes a claim at the moment of its expiry (D-181), and all pods of nodes of one age are down
+until new nodes have started. It comes after drift, and budgets, PDBs and do-not-disrupt hold it up as they hold up
+drift: a budget that limits Drifted limits this too. A node of a static pool is replaced from the template, as when it
+has drifted; were its pods only placed elsewhere, its pool would have to make up for the node afterwards.
 """
 
 from dataclasses import replace
@@ -19,18 +18,18 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 
 
 def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
-    """Expired, and asked for."""
+    """Why the candidate has not expired, or is deleted without a replacement."""
     if not candidate.pool.replaces_first(candidate.claim):
         return Block(
-            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=""
+            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=None
         )
     if not is_expired(candidate.claim, round_.fleet.now):
-        return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event="")
+        return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event=None)
     return None
 
 
 def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """The longest expired first, equals by name; static pools before the others."""
+    """Those that expired first come first, equals by name; static pools before the others."""
     ordered = sorted(candidates, key=lambda c: (expires_at(c.claim) or 0.0, c.name))
     static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
     if static.commands:
@@ -41,10 +40,10 @@ def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 EXPIRATION = Method(
     name="expiration",
+    title="expiry, replaced first",
     reason=DisruptionReason.EXPIRED,
     eventual=True,
     kind="",
-    waits=False,
     why_not=why_not_expired,
     decide=decide_expired,
 )

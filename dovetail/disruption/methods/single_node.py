@@ -1,81 +1,107 @@
-"""Single-node consolidation: one node for none or a cheaper one (D-116 to D-119).
+"""Single-node consolidation: one node, for no replacement or a cheaper one (D-116 to D-119).
 
-Asked last. It takes the first node that works out, not the best: candidates come by price per disturbance, pool by
-pool in turn, so that a large pool does not use up the time of all others.
+It is the last method. It takes the first node that can be consolidated, not the best. Candidates are ordered by price
+per disturbance, and the pools take turns, so that a large pool does not use up the time of all others.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from dovetail.disruption.commands import Found, Move, both
+from dovetail.disruption.commands import Command, Found, Move, both
 from dovetail.disruption.methods.balanced import moves_of
 from dovetail.disruption.methods.consolidation import CANT_REPLACE, compute, why_not_consolidatable
 from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Block, Candidate
-from dovetail.disruption.rounds import Method, Purse, Round, out_of_budget
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.notices.decisions import Notice
+from dovetail.model.notice import Notice
+
+NO_TIME: Final = Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event=None)
+NOT_WORTH_IT: Final = Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event=None)
 
 
-def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """D-116: the first of each pool, then the second of each, and so on; pools by name."""
+def pools_alternating(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The first of each pool, then the second of each, and so on; pools by name (D-116)."""
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
     queues = [by_pool[name] for name in sorted(by_pool)]
-    longest = max((len(q) for q in queues), default=0)
-    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
+    longest = max((len(queue) for queue in queues), default=0)
+    return [queue[place] for place in range(longest) for queue in queues if place < len(queue)]
+
+
+@dataclass(slots=True)
+class _Search:
+    """What trying candidate after candidate has come to so far."""
+
+    round_: Round
+    blocks: list[tuple[Candidate, Block]] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+
+    def why_not_tried(self, candidate: Candidate) -> Block | None:
+        """What rules a candidate out before any simulation."""
+        if not self.round_.scales.is_worth_simulating(candidate):
+            return NOT_WORTH_IT
+        ruled_out = self.round_.settings.profile.rules_out_by_price and self.round_.simulator.is_hopeless((candidate,))
+        return CANT_REPLACE if ruled_out else None
+
+    def command_for(self, candidate: Candidate) -> Command | None:
+        """The command for this candidate, if it comes to one and its pool approves of it."""
+        computed = compute(self.round_, (candidate,))
+        self.notices.extend(computed.notices)
+        if computed.block is not None:
+            self.blocks.append((candidate, computed.block))
+        if computed.command is None:
+            return None
+        scores = self.round_.scales.scores(computed.command)
+        self.moves.extend(moves_of(computed.command, scores))
+        if not all(score.is_approved for score in scores):
+            self.blocks.append((candidate, NOT_WORTH_IT))
+            return None
+        for score in scores:
+            self.notices.extend(both(candidate, "ConsolidationApproved", score.text))
+        return computed.command
+
+    def found(self, command: Command | None, timed_out: bool = False) -> Found:
+        """All of it."""
+        return Found(
+            commands=() if command is None else (command,),
+            blocks=tuple(self.blocks),
+            notices=tuple(self.notices),
+            moves=tuple(self.moves),
+            timed_out=timed_out,
+        )
 
 
 def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """D-117: the first that is allowed, worth it, and cheaper."""
-    purse = Purse.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
-    blocks: list[tuple[Candidate, Block]] = []
-    notices: list[Notice] = []
-    moves: list[Move] = []
-    timed_out = False
-    for candidate in in_turn(by_ratio(candidates)):
+    """The first candidate that is allowed, worth the disturbance, and can be deleted or made cheaper (D-117)."""
+    left = RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
+    search = _Search(round_)
+    for candidate in pools_alternating(by_ratio(candidates)):
         if round_.should_stop():
-            timed_out = True
-            blocks.append((candidate, Block(why=WhyNot.OUT_OF_TIME, message="No time was left", event="")))
-            break
-        if not purse.has(candidate.pool.name):
-            blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
+            search.blocks.append((candidate, NO_TIME))
+            return search.found(None, timed_out=True)
+        if not left.has(candidate.pool.name):
+            search.blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
             continue
-        if not round_.scales.is_worth_simulating(candidate):
-            blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
+        block = search.why_not_tried(candidate)
+        if block is not None:
+            search.blocks.append((candidate, block))
             continue
-        if round_.settings.shortcuts and round_.simulator.is_hopeless((candidate,)):
-            blocks.append((candidate, CANT_REPLACE))
-            continue
-        computed = compute(round_, (candidate,))
-        notices.extend(computed.notices)
-        if computed.block is not None:
-            blocks.append((candidate, computed.block))
-        if computed.command is None:
-            continue
-        scores = round_.scales.scores(computed.command)
-        moves.extend(moves_of(computed.command, scores))
-        if all(s.is_approved for s in scores):
-            for score in scores:
-                notices.extend(both(candidate, "ConsolidationApproved", score.text))
-            commands = (computed.command,)
-            return Found(commands=commands, blocks=tuple(blocks), notices=tuple(notices), moves=tuple(moves))
-        blocks.append((candidate, Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the disturbance", event="")))
-    return Found(
-        blocks=tuple(blocks),
-        notices=tuple(notices),
-        moves=tuple(moves),
-        constrained=purse.constrained,
-        timed_out=timed_out,
-    )
+        command = search.command_for(candidate)
+        if command is not None:
+            return search.found(command)
+    return search.found(None)
 
 
 SINGLE = Method(
     name="single",
+    title="consolidation alone",
     reason=DisruptionReason.UNDERUTILIZED,
     eventual=False,
     kind="single",
-    waits=True,
     why_not=why_not_consolidatable,
     decide=decide_single,
 )

@@ -1,8 +1,8 @@
 """Drift in pools with a fixed number of nodes (D-75 to D-81).
 
-Asked before dynamic drift. Nothing is simulated: each node is replaced by one made from the pool's template, within the
-allowance and limits.nodes. The traps avoided: replacing nodes while the pool still has more of them than it should;
-counting as room what a node that was marked a moment ago is still owed.
+It comes before the drift of other pools. Nothing is simulated: each node is replaced by one made from the pool's
+template, within the allowance and limits.nodes. A pool that has more nodes than replicas replaces none, and the place
+of a node that was marked a moment ago stays reserved for its replacement.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ from dovetail.model.requirements import export_set, from_expressions
 
 
 def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
-    """D-75."""
+    """Why the candidate has not drifted, or is not for this method (D-75)."""
     if not candidate.is_static:
-        return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event="")
+        return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event=None)
     if not candidate.claim.is_true(names.DRIFTED):
-        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event="")
+        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
     return None
 
 
 def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """D-76: the earliest drift first."""
+    """The earliest drift first (D-76)."""
     return replace_from_template(round_, by_age(candidates), DisruptionReason.DRIFTED)
 
 
 def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """D-76, D-77: as many per pool as its allowance, its replicas and its limit permit."""
+    """Replace as many of each pool as its allowance, its replicas and its limit permit (D-76, D-77)."""
     allowed = round_.allowances(reason)
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in ordered:
@@ -55,19 +55,19 @@ def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: D
 
 
 def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | None]:
-    """How many may go, and why no more."""
+    """How many of them may be replaced, and why no more."""
     pool = numbers.pool
     claims = [m for m in fleet.members if m.managed and m.claim and m.claim.labels.get(names.NODE_POOL) == pool.name]
     leaving = sum(1 for m in claims if fleet.is_leaving(m))
     if len(claims) - leaving > (pool.replicas or 0):
-        return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event="")
+        return 0, Block(why=WhyNot.STATIC_SCALING, message="NodePool has more nodes than replicas", event=None)
     if numbers.room(want) < want:
-        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event="")
-    return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event="")
+        return numbers.room(want), Block(why=WhyNot.NODE_LIMIT, message="limits.nodes is reached", event=None)
+    return want, Block(why=WhyNot.BUDGET, message="No allowance is left", event=None)
 
 
 def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:
-    """`claim`: the replacement's name, where the pool has a limit; it holds the last place for one alone."""
+    """A node and its replacement. Where the pool has a limit, the name `claim` holds the replacement's place."""
     made = Replacement(
         pool=pool.name,
         requirements=from_expressions(pool.template.requirements),
@@ -104,10 +104,10 @@ def node_from_template(pool: NodePool) -> ProposedNode:
 
 STATIC_DRIFT = Method(
     name="staticDrift",
+    title="drift (static pool)",
     reason=DisruptionReason.DRIFTED,
     eventual=True,
     kind="",
-    waits=False,
     why_not=why_not_static_drift,
     decide=decide_static_drift,
 )

@@ -1,8 +1,8 @@
-"""Replacing many nodes in one plan, one command each, without counting any room twice.
+"""Replaces many nodes in one plan, one command each, without counting any room twice.
 
-Every node is simulated alone, in a cluster from which those before it are gone and in which the room that their pods
-take is taken. The trap avoided: simulating all of them at once packs their pods onto shared nodes, and then no command
-could be cancelled without the others.
+Every node is simulated by itself, in a cluster that the nodes before it have left and in which the room that their pods
+need is taken. Were all of them simulated at once, their pods would share new nodes, and no command could be cancelled
+without the others.
 """
 
 from collections.abc import Sequence
@@ -11,39 +11,40 @@ from typing import Final
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.nodes.candidates import Block, Candidate
-from dovetail.disruption.rounds import Purse, Round, out_of_budget
+from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 
-# What a command and each of its pods come to in a history, roughly: a pod is named in the target and in a replacement.
+# The rough size of a command and of each of its pods in a history; a pod is named in the target and in a replacement.
 COMMAND_BYTES: Final = 1200
 POD_BYTES: Final = 180
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """As many commands as allowances and settings permit; one where waves are off."""
-    if not round_.settings.waves:
+    """As many commands as allowances and settings permit; one where the profile replaces node by node."""
+    if not round_.settings.profile.replaces_in_waves:
         return _one_by_one(round_, ordered, reason)
-    purse = Purse.of(round_.allowances(reason))
-    hopeless = {pool for pool, left in purse.left.items() if left <= 0}
-    blocks = [out_of_budget(c, reason) for c in ordered if c.pool.name in hopeless]
-    remaining = [c for c in ordered if c.pool.name not in hopeless]
+    left = RemainingAllowances.of(round_.allowances(reason))
+    blocks = [out_of_budget(c, reason) for c in ordered if not left.has(c.pool.name)]
+    remaining = [c for c in ordered if left.has(c.pool.name)]
     while remaining and not round_.should_stop():
-        wave, remaining = _next_wave(remaining, Purse(dict(purse.left)), round_.settings.wave_size)
+        wave, remaining = _next_wave(remaining, left.copy(), round_.settings.wave_size)
         if not wave:
             break
         commands, failed = _take(round_, wave, reason, blocks)
         if commands or failed:
             return Found(commands=tuple(commands), blocks=tuple(blocks), error="" if commands else failed)
-    return Found(blocks=tuple(blocks), constrained=purse.constrained)
+    return Found(blocks=tuple(blocks))
 
 
-def _next_wave(ordered: Sequence[Candidate], purse: Purse, most: int) -> tuple[list[Candidate], list[Candidate]]:
+def _next_wave(
+    ordered: Sequence[Candidate], allowances: RemainingAllowances, most: int
+) -> tuple[list[Candidate], list[Candidate]]:
     """The first that the allowances permit, and the rest."""
     wave: list[Candidate] = []
     rest: list[Candidate] = []
     for candidate in ordered:
-        if len(wave) < most and purse.spend(candidate.pool.name):
+        if len(wave) < most and allowances.take(candidate.pool.name):
             wave.append(candidate)
         else:
             rest.append(candidate)
@@ -53,7 +54,7 @@ def _next_wave(ordered: Sequence[Candidate], purse: Purse, most: int) -> tuple[l
 def _take(
     round_: Round, wave: Sequence[Candidate], reason: DisruptionReason, blocks: list[tuple[Candidate, Block]]
 ) -> tuple[list[Command], str]:
-    """The commands of a wave, and why it ended early."""
+    """The commands of a wave, and the failure that ended it early, if one did."""
     run = round_.simulator.wave(wave)
     commands: list[Command] = []
     size = 0
@@ -72,11 +73,11 @@ def _take(
 
 
 def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """D-71: upstream's way, the first that can be replaced."""
-    purse = Purse.of(round_.allowances(reason))
+    """The first node that can be replaced, as Karpenter does it (D-71)."""
+    left = RemainingAllowances.of(round_.allowances(reason))
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in ordered:
-        if not purse.has(candidate.pool.name):
+        if not left.has(candidate.pool.name):
             blocks.append(out_of_budget(candidate, reason))
             continue
         simulation = round_.simulator.simulate((candidate,), consolidating=False)
@@ -88,7 +89,7 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
             blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
             continue
         return Found(commands=(_command(round_, candidate, simulation, reason),), blocks=tuple(blocks))
-    return Found(blocks=tuple(blocks), constrained=purse.constrained)
+    return Found(blocks=tuple(blocks))
 
 
 def _command(round_: Round, candidate: Candidate, simulation: Simulation, reason: DisruptionReason) -> Command:

@@ -1,1 +1,1 @@
-"""Which nodes may go at all, and what protects the others."""
+"""Which nodes may be disrupted at all, and what protects the others."""

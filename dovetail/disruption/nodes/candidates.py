@@ -1,7 +1,8 @@
-"""Which nodes may be disrupted at all, before any method's own question (D-25 to D-48)?
+"""Which nodes may be disrupted at all, before any method's own question (D-25 to D-48).
 
-Each check returns a Block from the closed list; nobody publishes anything here. The trap avoided: a pod's block is
-waived for drift where the claim has a termination grace period, and only that kind of block.
+Each check returns a Block with a reason from the closed list, and publishes nothing. Candidates are of two classes. For
+the eventual class, drift and expiration, the blocks of pods are waived where the claim has a termination grace period;
+no other block ever is.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,28 +10,29 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.simulation.costs import legacy_cost, node_price, reschedule_cost
+from dovetail.disruption.simulation.costs import node_price, reschedule_cost
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.notices.decisions import Notice, pod_notice
+from dovetail.notices.decisions import pod_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Why a node stays. `event`: the Event to publish on Node and NodeClaim, if people are told."""
+    """Why a node stays. `event`: the reason of the Event on Node and NodeClaim; None where none is published."""
 
     why: WhyNot
     message: str
-    event: str = "DisruptionBlocked"
+    event: str | None = "DisruptionBlocked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A node that may go, with what ordering and replacing it need (D-30)."""
+    """A node that may be disrupted, with what ordering and replacing it need (D-30)."""
 
     member: Member
     claim: NodeClaim
@@ -41,7 +43,6 @@ class Candidate:
     pods: tuple[Pod, ...]  # the reschedulable ones
     price: float
     cost: float
-    legacy_cost: float
 
     @property
     def name(self) -> str:
@@ -50,23 +51,23 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """D-35: what it costs per disturbance."""
+        """Its price per disturbance (D-35)."""
         return self.price / self.cost
 
     @property
     def is_empty(self) -> bool:
-        """D-36: nobody would miss it."""
+        """Whether none of its pods counts as disturbed (D-36)."""
         return self.cost <= 1.0
 
     @property
     def is_static(self) -> bool:
-        """D-37: its pool has a fixed number of nodes."""
+        """Whether its pool has a fixed number of nodes (D-37)."""
         return self.pool.replicas is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screening:
-    """All nodes, judged once: the candidates of each class, every block, and what evaluating pods tells people."""
+    """All nodes, judged once: the candidates of each class, every block, and the notices about pods."""
 
     graceful: tuple[Candidate, ...]
     eventual: tuple[Candidate, ...]
@@ -87,11 +88,11 @@ Check = Callable[[Fleet, Member], Block | None]
 
 
 def _taken(fleet: Fleet, member: Member) -> Block | None:
-    return _unsaid(WhyNot.BEING_DISRUPTED, "candidate is already being disrupted") if fleet.is_taken(member) else None
+    return _silent(WhyNot.BEING_DISRUPTED, "candidate is already being disrupted") if fleet.is_taken(member) else None
 
 
 def _unmanaged(_: Fleet, member: Member) -> Block | None:
-    return None if member.managed else _unsaid(WhyNot.UNMANAGED, "node isn't managed by karpenter")
+    return None if member.managed else _silent(WhyNot.UNMANAGED, "node isn't managed by karpenter")
 
 
 def _no_node(_: Fleet, member: Member) -> Block | None:
@@ -131,7 +132,7 @@ def _no_pool_label(_: Fleet, member: Member) -> Block | None:
 
 
 def _pool_not_found(fleet: Fleet, member: Member) -> Block | None:
-    # D-26: a pool whose instance types cannot be listed is "not found" too; the text is relied upon (Q-17).
+    # A pool whose instance types cannot be listed is "not found" too; users rely on the text (D-26, Q-17).
     pool = member.pool_name
     if pool in fleet.pools and fleet.types_of(pool):
         return None
@@ -141,17 +142,17 @@ def _pool_not_found(fleet: Fleet, member: Member) -> Block | None:
 def _promised(fleet: Fleet, member: Member) -> Block | None:
     if not fleet.promises.holds(member.claim):
         return None
-    return _unsaid(WhyNot.PROMISED, "Node is promised to pods that are on their way")
+    return _silent(WhyNot.PROMISED, "Node is promised to pods that are on their way")
 
 
 def _resting(fleet: Fleet, member: Member) -> Block | None:
     if fleet.snapshot.resting.get(member.name, 0.0) <= fleet.now:
         return None
-    return _unsaid(WhyNot.RESTING, "Node's last replacement failed, it is tried again later")
+    return _silent(WhyNot.RESTING, "Node's last replacement failed, it is tried again later")
 
 
-def _unsaid(why: WhyNot, message: str) -> Block:
-    return Block(why=why, message=message, event="")
+def _silent(why: WhyNot, message: str) -> Block:
+    return Block(why=why, message=message, event=None)
 
 
 NODE_CHECKS: Final[tuple[Check, ...]] = (
@@ -170,13 +171,13 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 
 
 def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
-    """D-43: what the node's pods say; first the protected ones, then each that a budget holds."""
+    """Why the node's pods hold it: first the protected ones, then each that a PDB holds (D-43)."""
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
             message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
             yield Block(why=WhyNot.POD_PROTECTED, message=message)
     for pod in member.pods:
-        blocking = fleet.pdbs.blocking(pod, fleet.now)
+        blocking = fleet.pdbs.blocking(pod)
         if not blocking:
             continue
         texts = " ".join(f"{b.namespace}/{b.name}" for b in blocking)
@@ -189,7 +190,7 @@ def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
 
 
 def node_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
-    """Every block but the pods', in order; lazily, because most callers want the first."""
+    """Every block except those of pods, in order; worked out one by one, because most callers want only the first."""
     for check in NODE_CHECKS:
         block = check(fleet, member)
         if block is not None:
@@ -214,12 +215,11 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
         pods=pods,
         price=node_price(instance_type, zone, capacity_type),
         cost=reschedule_cost(pods),
-        legacy_cost=legacy_cost(member.pods, claim, fleet.now),
     )
 
 
 def screen(fleet: Fleet) -> Screening:
-    """Judge every node."""
+    """Judge all nodes."""
     graceful: list[Candidate] = []
     eventual: list[Candidate] = []
     blocked: list[tuple[Member, Block]] = []

@@ -1,14 +1,12 @@
-"""The nodes of a snapshot, each with its claim and its pods, and what every rule asks of such a pair (D-19 to D-21).
+"""The nodes of a snapshot, each with its claim and its pods, and what is known of such a pair (D-19 to D-21).
 
-Built once per decision and asked by all methods. A node and its claim meet by providerID. The trap avoided: a claim
-without a node and a node without a claim are members too; most rules must see them to leave them alone.
+A claim without a node and a node without a claim are members too: the checks must see them to leave them alone.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.disruption.nodes.pdbs import PdbIndex
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
@@ -16,6 +14,7 @@ from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.pdbs import PdbIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +35,26 @@ class Member:
 
     @property
     def is_initialized(self) -> bool:
-        """D-21: unmanaged nodes always are."""
+        """Whether the node is initialised; unmanaged nodes always are (D-21)."""
         if not self.managed:
             return True
         return self.node is not None and self.node.labels.get(names.INITIALIZED) == "true"
 
     @property
     def is_ready(self) -> bool:
-        """The node says so; a missing condition does not."""
+        """Whether the node's condition says so; a missing one does not."""
         condition = self.node.condition(names.READY) if self.node else None
         return condition is not None and condition.status == "True"
 
 
 class Fleet:
-    """All members of one snapshot, and what the decision knows of them."""
+    """All members of one snapshot, and what a decision knows of them."""
 
     def __init__(self, snapshot: Snapshot, settings: DisruptionSettings) -> None:
         self.snapshot = snapshot
         self.settings = settings
         self.now = snapshot.now
-        self.pdbs = PdbIndex(snapshot.pdbs.values())
+        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.members = _members(snapshot)
         self._types: dict[str, dict[str, InstanceType]] = {}
 
@@ -66,12 +65,12 @@ class Fleet:
         return {name: p for name, p in sorted(self.snapshot.pools.items()) if _is_ours(p.template.node_class, ours)}
 
     @cached_property
-    def has_homeless(self) -> bool:
-        """Whether any pod needs a place that no promise sees to: pending, or on a node that is leaving."""
-        seen_to = self.promises.pods
-        if any(m.pods and self.is_leaving(m) and any(p.uid not in seen_to for p in m.pods) for m in self.members):
+    def has_waiting_pods(self) -> bool:
+        """Whether any pod without promised room needs some: a pending one, or one on a node that is leaving."""
+        promised = self.promises.pods
+        if any(m.pods and self.is_leaving(m) and any(p.uid not in promised for p in m.pods) for m in self.members):
             return True
-        return any(not p.node_name and p.unschedulable and p.uid not in seen_to for p in self.snapshot.pods.values())
+        return any(not p.node_name and p.unschedulable and p.uid not in promised for p in self.snapshot.pods.values())
 
     @cached_property
     def by_name(self) -> dict[str, Member]:
@@ -88,18 +87,18 @@ class Fleet:
 
     @cached_property
     def promises(self) -> Promises:
-        """Which claims' room belongs to pods that are on their way."""
-        return promises_of(self.snapshot) if self.settings.promises else Promises()
+        """Which claims' room is promised to pods."""
+        return promises_of(self.snapshot)
 
     def is_taken(self, member: Member) -> bool:
-        """A running plan of ours has it: the caller says so, or the mark does."""
+        """Whether a running plan of ours has taken it: the caller says so, or the mark does."""
         claim = member.claim
         if claim is None:
             return False
-        return claim.name in self.snapshot.disrupting or (self.settings.promises and names.OWNER in claim.annotations)
+        return claim.name in self.snapshot.disrupting or names.OWNER in claim.annotations
 
     def is_leaving(self, member: Member) -> bool:
-        """D-19: it will be gone, whoever decided that."""
+        """Whether it will be deleted, by whatever decision (D-19)."""
         claim = member.claim
         if claim is None:
             return member.node is not None and member.node.deleting_since is not None
@@ -107,10 +106,10 @@ class Fleet:
             return True
         if claim.is_true(names.INSTANCE_TERMINATING):
             return True
-        return self.settings.taken_leave and self.is_taken(member)
+        return self.settings.profile.taken_nodes_leave and self.is_taken(member)
 
     def is_nominated(self, member: Member) -> bool:
-        """D-20: a pod is expected to land on it."""
+        """Whether a pod is expected on it (D-20)."""
         return self.snapshot.nominations.get(member.name, 0.0) > self.now
 
     def types_of(self, pool: str) -> dict[str, InstanceType]:
@@ -130,16 +129,10 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
     for pod in snapshot.pods.values():
         if pod.node_name:
             by_node.setdefault(pod.node_name, []).append(pod)
-    # Two claims of one instance are a fault; the one that comes first by name is then the node's.
-    ordered = sorted(snapshot.claims.values(), key=lambda c: c.name, reverse=True)
-    claims = {c.provider_id: c for c in ordered if c.provider_id}
-    result, met = [], set()
-    for node in snapshot.nodes.values():
-        claim = claims.get(node.provider_id) if node.provider_id else None
-        if claim is not None:
-            met.add(claim.name)
-        result.append(_member(node, claim, by_node, snapshot))
-    result.extend(_member(None, c, by_node, snapshot) for c in snapshot.claims.values() if c.name not in met)
+    pairing = snapshot.pairing
+    result = [_member(node, pairing.claim_of(node), by_node, snapshot) for node in snapshot.nodes.values()]
+    alone = (claim for claim in snapshot.claims.values() if pairing.node_of(claim) is None)
+    result.extend(_member(None, claim, by_node, snapshot) for claim in alone)
     return tuple(sorted(result, key=lambda m: m.name))
 
 

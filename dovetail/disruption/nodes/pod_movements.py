@@ -1,13 +1,13 @@
-"""When did pods come to a node or leave it, as far as this process has seen and no stamp says yet?
+"""When pods came to a node or left it, as far as this process has seen and the claim's stamp does not say yet.
 
-The stamp on a claim (D-163) is written by upkeep a moment after the pods have gone, and the same change wakes the
-decision. The trap avoided: a node whose pods went all at once, found empty with yesterday's stamp, so that its
-consolidateAfter is cut short to the 15 s of the second look.
+Upkeep writes the stamp (D-163) a moment after the pods have left, and the same change wakes the decision. By the old
+stamp, a node whose pods have just left would be taken at once, as if its consolidateAfter were over, with only the 15 s
+of the second look.
 """
 
 from dataclasses import replace
 
-from dovetail.disruption.upkeep.timers import STAMP_EVERY
+from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.snapshot import Snapshot
@@ -23,7 +23,7 @@ class Movements:
         self._moved: dict[str, float] = {}  # by node
 
     def seen(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot, its claims quiet since what has moved and is not stamped yet. The first one says nothing."""
+        """The snapshot, with the moments of movements that are not stamped yet. The first snapshot shows none."""
         before, pods = self._before, living_pods(snapshot)
         self._before = (snapshot.now, pods)
         if before is None:
@@ -34,14 +34,14 @@ class Movements:
             moved = self._moved.get(claim.node_name)
             if moved is None:
                 continue
-            if claim.last_pod_event is None or moved - claim.last_pod_event >= STAMP_EVERY:
+            if is_stamp_due(claim, moved):
                 late[name] = replace(claim, last_pod_event=moved)
             else:
                 del self._moved[claim.node_name]  # stamped, or too close to another stamp to count
         return replace(snapshot, claims={**snapshot.claims, **late}) if late else snapshot
 
     def _notice(self, snapshot: Snapshot, pods: Pods, before: tuple[float, Pods]) -> None:
-        """A stamp that is younger than the snapshot before says all that has happened since."""
+        """Keep the movements since the snapshot before, but for claims that were stamped later than it."""
         moment, others = before
         nodes = {claim.node_name for claim in snapshot.claims.values()}
         self._moved = {node: at for node, at in self._moved.items() if node in nodes}
@@ -52,7 +52,7 @@ class Movements:
 
 
 def living_pods(snapshot: Snapshot) -> Pods:
-    """The pods on each node that have neither ended nor been deleted, DaemonSets' left out."""
+    """The pods on each node that have neither ended nor been deleted, without those of DaemonSets."""
     by_node: dict[str, set[str]] = {}
     for uid, pod in snapshot.pods.items():
         if pod.node_name and not (is_terminal(pod) or is_terminating(pod) or is_daemon(pod)):

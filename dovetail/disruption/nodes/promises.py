@@ -1,8 +1,9 @@
-"""Which room is promised: a claim that a plan made for certain pods is theirs until they are bound or it is given back.
+"""Which room is promised: the room of a claim that a plan made for certain pods.
 
-A promise ends when its pods run elsewhere for good, and five minutes after the node is initialised for pods that are
-merely pending. The trap avoided: the kube-scheduler binds a pending pod wherever it likes; one that it has put on
-another node is owed nothing by the claim that was made for it, also when that other node leaves one day.
+A promise holds until its pods run on the claim's node or on another one that stays, or the claim is deleted; for pods
+that are pending it ends five minutes after the node is initialised. The kube-scheduler binds a pending pod wherever it
+likes. A pod that it has bound elsewhere has no right to the claim's room any more, also when that other node leaves
+later.
 """
 
 from collections.abc import Mapping
@@ -20,19 +21,19 @@ PENDING_CLAIMS_LAST: Final = 300.0  # seconds after initialisation in which the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """By claim name: the UIDs of pods that are owed its room; and the claims that a running disruption has made."""
+    """The pods, by UID, that each claim's room is promised to, and the claims that a running disruption has made."""
 
-    owed: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    wanted: frozenset[str] = frozenset()
+    by_claim: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    replacements: frozenset[str] = frozenset()
 
     @property
     def pods(self) -> frozenset[str]:
-        """All pods whose room is seen to."""
-        return frozenset().union(*self.owed.values())
+        """All pods that have promised room."""
+        return frozenset().union(*self.by_claim.values())
 
     def holds(self, claim: NodeClaim | None) -> bool:
-        """Whether the claim's room is promised to anybody."""
-        return claim is not None and (claim.name in self.wanted or bool(self.owed.get(claim.name)))
+        """Whether the claim's room is promised."""
+        return claim is not None and (claim.name in self.replacements or bool(self.by_claim.get(claim.name)))
 
 
 def promises_of(snapshot: Snapshot) -> Promises:
@@ -46,18 +47,18 @@ def promises_of(snapshot: Snapshot) -> Promises:
         if names.OWNER in c.annotations  # a deleting one too: its pods are on their way until it is gone
     }
     leaving = _leaving_nodes(snapshot)
-    owed, wanted = {}, set()
+    by_claim, replacements = {}, set()
     for claim in made:
         if claim.annotations[names.PLAN].partition("/")[0] in owners:
-            wanted.add(claim.name)
+            replacements.add(claim.name)
         pods = frozenset(
             uid
             for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",")
-            if uid and _is_owed(snapshot.pods.get(uid), claim, leaving, snapshot.now)
+            if uid and _still_needs(snapshot.pods.get(uid), claim, leaving, snapshot.now)
         )
         if pods:
-            owed[claim.name] = pods
-    return Promises(owed=owed, wanted=frozenset(wanted))
+            by_claim[claim.name] = pods
+    return Promises(by_claim=by_claim, replacements=frozenset(replacements))
 
 
 def _leaving_nodes(snapshot: Snapshot) -> frozenset[str]:
@@ -74,16 +75,17 @@ def _leaving_nodes(snapshot: Snapshot) -> frozenset[str]:
     )
 
 
-def _is_owed(pod: Pod | None, claim: NodeClaim, leaving: frozenset[str], now: float) -> bool:
+def _still_needs(pod: Pod | None, claim: NodeClaim, leaving: frozenset[str], now: float) -> bool:
+    """Whether the pod still needs the room that the claim was made for."""
     if pod is None or not (is_active(pod) or is_reschedulable(pod)):
         return False
     if pod.node_name:
-        return pod.node_name in leaving and pod.node_name != claim.node_name and not _came_later(pod, claim)
+        return pod.node_name in leaving and pod.node_name != claim.node_name and not _was_bound_elsewhere(pod, claim)
     initialized = claim.condition(names.INITIALIZED_CONDITION)
     ready_for = now - initialized.changed if initialized and initialized.status == "True" else 0.0
     return ready_for < PENDING_CLAIMS_LAST
 
 
-def _came_later(pod: Pod, claim: NodeClaim) -> bool:
+def _was_bound_elsewhere(pod: Pod, claim: NodeClaim) -> bool:
     """Whether the pod was pending when the claim was made, and the scheduler has found another node for it since."""
     return pod.started is not None and pod.started > claim.created

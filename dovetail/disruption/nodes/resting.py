@@ -1,8 +1,9 @@
-"""How long is a node left alone after its disruption was undone?
+"""How long a node is left alone after its disruption was undone.
 
-Kept on the object, so that neither a restart nor a lost database tries a node again at once whose replacement never
-came up, or that a person has just called off. The rest is for that one reason: a node that has become empty meanwhile
-may go. The trap avoided: a replacement that can never start, bought anew every few seconds.
+A replacement that can never start must not be launched again every few seconds, and a disruption that a person has
+cancelled must not begin again at once. The rest is kept as an annotation of the claim, so that it outlasts a restart
+and the loss of the database. It holds for the reason of that disruption: a node that has become empty meanwhile may be
+deleted.
 """
 
 from collections.abc import Mapping
@@ -18,12 +19,12 @@ from dovetail.model.snapshot import Snapshot
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
 LONGEST: Final = 1800.0
-FORGIVEN: Final = 3600.0  # so long after a rest has ended, the next failure counts as the first
+FORGIVEN: Final = 3600.0  # a failure that comes this long after the end of a rest counts as the first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Until when (seconds since the epoch), the how-manieth, and what the disruption was for."""
+    """Until when the node rests (seconds since the epoch), how many rests in a row this makes, and for which reason."""
 
     until: float = 0.0
     count: int = 0
@@ -31,7 +32,7 @@ class Rest:
 
 
 def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> str:
-    """The annotation's value."""
+    """The annotation of the rest that begins now."""
     last = read_rest(claim)
     count = last.count + 1 if now - last.until < FORGIVEN else 1
     first = AFTER_CANCEL if cancelled else AFTER_FAILURE
@@ -39,7 +40,7 @@ def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> 
 
 
 def read_rest(claim: NodeClaim) -> Rest:
-    """The claim's rest; all zeros where there is none or none that can be read."""
+    """The claim's rest; one that is long over where there is none or none that can be read."""
     until, count, reason = (*claim.annotations.get(names.REST, "").split("/", 2), "", "", "")[:3]
     if not (until.isdecimal() and count.isdecimal()):
         return Rest()

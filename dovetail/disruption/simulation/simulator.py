@@ -15,14 +15,15 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import is_hopeless
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
+from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import Notice, no_compatible_types
+from dovetail.notices.decisions import no_compatible_types
 from dovetail.placement.buffers.virtual_pods import is_virtual
 from dovetail.placement.place_pods import FreeRoom, Index, SimulationOptions, StepwiseSimulation, simulate
-from dovetail.placement.settings import DOVETAIL, KARPENTER, PlacementSettings
+from dovetail.placement.settings import PlacementSettings
 
 
 class PlacementSimulator:
@@ -54,7 +55,7 @@ class PlacementSimulator:
             return Simulation(candidate_leaves=True)
         options = replace(self._options, spare_settling_nodes=consolidating)
         outcome = _simulation_of(simulate(self.index, _names(candidates), options))
-        return self._own(outcome, candidates) if self._fleet.settings.promises else outcome
+        return self._own(outcome, candidates) if self._fleet.settings.profile.keeps_waiting_pods_apart else outcome
 
     def _own(self, outcome: Simulation, candidates: Sequence[Candidate]) -> Simulation:
         """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this.
@@ -165,7 +166,7 @@ def placement_settings(settings: DisruptionSettings) -> PlacementSettings:
         min_values_policy=settings.min_values_policy,
         reserved_capacity=settings.reserved_capacity,
         well_known=settings.well_known,
-        profile=DOVETAIL if settings.mend else KARPENTER,
+        profile=settings.profile.placement,
     )
 
 

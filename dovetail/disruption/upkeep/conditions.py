@@ -1,6 +1,6 @@
-"""Should a claim carry the conditions Consolidatable and Drifted, and when may that change (D-166 to D-176)?
+"""Whether a claim should carry the conditions Consolidatable and Drifted, and when that may change (D-166 to D-176).
 
-The trap avoided: Consolidatable says "quiet long enough" and nothing about policy or pods.
+Consolidatable says that the node has been quiet long enough, and nothing about its pool's policy or its pods.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ INSTANCE_TYPE_NOT_FOUND: Final = "InstanceTypeNotFound"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What a condition should be. `leave`: as it is, because the question does not apply or cannot be answered."""
+    """What a condition should be. `leave`: unchanged, because the question does not apply or cannot be answered."""
 
     verdict: Literal["set", "clear", "leave"]
     reason: str = ""
@@ -31,7 +31,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftFacts:
-    """What judging drift needs beside claim and pool. `provider_reason`: what the cloud answers; empty is no drift."""
+    """What judging drift needs besides claim and pool. `provider_reason`: the cloud's answer; empty is no drift."""
 
     catalogue: Catalogue
     provider_reason: str = ""
@@ -48,7 +48,7 @@ def quiet_since(claim: NodeClaim) -> float:
 
 
 def judge_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> Judgement:
-    """D-167: quiet for consolidateAfter, the boundary included."""
+    """Whether the node has been quiet for consolidateAfter, the boundary included (D-167)."""
     if pool.replicas is not None:
         return Judgement(verdict="leave")
     after = pool.disruption.consolidate_after
@@ -60,7 +60,7 @@ def judge_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> Judgem
 
 
 def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: float) -> Judgement:
-    """D-170: the first of four questions that answers yes; the boundary of each is in its own function."""
+    """The first of four questions that is answered with yes (D-170)."""
     if not claim.is_true(names.LAUNCHED):
         return Judgement(verdict="clear")
     again = now + RECHECK_DRIFT
@@ -79,7 +79,7 @@ def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: floa
 
 
 def is_hash_drifted(claim: NodeClaim, pool: NodePool) -> bool:
-    """D-171: both carry hash and version, the versions are equal and the hashes are not."""
+    """Whether both carry hash and version, the versions are equal and the hashes are not (D-171)."""
     ours, theirs = claim.annotations, pool.annotations
     keys = (names.NODE_POOL_HASH, names.NODE_POOL_HASH_VERSION)
     if any(key not in ours or key not in theirs for key in keys):
@@ -90,12 +90,12 @@ def is_hash_drifted(claim: NodeClaim, pool: NodePool) -> bool:
 
 
 def is_requirement_drifted(claim: NodeClaim, pool: NodePool) -> bool:
-    """D-172: the claim's labels no longer satisfy the template's requirements; well-known labels get no leniency."""
+    """Whether the claim's labels no longer satisfy the template's requirements, well-known ones included (D-172)."""
     return not compatible(from_labels(claim.labels), from_expressions(pool.template.requirements))
 
 
 def is_type_offered(claim: NodeClaim, facts: DriftFacts) -> bool:
-    """D-174: the pool still knows the claim's instance type, with an offering that suits its labels."""
+    """Whether the pool still has the claim's instance type, with an offering that suits its labels (D-174)."""
     wanted = claim.labels.get(names.INSTANCE_TYPE)
     found = next((t for t in facts.catalogue.types if t.name == wanted), None) if wanted else None
     return found is not None and _has_offering(found, claim, facts)

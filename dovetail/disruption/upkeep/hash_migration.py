@@ -1,8 +1,8 @@
 """Which hash annotations a pool and its claims should carry (D-177 to D-179, N-5).
 
-A pool last hashed by another version of the algorithm lends its claims the new hash, so that a change of the algorithm
-drifts nothing; a claim that had drifted before keeps its old hash and stays so. The trap avoided: stamping the pool
-first, which would forget the claims if we stopped in between.
+Where the pool was last hashed by another version of the algorithm, its claims get the pool's new hash, so that a change
+of the algorithm makes nothing drift; a claim that had drifted before keeps its old hash and stays drifted. The claims
+are stamped before the pool: if we stopped in between, they would be forgotten otherwise.
 """
 
 from collections.abc import Iterable

@@ -88,12 +88,12 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
 
 def cluster_nodes(snapshot: Snapshot) -> list[ClusterNode]:
     """All that pods may land on or leave: initialised nodes first, then by name (S-67)."""
-    claims = {claim.provider_id: claim for claim in snapshot.claims.values() if claim.provider_id}
+    pairing = snapshot.pairing
     found: list[ClusterNode] = []
     for node in snapshot.nodes.values():
-        claim = claims.pop(node.provider_id, None) if node.provider_id else None
+        claim = pairing.claim_of(node)
         found.append(_joined(node, claim, claim is not None and claim.name in snapshot.disrupting))
-    found += [_joined(None, claim, claim.name in snapshot.disrupting) for claim in claims.values()]
+    found += [_joined(None, claim, claim.name in snapshot.disrupting) for claim in pairing.claims_awaiting_node()]
     found.sort(key=lambda item: (not item.initialized, item.name))
     return found
 

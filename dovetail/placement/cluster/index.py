@@ -21,7 +21,6 @@ from dovetail.placement.cluster.templates import Template, TemplateCompiler, usa
 from dovetail.placement.cluster.type_table import Compilers
 from dovetail.placement.cluster.universe import Universe
 from dovetail.placement.cluster.waiting_pods import (
-    EvictionBlocks,
     WaitingPods,
     leaving_pods,
     pending_pods,
@@ -33,6 +32,7 @@ from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
+from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.search.demands import ShapeFacts, alternatives_as_needs
 from dovetail.placement.settings import PlacementSettings
 
@@ -76,7 +76,7 @@ class Index:
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
         self.counts.add_bound(self.on_node)
-        self.blocks = EvictionBlocks(snapshot.pdbs.values(), snapshot.now)
+        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
         self._default_spread = DefaultSpread(snapshot, settings)
@@ -156,7 +156,7 @@ class Index:
             found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
-                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.blocks)),
+                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.pdbs)),
                 promised=found.promised,
                 ignored=found.ignored,
             )
@@ -171,7 +171,7 @@ class Index:
         """The pods of a node that would need another place if it left (S-217)."""
         known = self._reschedulable.get(node_name)
         if known is None:
-            known = [pod for pod in self.on_node.get(node_name, ()) if self.blocks.currently_reschedulable(pod)]
+            known = [pod for pod in self.on_node.get(node_name, ()) if self.pdbs.needs_room(pod)]
             self._reschedulable[node_name] = known
         return known
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.placements import IgnoredPod
-from dovetail.model.pod_rules import is_evictable, is_protected, is_provisionable, is_reschedulable
+from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.requirements import as_integer
-from dovetail.model.selectors import matches
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
 from dovetail.placement.constraints.pod_needs import pod_requirements
 from dovetail.placement.constraints.volumes import volume_fault
+from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import PlacementSettings
 
 _CAPACITY_TYPES = frozenset({names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT, names.CAPACITY_RESERVED})
@@ -135,43 +134,6 @@ def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Itera
     return WaitingPods(pending=tuple(pending), leaving=(), promised=tuple(promised), ignored=tuple(ignored))
 
 
-def _fully_blocks(pdb: PodDisruptionBudget) -> bool:
-    return pdb.max_unavailable in ("0", "0%") or pdb.min_available == "100%"
-
-
-class EvictionBlocks:
-    """Knows the pods whose eviction would never be granted (S-32)."""
-
-    def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float) -> None:
-        self._now = now
-        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
-        for pdb in pdbs:
-            self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
-
-    def blocked(self, pod: Pod) -> bool:
-        """Whether PodDisruptionBudgets forbid its eviction whatever other pods do."""
-        budgets = self._by_namespace.get(pod.namespace)
-        if not budgets or not is_evictable(pod, self._now):
-            return False
-        matching = [pdb for pdb in budgets if matches(pdb.selector, pod.shape.labels)]
-        if len(matching) > 1:
-            return True
-        for pdb in matching:
-            if pdb.always_allow_unhealthy and pod.ready is False:
-                return False
-            if _fully_blocks(pdb):
-                return True
-        return False
-
-    def currently_reschedulable(self, pod: Pod) -> bool:
-        """Whether it needs another place when its node leaves, and nothing holds it back now (S-30)."""
-        if not is_reschedulable(pod):
-            return False
-        if is_protected(pod, self._now):
-            return False
-        return not self.blocked(pod)
-
-
 def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
     """With the buffers' pods, which are not validated (S-29)."""
     return replace(
@@ -181,12 +143,12 @@ def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
     )
 
 
-def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], blocks: EvictionBlocks) -> list[Pod]:
+def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex) -> list[Pod]:
     """The pods that must move because their node is leaving (S-30)."""
     return [
         pod
         for item in nodes
         if item.leaving and item.node is not None
         for pod in on_node.get(item.node_name, ())
-        if blocks.currently_reschedulable(pod)
+        if pdbs.needs_room(pod)
     ]

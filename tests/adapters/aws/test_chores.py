@@ -11,7 +11,7 @@ from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
 from dovetail.model import names
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.taints import Taint
@@ -228,6 +228,7 @@ class TestReservations:
             assert found.labels[names.CAPACITY_TYPE] == "on-demand"
             assert RESERVATION not in found.labels
             assert "karpenter.k8s.aws/capacity-reservation-type" not in found.labels
+            assert found.labels["karpenter.k8s.aws/capacity-reservation-interruptible"] == "false"
 
     async def test_claims_of_a_capacity_block_are_deleted_forty_minutes_before_its_end(self, scene: Scene) -> None:
         """W-148."""
@@ -327,3 +328,28 @@ class TestZonalShift:
             for value in e.values
         }
         assert zones == {"us-west-2b", "us-west-2c"}
+
+
+HASH, VERSION = "karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"
+
+
+async def test_claims_of_an_older_hash_version_are_carried_over_unless_they_had_drifted(scene: Scene) -> None:
+    """W-47."""
+    scene.classes.apply()
+    await scene.keep()
+    claim = await scene.bought(M5_LARGE, on_demand(), amd64())
+    older = {**claim.annotations, HASH: "1", VERSION: "v5"}
+    before = replace(claim, annotations=older)
+    drifted = replace(before, name="drifted", conditions=(Condition(type=names.DRIFTED, status="True"),))
+    scene.objects.claims = {claim.name: before, "drifted": drifted}
+    known = scene.classes.objects["default"]
+    stamps = {**known["metadata"]["annotations"], VERSION: "v5"}
+    scene.classes._store("default", {**known, "metadata": {**known["metadata"], "annotations": stamps}})
+
+    scene._keeper._due["default"].at = 0.0  # type: ignore[union-attr]
+    await scene.keep()
+
+    now = scene.classes.objects["default"]["metadata"]["annotations"]
+    kept = {name: (c.annotations[HASH], c.annotations[VERSION]) for name, c in scene.objects.claims.items()}
+    assert now[VERSION] == "v6"
+    assert kept == {claim.name: (now[HASH], "v6"), "drifted": ("1", "v6")}

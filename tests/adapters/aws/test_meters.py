@@ -127,3 +127,20 @@ async def test_calls_are_counted_with_their_error_code(stage: Stage) -> None:
     calls = told("aws_requests_total")
     assert calls['code="UnauthorizedOperation",operation="DescribeSubnets",service="ec2"'] == 1.0
     assert calls['code="",operation="DescribeImages",service="ec2"'] >= 1.0
+
+
+async def test_a_message_without_a_time_has_no_latency(stage: Stage) -> None:
+    """W-178: upstream measures it from the year one."""
+    queue = stage.adapter.interruptions
+    assert queue is not None
+    name = "interruption_message_queue_duration_seconds_count"
+    before = sum(told(name).values())
+    timeless = {"version": "0", "source": "aws.ec2", "detail-type": "Something New", "id": "e2"}
+    stage.server.control("POST", "sqs", {"body": json.dumps(timeless)})
+
+    [message] = await queue.receive()
+    await queue.acknowledge([message.receipt])
+
+    assert message.interruption is not None
+    assert message.interruption.reason == "no_op"
+    assert sum(told(name).values()) == before

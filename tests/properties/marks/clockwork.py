@@ -1,4 +1,4 @@
-"""An event loop whose clock only moves when it is told to, and gates at which every call waits to be let through."""
+"""An event loop whose clock moves only when a test moves it, and gates at which every call waits to be let through."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

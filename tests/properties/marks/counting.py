@@ -25,7 +25,7 @@ def is_ready(node: Node) -> bool:
 
 
 def disrupted(nodes: Mapping[str, Node], claims: Mapping[str, NodeClaim]) -> set[str]:
-    """D-51: not ready, leaving or marked, whatever the reason; each once."""
+    """The nodes that are not ready, leaving or marked, whatever the reason; each once (D-51)."""
     by_node = {claim.node_name: claim for claim in claims.values() if claim.node_name}
     return {
         node.name
@@ -36,7 +36,7 @@ def disrupted(nodes: Mapping[str, Node], claims: Mapping[str, NodeClaim]) -> set
 
 
 def allowed(pool: NodePool, reason: str, nodes: int) -> int:
-    """D-52, D-53."""
+    """How many nodes the budgets permit (D-52, D-53)."""
     amounts = [
         -(-int(b.nodes[:-1]) * nodes // 100) if b.nodes.endswith("%") else int(b.nodes)
         for b in pool.disruption.budgets
@@ -46,13 +46,13 @@ def allowed(pool: NodePool, reason: str, nodes: int) -> int:
 
 
 def excess(cluster: Cluster, reason: str) -> int:
-    """So many more than the budget of this moment permits."""
+    """How many more nodes are disrupted than the budget of this moment permits."""
     counted = sum(1 for c in cluster.claims.values() if c.node_name in cluster.nodes)
     return len(disrupted(cluster.nodes, cluster.claims)) - allowed(cluster.pools["a"], reason, counted)
 
 
 def excused(cluster: Cluster, seen: Snapshot, reason: str, deleted: set[str]) -> int:
-    """So many were disrupted, or taken from the budget, by others since the cluster was seen like that."""
+    """How many were disrupted, or taken from the budget, by others since the cluster was seen like that."""
     before = disrupted(seen.nodes, seen.claims)
     failed = {n.name for n in cluster.nodes.values() if not is_ready(n)} - before
     known = {**seen.claims, **cluster.claims}

@@ -93,6 +93,11 @@ class SmallTemporal:
             except Terminated:
                 return
 
+    def faults(self) -> list[BaseException]:
+        """What ended workflows that should have gone on: a broken stage, or broken code."""
+        tasks = [execution.task for execution in self.executions.values() if execution.task is not None]
+        return [fault for t in tasks if t.done() and not t.cancelled() and (fault := t.exception()) is not None]
+
     def terminate(self, *executions: Execution) -> None:
         """Their steps end where they are; what they had started goes on."""
         for execution in executions:
@@ -152,7 +157,7 @@ class SmallTemporal:
 
         async def query(self, name: str, **_: Any) -> Any:
             if self.execution is None or not self.execution.runs:
-                raise RPCError("nobody answers", RPCStatusCode.NOT_FOUND, b"")
+                raise RPCError("no workflow answers", RPCStatusCode.NOT_FOUND, b"")
             return getattr(self.execution.instance, name)()
 
 
@@ -208,5 +213,5 @@ def in_place_of_temporal(server: SmallTemporal) -> Iterator[None]:
     """The workflows ask this server."""
     with pytest.MonkeyPatch.context() as patch:
         for module in MODULES:
-            patch.setattr(f"workflows.{module}.workflow", answers(server))
+            patch.setattr(f"dovetail.workflows.{module}.workflow", answers(server))
         yield

@@ -1,0 +1,94 @@
+"""Where Dovetail decides about disruption otherwise than Karpenter.
+
+A profile is one answer to all of these questions. `DOVETAIL` is what runs. `KARPENTER` repeats Karpenter's answers, so
+that they can be compared with recorded results; nothing else sets it. The two differ in which valid answer is found,
+and in what is announced; no profile makes an answer valid that the checks refuse.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.disruption.upkeep.conditions import judge_consolidatable
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.placement import profiles as placement_profiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One answer to each question on which Dovetail and Karpenter differ."""
+
+    name: str
+    is_quiet: Callable[[NodeClaim, NodePool, float], bool]
+    """Whether no pod came or went for the pool's consolidateAfter (D-167)."""
+    taken_nodes_leave: bool
+    """Whether a node counts as leaving from the moment at which a plan takes it."""
+    keeps_waiting_pods_apart: bool
+    """Whether pods that wait for room anyway keep the nodes that they will get, and are charged to no candidate."""
+    weighs_every_claim: bool
+    """Whether the policy Balanced takes as a pool's cost what its claims cost, not what its candidates do (D-122)."""
+    replaces_in_waves: bool
+    """Whether one plan replaces all drifted or expired nodes that the budgets allow, not only the first (D-71)."""
+    rules_out_by_price: bool
+    """Whether prices alone can spare a candidate its simulation; its Event then names no other obstacle."""
+    tries_all_together_first: bool
+    """Whether multi-node consolidation tries all candidates at once before it searches for a prefix."""
+    widens_the_search: bool
+    """Whether multi-node consolidation goes on beyond the prefix that it has found."""
+    most_consolidated: int
+    """The most nodes that consolidation takes in one command (Q-7)."""
+    needs_launchable_spot: bool
+    """Whether a replacement narrowed to spot must have a spot offering available (Q-9)."""
+    announces_probes: bool
+    """Whether every command that multi-node consolidation tries is announced, not only the one that it plans."""
+    announces_shared_rejections: bool
+    """Whether the rejection of a command for several nodes is announced (Q-1)."""
+    placement: placement_profiles.Profile
+    """The placement engine's own answers."""
+
+
+def _has_been_quiet(claim: NodeClaim, pool: NodePool, now: float) -> bool:
+    """By the facts: the condition is written some moments after them."""
+    return judge_consolidatable(claim, pool, now).verdict == "set"
+
+
+def _is_marked_quiet(claim: NodeClaim, _pool: NodePool, _now: float) -> bool:
+    """As the condition has it."""
+    return claim.is_true(names.CONSOLIDATABLE)
+
+
+DOVETAIL: Final = Profile(
+    name="dovetail",
+    is_quiet=_has_been_quiet,
+    taken_nodes_leave=True,
+    keeps_waiting_pods_apart=True,
+    weighs_every_claim=True,
+    replaces_in_waves=True,
+    rules_out_by_price=True,
+    tries_all_together_first=True,
+    widens_the_search=True,
+    most_consolidated=100,
+    needs_launchable_spot=True,
+    announces_probes=False,
+    announces_shared_rejections=True,
+    placement=placement_profiles.DOVETAIL,
+)
+
+KARPENTER: Final = Profile(
+    name="karpenter",
+    is_quiet=_is_marked_quiet,
+    taken_nodes_leave=False,
+    keeps_waiting_pods_apart=False,
+    weighs_every_claim=False,
+    replaces_in_waves=False,
+    rules_out_by_price=False,
+    tries_all_together_first=False,
+    widens_the_search=False,
+    most_consolidated=101,
+    needs_launchable_spot=False,
+    announces_probes=True,
+    announces_shared_rejections=False,
+    placement=placement_profiles.KARPENTER,
+)

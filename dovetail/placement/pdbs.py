@@ -1,0 +1,57 @@
+"""Which PodDisruptionBudgets select a pod, and whether they forbid its eviction, now or for good (D-43 to D-47, S-32).
+
+The question is put to every pod of every candidate, so a selector is evaluated once per pod shape. Two budgets on one
+pod always forbid it: the eviction API refuses such a pod, whatever either of them allows.
+"""
+
+from collections.abc import Iterable
+
+from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable
+from dovetail.model.pods import Pod, PodShape
+from dovetail.model.selectors import matches
+from dovetail.model.workloads import PodDisruptionBudget
+
+
+class PdbIndex:
+    """The budgets of one moment, by the pod shape that they select."""
+
+    def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float) -> None:
+        self._now = now
+        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for pdb in sorted(pdbs, key=lambda b: (b.namespace, b.name)):
+            self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
+        self._by_shape: dict[int, tuple[PodShape, tuple[PodDisruptionBudget, ...]]] = {}
+
+    def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets that select this pod, by name."""
+        local = self._by_namespace.get(pod.shape.namespace)
+        if local is None:
+            return ()
+        # Kept with the shape itself: an id alone may be used again after a shape is gone.
+        known = self._by_shape.get(id(pod.shape))
+        if known is None:
+            matching = tuple(b for b in local if matches(b.selector, pod.shape.labels))
+            known = self._by_shape[id(pod.shape)] = (pod.shape, matching)
+        return known[1]
+
+    def _holding(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets that have a say in this pod's eviction; none where nobody would evict it or it may always go."""
+        matching = self.of(pod)
+        if not matching or not is_evictable(pod, self._now):
+            return ()
+        unhealthy_may_go = len(matching) == 1 and matching[0].always_allow_unhealthy and pod.ready is False
+        return () if unhealthy_may_go else matching
+
+    def blocking(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets that forbid evicting this pod now; several where more than one selects it at all (D-43)."""
+        holding = self._holding(pod)
+        return holding if len(holding) > 1 or any(b.disruptions_allowed == 0 for b in holding) else ()
+
+    def blocks_for_good(self, pod: Pod) -> bool:
+        """Whether its eviction can never be granted, whatever the other pods do (D-46)."""
+        holding = self._holding(pod)
+        return len(holding) > 1 or any(b.max_unavailable in ("0", "0%") or b.min_available == "100%" for b in holding)
+
+    def needs_room(self, pod: Pod) -> bool:
+        """Whether it will need another place when its node leaves, and can be made to leave (S-30, D-47)."""
+        return is_reschedulable(pod) and not is_protected(pod, self._now) and not self.blocks_for_good(pod)

@@ -1,0 +1,268 @@
+"""The steps around replacements and marks: waiting, giving back, marking, undoing (D-143 to D-158)."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from temporalio.testing import ActivityEnvironment
+
+from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.disruption.give_back import GivingBack
+from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.disruption.nodes.resting import read_rest
+from dovetail.messages.inputs import (
+    CreateRequest,
+    GiveBackRequest,
+    MarkOutcome,
+    MarkRequest,
+    ReadyOutcome,
+    ReadyRequest,
+    UnmarkRequest,
+)
+from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.steps import ClaimRef
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.taints import Taint
+from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
+from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.test_gated_orders import OnePool
+from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod
+
+OWNER = "c/disrupt/0199"
+DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
+
+
+class Playing(FakeLookups):
+    """A cache in which a second passes with each look."""
+
+    def revision(self) -> int:
+        return 0
+
+    async def changed(self, revision: int) -> None:
+        await self.world.pause(1.0)
+
+
+async def ready(world: World, *claims: str, seconds: float = 60.0) -> ReadyOutcome:
+    view: Any = Playing(world)
+    step = Awaiting(view, KnownClaims(view, FakeClaims(world)), world.now)
+    refs = tuple(ClaimRef(name=name, uid=f"uid-{name}") for name in claims)
+    request = ReadyRequest(claims=refs, until=world.clock + seconds)
+    return cast(ReadyOutcome, await ActivityEnvironment().run(step.await_ready, request))
+
+
+async def test_all_replacements_are_awaited() -> None:
+    """D-150; T-111, T-115."""
+    world = World()
+    world.put(a_joined_claim("a"), a_claim("b"))
+    world.at(world.clock + 20, lambda: world.put(a_joined_claim("b", node_name="node-b")))
+
+    outcome = await ready(world, "a", "b")
+
+    assert (outcome.kind, outcome.destinations) == ("ready", ("node-1", "node-b"))
+    assert world.clock >= 1020.0
+
+
+async def test_a_replacement_that_is_not_initialised_in_time_fails() -> None:
+    """D-154; T-113."""
+    world = World()
+    world.put(a_joined_claim("a"), a_claim("b"))
+
+    outcome = await ready(world, "a", "b", seconds=60.0)
+
+    assert (outcome.kind, outcome.message) == ("failed", "replacement b was not ready in time")
+    assert 1060.0 <= world.clock < 1063.0
+
+
+async def test_a_replacement_that_was_given_up_ends_the_wait_at_once() -> None:
+    """D-150, D-156; T-6."""
+    world = World()
+    world.put(a_claim("a"))
+    world.at(world.clock + 5, lambda: world.put(a_claim("a", deleting_since=world.clock)))
+
+    outcome = await ready(world, "a")
+
+    assert (outcome.kind, outcome.message) == ("failed", "replacement a was given up")
+    assert world.clock < 1010.0
+    assert (await ready(World(), "a")).kind == "failed"
+
+
+async def test_a_replacement_that_the_cache_has_not_shown_yet_is_no_failure() -> None:
+    """T-112."""
+    world = World()
+    world.put(a_joined_claim("a"))
+    world.hidden.add("a")
+
+    assert (await ready(world, "a")).kind == "ready"
+
+
+def test_a_disruption_gives_its_replacements_ten_minutes() -> None:
+    """D-155: whatever else is under way."""
+    assert REPLACEMENT_SECONDS == 600.0
+
+
+def a_replacement(name: str, **fields: Any) -> NodeClaim:
+    given = {"annotations": {names.PLAN: "plan/0", names.PLANNED_PODS: "uid-web-1"}, "node_name": f"node-{name}"}
+    return a_joined_claim(name, **{**given, **fields})
+
+
+async def give_back(world: World, *claims: str) -> str:
+    step = GivingBack(FakeClaims(world), FakePods(world))
+    request = GiveBackRequest(plan_id="plan", names=claims, why="not ready in time")
+    return str((await ActivityEnvironment().run(step.give_back, request)).message)
+
+
+async def test_a_replacement_without_pods_is_deleted() -> None:
+    """D-158; Q-16: DaemonSet pods are on every node."""
+    world = World()
+    world.put(a_replacement("a"), a_pod("agent", node_name="node-a", owners=(DAEMON,)))
+
+    assert await give_back(world, "a", "never-made") == ""
+    assert world.claims["a"].deleting_since is not None
+
+
+async def test_a_replacement_that_pods_have_moved_to_is_kept() -> None:
+    """D-158: and it is the plan's no longer."""
+    world = World()
+    world.put(a_replacement("a"), a_pod(node_name="node-a"))
+
+    assert await give_back(world, "a") == "kept a"
+    kept = world.claims["a"]
+    assert (kept.deleting_since, names.PLAN in kept.annotations, names.PLANNED_PODS in kept.annotations) == (
+        None,
+        False,
+        False,
+    )
+
+
+async def test_a_claim_of_another_plan_is_not_given_back() -> None:
+    world = World()
+    world.put(a_replacement("a", annotations={names.PLAN: "another/0"}))
+
+    await give_back(world, "a")
+
+    assert world.claims["a"].deleting_since is None
+
+
+def a_marked_world(**claim: Any) -> World:
+    world = World()
+    world.put(a_joined_claim(**claim), a_joined_node())
+    return world
+
+
+def marking(world: World) -> Marking:
+    return Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
+
+
+async def mark(world: World) -> MarkOutcome:
+    claim, node = world.claims["pool-1"], world.nodes["node-1"]
+    target = Target(
+        claim=claim.name,
+        claim_uid=claim.uid,
+        node=node.name,
+        node_uid=node.uid,
+        provider_id=claim.provider_id,
+        pool="pool",
+    )
+    command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
+    request = MarkRequest(owner=OWNER, command=command, seen=Seen(taken_at=world.clock))
+    return cast(MarkOutcome, await ActivityEnvironment().run(marking(world).mark_nodes, request))
+
+
+async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
+    """D-144, D-149: and the pods are read live after that."""
+    world = a_marked_world()
+
+    outcome = await mark(world)
+
+    assert (outcome.marked, outcome.refused) == (("pool-1",), ())
+    assert [what for what in world.ledger if not what.startswith("get")] == [
+        "patch claim pool-1",
+        "patch node node-1",
+        "patch status pool-1",
+        "list pods node-1",
+    ]
+    claim, node = world.claims["pool-1"], world.nodes["node-1"]
+    reason = claim.condition(names.DISRUPTION_REASON)
+    assert reason is not None
+    assert (reason.status, reason.reason, reason.message) == ("True", "Drifted", "Drifted")
+    assert (claim.annotations[names.OWNER], node.taints) == (OWNER, (DISRUPTED,))
+
+
+async def test_a_claim_that_another_plan_has_marked_is_refused_and_keeps_its_mark() -> None:
+    """D-143, D-161; Q-23."""
+    world = a_marked_world(annotations={names.OWNER: "c/disrupt/earlier"})
+
+    outcome = await mark(world)
+
+    assert outcome.refused == (("pool-1", "already marked by c/disrupt/earlier"),)
+    assert world.claims["pool-1"].annotations[names.OWNER] == "c/disrupt/earlier"
+
+
+async def test_a_mark_comes_off_where_a_pod_has_been_bound_since_the_decision() -> None:
+    """D-141, D-152: read after the taint, which keeps further pods away."""
+    world = a_marked_world()
+    world.put(a_pod("late"))
+
+    outcome = await mark(world)
+
+    assert outcome.refused == (("pool-1", "pod apps/late was bound after the decision"),)
+    claim, node = world.claims["pool-1"], world.nodes["node-1"]
+    assert (node.taints, names.OWNER in claim.annotations, claim.condition(names.DISRUPTION_REASON)) == (
+        (),
+        False,
+        None,
+    )
+
+
+async def unmark(world: World, **request: Any) -> None:
+    ref = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+    given = UnmarkRequest(owner=OWNER, claims=(ref,), **request)
+    await ActivityEnvironment().run(marking(world).unmark_nodes, given)
+
+
+async def test_an_undone_disruption_leaves_a_rest_that_doubles() -> None:
+    """D-157, D-74."""
+    world = a_marked_world()
+    rests = []
+    for _ in range(2):
+        await mark(world)
+        await unmark(world, why="not ready in time", rest="failed", reason="Drifted")
+        rests.append(read_rest(world.claims["pool-1"]).until - world.clock)
+        await world.pause(60.0)
+
+    assert rests == [30.0, 60.0]
+    assert world.nodes["node-1"].taints == ()
+
+
+async def test_a_mark_of_a_node_that_is_leaving_is_left_alone() -> None:
+    """D-13, D-14: termination owns it then."""
+    world = a_marked_world()
+    await mark(world)
+    world.put(replace(world.claims["pool-1"], deleting_since=world.clock))
+
+    await unmark(world)
+
+    claim = world.claims["pool-1"]
+    assert (world.nodes["node-1"].taints, claim.condition(names.DISRUPTION_REASON) is not None) == ((DISRUPTED,), True)
+
+
+async def create(world: World, reason: str) -> list[tuple[str, str]]:
+    pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
+    creating = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    node = ProposedNode(pool="pool", pool_uid="u", node_class=a_joined_claim().node_class, requirements=(), type_list=0)
+    request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),), reason=reason)
+    await ActivityEnvironment().run(creating.create_node_claims, request)
+    return [(n.reason, n.message) for n in world.notices]
+
+
+async def test_a_replacement_is_announced_with_the_reason_that_it_is_made_for() -> None:
+    """D-150; T-114: claims for pending pods are not."""
+    assert await create(World(), "drifted") == [
+        ("DisruptionLaunching", "Launching NodeClaim: Drifted"),
+        ("DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
+    ]
+    assert await create(World(), "provisioned") == []

@@ -1,0 +1,355 @@
+"""Rules of the AWS provider over HTTP: reservations, types and their resources, images, checks of a class, drift."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
+from dovetail.ports.cloud import ClassNotReady, NoCapacity
+from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
+
+Json = dict[str, Any]
+
+M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
+SPOT = one_of(names.CAPACITY_TYPE, "spot")
+RESERVATION = "karpenter.k8s.aws/capacity-reservation-id"
+OPEN = {"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 2}
+BLOCK = {**OPEN, "id": "cr-03", "rtype": "capacity-block"}
+POOL = NodePool(name="default", uid="p", template=ClaimTemplate(node_class=REFERENCE))
+
+
+async def with_reservations(stage: Stage, *reservations: Json) -> None:
+    stage.patch(reservations=list(reservations))
+    await stage.with_class(capacityReservationSelectorTerms=[{"id": each["id"]} for each in reservations])
+
+
+async def kind_bought(stage: Stage) -> str:
+    bought = await stage.bought(a_claim(M5_LARGE, any_kind(), amd64()))
+    return bought.labels[names.CAPACITY_TYPE]
+
+
+async def types(stage: Stage) -> dict[str, InstanceType]:
+    catalogue = await stage.adapter.catalogues.catalogue(POOL)
+    return {each.name: each for each in catalogue.types}
+
+
+def launched(claim: NodeClaim, instance: Any) -> NodeClaim:
+    """The claim as it stands after its launch."""
+    return replace(
+        claim,
+        provider_id=instance.provider_id,
+        image_id=instance.image_id,
+        labels={**claim.labels, **instance.labels},
+        annotations=instance.annotations,
+    )
+
+
+async def drift(stage: Stage, claim: NodeClaim) -> str:
+    stage.adapter.inventory._listed_at = float("-inf")  # as after two minutes
+    return await stage.adapter.catalogues.drift(claim)
+
+
+async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_used_up(stage: Stage) -> None:
+    """W-149, W-150, W-156: EC2 lists one as free that is not; the next launch asks elsewhere."""
+    await with_reservations(stage, OPEN)
+    first = await kind_bought(stage)
+    stage.patch(ice=[{"capacityType": "reserved", "code": "ReservationCapacityExceeded"}])
+
+    refused = await stage.buy(a_claim(M5_LARGE, any_kind(), amd64()))
+
+    assert first == "reserved"
+    assert isinstance(refused, NoCapacity)
+    assert await kind_bought(stage) == "spot"
+
+
+async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> None:
+    """W-145."""
+    await with_reservations(stage, {**OPEN, "available": 1})
+    assert [await kind_bought(stage) for _ in range(2)] == ["reserved", "spot"]
+
+
+async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:
+    """W-143, W-146."""
+    await with_reservations(stage, {**BLOCK, "endIn": 1800})
+    assert await kind_bought(stage) == "spot"
+    states = stage.classes.objects["default"]["status"]["capacityReservations"]
+    assert [each["state"] for each in states] == ["expiring"]
+
+
+async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None:
+    """W-142."""
+    await stage.with_class(capacityReservationSelectorTerms=[{"id": "cr-none"}])
+    assert stage.classes.condition("CapacityReservationsReady") == ("True", "CapacityReservationsReady")
+
+
+async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_drifts(stage: Stage) -> None:
+    """W-119: confirmed by a look at the instance itself."""
+    await with_reservations(stage, OPEN)
+    claim = a_claim(M5_LARGE, any_kind(), amd64())
+    claim = launched(claim, await stage.bought(claim))
+    assert (claim.labels[RESERVATION], await drift(stage, claim)) == ("cr-01", "")
+
+    await stage.with_class()
+
+    assert await drift(stage, claim) == "CapacityReservationDrift"
+
+
+async def test_a_placement_group_that_the_class_no_longer_names_is_drift(stage: Stage) -> None:
+    """W-120."""
+    stage.patch(placementGroups=[{"id": "pg-01", "name": "pc", "strategy": "cluster"}])
+    await stage.with_class(placementGroupSelector={"id": "pg-01"})
+    claim = a_claim(M5_LARGE, on_demand(), amd64())
+    claim = launched(claim, await stage.bought(claim))
+    assert (claim.labels["karpenter.k8s.aws/placement-group-id"], await drift(stage, claim)) == ("pg-01", "")
+
+    other = replace(claim, labels={**claim.labels, "karpenter.k8s.aws/placement-group-id": "pg-02"})
+
+    assert await drift(stage, other) == "PlacementGroupDrift"
+
+
+async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
+    """W-113."""
+    await stage.with_class()
+    claim = a_claim()
+    claim = launched(claim, await stage.bought(claim))
+    claim = replace(claim, image_id="ami-of-long-ago")
+    assert await drift(stage, claim) == "AMIDrift"
+
+    stage.classes.delete()
+    leaving = await drift(stage, claim)
+    stage.classes.objects.clear()
+
+    assert (leaving, await drift(stage, claim)) == ("", "")
+
+
+async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
+    """W-121: tags and prices."""
+    await stage.with_class()
+    claim = a_claim()
+    claim = launched(claim, await stage.bought(claim))
+    stage.server.control("PATCH", "instances/first", {"tags": {"team": "blue"}})
+    assert await drift(stage, claim) == ""
+
+
+async def test_types_have_the_devices_that_they_are_made_of(stage: Stage) -> None:
+    """W-5, W-59: p4d has eight GPUs and four EFA interfaces, inf2 one device of two cores; nobody sells enclaves."""
+    await stage.with_class()
+    found = await types(stage)
+
+    assert found["g5.xlarge"].capacity["nvidia.com/gpu"] == 1
+    assert found["p4d.24xlarge"].capacity["nvidia.com/gpu"] == 8
+    assert found["p4d.24xlarge"].capacity["vpc.amazonaws.com/efa"] == 4
+    neuron = found["inf2.xlarge"].capacity
+    assert (neuron["aws.amazon.com/neuron"], neuron["aws.amazon.com/neuroncore"]) == (1, 2)
+    assert found["m5.large"].capacity["vpc.amazonaws.com/pod-eni"] == 9
+    assert not any("eks.amazonaws.com/nitro-sandbox" in each.capacity for each in found.values())
+
+
+async def test_types_are_labelled_by_their_names_and_by_what_ec2_says(stage: Stage) -> None:
+    """W-51 to W-53."""
+    await stage.with_class()
+    found = await types(stage)
+
+    def said(name: str, *keys: str) -> list[str]:
+        known = {
+            e.key.rpartition("/")[2]: (",".join(e.values) if e.values else e.operator) for e in found[name].requirements
+        }
+        return [known[f"instance-{key}"] for key in keys]
+
+    assert said("p4d.24xlarge", "category", "generation", "family", "size") == ["p", "4", "p4d", "24xlarge"]
+    assert said("m5.metal", "hypervisor", "size") == ["", "metal"]
+    assert said("g5.xlarge", "gpu-name", "gpu-manufacturer", "gpu-count") == ["a10g", "nvidia", "1"]
+    assert said("inf2.xlarge", "accelerator-manufacturer", "accelerator-count") == ["aws", "1"]
+    assert said("m6g.large", "cpu-manufacturer", "network-bandwidth", "local-nvme") == [
+        "aws",
+        "750",
+        "DoesNotExist",
+    ]
+    assert said("m5d.large", "local-nvme", "gpu-count") == ["75", "DoesNotExist"]
+
+
+async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(stage: Stage) -> None:
+    """W-80."""
+    await stage.with_class()
+    stage.since = stage.server.control("GET", "ledger")["last"]
+    anything = one_of("kubernetes.io/os", "linux")
+
+    await stage.bought(a_claim(anything, on_demand(), amd64()))
+
+    [call] = stage.calls("CreateFleet")
+    configs = call["input"]["LaunchTemplateConfigs"]
+    offered = {override["InstanceType"] for config in configs for override in config["Overrides"]}
+    assert "m5.large" in offered
+    assert not offered & {"m5.metal", "g5.xlarge", "inf2.xlarge", "p4d.24xlarge"}
+
+
+async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Stage) -> None:
+    """W-4, W-82."""
+    await stage.with_class()
+    stage.since = stage.server.control("GET", "ledger")["last"]
+
+    await stage.bought(
+        a_claim(M5_LARGE, on_demand(), amd64(), one_of("karpenter.k8s.aws/instance-tenancy", "dedicated"))
+    )
+
+    [made] = stage.calls("CreateLaunchTemplate")
+    assert made["input"]["LaunchTemplateData"]["Placement"]["Tenancy"] == "dedicated"
+
+
+async def test_repair_waits_as_long_as_upstreams_policies_say(stage: Stage) -> None:
+    """W-140."""
+    found = {
+        (each.condition, each.status): each.toleration / 60 for each in await stage.adapter.catalogues.repair_policies()
+    }
+    slow = ("StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady")
+    assert found == {
+        ("Ready", "False"): 30,
+        ("Ready", "Unknown"): 30,
+        ("AcceleratedHardwareReady", "False"): 10,
+        **{(condition, "False"): 30 for condition in slow},
+    }
+
+
+async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> None:
+    """W-89, W-154: not only the pool that was asked for."""
+    await stage.with_class()
+    stage.patch(ice=[{"capacityType": "spot", "code": "AuthFailure.ServiceLinkedRoleCreationNotPermitted"}])
+
+    first = await stage.buy(a_claim(M5_LARGE, any_kind(), amd64()))
+    other = one_of("node.kubernetes.io/instance-type", "c5.large")
+    second = await stage.bought(a_claim(other, any_kind(), amd64()))
+
+    assert isinstance(first, NoCapacity)
+    assert second.labels[names.CAPACITY_TYPE] == "on-demand"
+
+
+async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage) -> None:
+    """W-104."""
+    await stage.with_class()
+    bought = await stage.bought(a_claim(M5_LARGE, SPOT, amd64()))
+
+    found = await stage.adapter.cloud.find(provider_id=bought.provider_id)
+
+    assert found is not None
+    assert found.labels[names.CAPACITY_TYPE] == "spot"
+
+
+IMAGES = {"arch": "x86_64", "owner": "amazon"}
+
+
+async def test_of_several_images_the_newest_that_is_not_deprecated_counts(stage: Stage) -> None:
+    """W-35, W-36."""
+    known = stage.server.control("GET", "world")["images"]
+    made = [
+        {**IMAGES, "id": "ami-001", "name": "mine-1", "created": "2026-01-01T00:00:00.000Z"},
+        {**IMAGES, "id": "ami-002", "name": "mine-2", "created": "2026-02-01T00:00:00.000Z"},
+        {**IMAGES, "id": "ami-003", "name": "mine-3", "created": "2026-03-01T00:00:00.000Z"},
+    ]
+    made[2]["deprecated"] = "2026-04-01T00:00:00.000Z"
+    stage.patch(images=[*known, *made])
+
+    await stage.with_class(amiSelectorTerms=[{"name": "mine-*"}], amiFamily="AL2023")
+
+    assert [each["id"] for each in stage.classes.objects["default"]["status"]["amis"]] == ["ami-002"]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["karpenter.sh/nodeclaim", "karpenter.sh/nodepool", "kubernetes.io/cluster/another", "eks:eks-cluster-name"],
+)
+async def test_a_tag_that_is_ours_makes_the_class_unusable(stage: Stage, tag: str) -> None:
+    """W-8, W-41, W-76: where the API server let it through."""
+    await stage.with_class()
+    assert not isinstance(await stage.buy(a_claim()), ClassNotReady)
+
+    await stage.with_class(tags={tag: "x"})
+
+    assert isinstance(await stage.buy(a_claim()), ClassNotReady)
+
+
+@pytest.mark.parametrize(
+    "kubelet",
+    [
+        {"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 60},
+        {"imageGCHighThresholdPercent": 101},
+        {"kubeReserved": {"memory": "-1Gi"}},
+        {"systemReserved": {"gpu": "1"}},
+        {"evictionHard": {"memory.free": "5%"}},
+        {"evictionHard": {"memory.available": "150%"}},
+        {"evictionSoft": {"memory.available": "5%"}},
+        {"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"nodefs.available": "1m"}},
+        {"maxPods": -1},
+    ],
+    ids=json.dumps,
+)
+async def test_a_kubelet_that_would_not_start_is_refused(stage: Stage, kubelet: Json) -> None:
+    """W-22, W-23."""
+    await stage.with_class(kubelet=kubelet)
+
+    assert stage.classes.condition("ValidationSucceeded") == ("False", "InvalidKubeletConfiguration")
+
+
+async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> None:
+    """W-143."""
+    await with_reservations(stage, {**OPEN, "rtype": "something-new"})
+    assert stage.classes.condition("CapacityReservationsReady")[0] == "True"
+    assert await kind_bought(stage) == "spot"
+
+
+async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
+    """W-145, W-106."""
+    await with_reservations(stage, {**OPEN, "available": 1})
+    cloud, claim = stage.adapter.cloud, a_claim(M5_LARGE, any_kind(), amd64())
+    bought = await stage.bought(claim)
+    between = await kind_bought(stage)
+
+    await cloud.terminate(bought.provider_id)
+    stage.server.control("PATCH", f"instances/{bought.provider_id.rpartition('/')[2]}", {"state": "terminated"})
+    assert await cloud.terminate(bought.provider_id) == "gone"
+
+    assert (bought.labels[names.CAPACITY_TYPE], between, await kind_bought(stage)) == ("reserved", "spot", "reserved")
+
+
+async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked_about_again(stage: Stage) -> None:
+    """W-139."""
+    queue = stage.adapter.interruptions
+    assert queue is not None
+    stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403}])
+
+    first = await queue.troubles()
+    asked = len(stage.calls("DescribeInstanceStatus"))
+    second = await queue.troubles()
+
+    assert (first, second) == ((), ())
+    assert asked > 0
+    assert len(stage.calls("DescribeInstanceStatus")) == asked
+
+
+async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
+    """W-100: in the families whose user data is MIME."""
+    await stage.with_class(userData="#!/bin/bash\r\necho hello\r\n")
+    stage.since = stage.server.control("GET", "ledger")["last"]
+
+    await stage.bought(a_claim(M5_LARGE, on_demand(), amd64()))
+
+    [made] = stage.calls("CreateLaunchTemplate")
+    text = made["input"]["LaunchTemplateData"]["UserData"]
+    assert "echo hello\n" in text
+    assert "\r" not in text
+
+
+async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> None:
+    """W-79: at one price the ordinary one."""
+    await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
+    stage.since = stage.server.control("GET", "ledger")["last"]
+
+    bought = await stage.bought(a_claim(M5_LARGE, any_kind(), amd64()))
+
+    made = [call["input"]["LaunchTemplateData"] for call in stage.calls("CreateLaunchTemplate")]
+    targets = [data["CapacityReservationSpecification"]["CapacityReservationTarget"] for data in made]
+    assert (bought.labels[RESERVATION], targets) == ("cr-01", [{"CapacityReservationId": "cr-01"}])
