@@ -19,6 +19,17 @@ from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
 
 
+class Versioned(Protocol):
+    """What every object of dovetail.model that can be changed has."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewClaim:
     """A NodeClaim to create, finalizer included in the same request."""

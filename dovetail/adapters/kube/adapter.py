@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from dovetail.adapters.kube.buffers import KubeCapacityBuffers
-from dovetail.adapters.kube.claims import KubeNodeClaims
 from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.nodes import KubeNodes
-from dovetail.adapters.kube.notices import KubeNotices
-from dovetail.adapters.kube.overlays import KubeNodeOverlays
-from dovetail.adapters.kube.pods import KubePods
-from dovetail.adapters.kube.pools import KubeNodePools
-from dovetail.adapters.kube.watch import Watch
-from dovetail.adapters.kube.watch_thread import WatchThread
+from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.notices import KubeNotices
+from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
+from dovetail.adapters.kube.objects.pods import KubePods
+from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.watching.thread import WatchThread
+from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from dovetail.adapters.kubernetes_json.store import Kind

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.kube.claims import KubeNodeClaims
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.nodes import KubeNodes
-from dovetail.adapters.kube.notices import KubeNotices
-from dovetail.adapters.kube.pods import KubePods
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.notices import KubeNotices
+from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.raw import RawObjects
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model.notice import Notice

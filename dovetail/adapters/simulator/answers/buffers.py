@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from dovetail.adapters.kube.buffers import render_status
-from dovetail.adapters.kube.objects import parsed
 from dovetail.adapters.kubernetes_json.parsing.buffers import parse_capacity_buffer
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
+from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
+from dovetail.adapters.simulator.answers.patching import status_patched
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.patching import status_patched
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
 

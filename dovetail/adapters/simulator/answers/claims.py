@@ -3,12 +3,12 @@
 The trap avoided: adopting a stranger's claim; only the same dovetail.sh/plan makes a taken name ours.
 """
 
-from dovetail.adapters.kube.claims import render_claim, render_status
-from dovetail.adapters.kube.objects import parsed
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node_claim
+from dovetail.adapters.kubernetes_json.rendering.claims import render_claim, render_status
+from dovetail.adapters.simulator.answers.patching import deleted_version, patched, status_patched
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.api_server.patching import deleted_version, patched, status_patched
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.names import PLAN
@@ -46,7 +46,7 @@ class EmbeddedClaims:
         return None if body is None else parsed(parse_node_claim, body)
 
     async def delete(self, name: str, uid: str) -> int:
-        return await deleted_version(self._calls, ("NodeClaim", name), uid)
+        return await deleted_version(self._calls, "NodeClaim", name, uid)
 
 
 def _created(cluster: Cluster, claim: NewClaim) -> Body | None:

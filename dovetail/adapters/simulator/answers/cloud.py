@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 import orjson
 
-from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud import instances, shortages
@@ -160,7 +160,7 @@ def _launched(
 def _order(claim: NodeClaim, purchase: Purchase, call: tuple[str, str]) -> Order:
     token, cluster = call
     labels = {**_single_values(claim), **claim.labels}
-    taints = [rendering.taint(t) for t in (_UNREGISTERED, *claim.taints, *claim.startup_taints)]
+    taints = [fields.taint(t) for t in (_UNREGISTERED, *claim.taints, *claim.startup_taints)]
     return Order(
         token=token,
         parameters=orjson.dumps([claim.uid, claim.name, frozen(purchase)]).decode(),

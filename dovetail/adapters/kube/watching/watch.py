@@ -15,8 +15,8 @@ import orjson
 
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.failures import Answer, Expired, NotServed, failure_of
-from dovetail.adapters.kube.health import SILENCE_SECONDS, StreamHealth
 from dovetail.adapters.kube.paging import pages
+from dovetail.adapters.kube.watching.health import SILENCE_SECONDS, StreamHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.ports.failures import Failure, Forbidden

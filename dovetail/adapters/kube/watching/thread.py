@@ -9,7 +9,7 @@ import logging
 import threading
 from typing import Final
 
-from dovetail.adapters.kube.watch import Watch
+from dovetail.adapters.kube.watching.watch import Watch
 
 _log = logging.getLogger(__name__)
 

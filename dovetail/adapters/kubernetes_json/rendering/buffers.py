@@ -1,0 +1,19 @@
+"""The status of a CapacityBuffer as it is written."""
+
+from typing import Any
+
+from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.buffers import BufferStatus
+
+Json = dict[str, Any]
+
+
+def render_status(status: BufferStatus) -> Json:
+    """The whole status; null takes a field away."""
+    return {
+        "podTemplateRef": None if status.template is None else {"name": status.template},
+        "podTemplateGeneration": status.template_generation,
+        "replicas": status.replicas,
+        "provisioningStrategy": status.strategy,
+        "conditions": fields.conditions(status.conditions),
+    }

@@ -1,0 +1,20 @@
+"""The status of a NodePool as it is written."""
+
+from typing import Any
+
+from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.pools import NodePool
+from dovetail.ports.objects import PoolStatus
+
+Json = dict[str, Any]
+
+
+def render_status(pool: NodePool, status: PoolStatus) -> Json:
+    """The status fields that are set."""
+    rendered: Json = {
+        "resources": None if status.usage is None else fields.amounts(status.usage, pool.usage),
+        "nodes": status.node_count,
+        "nodeClassObservedGeneration": status.class_generation,
+        "conditions": None if status.conditions is None else fields.conditions(status.conditions),
+    }
+    return {name: value for name, value in rendered.items() if value is not None}
