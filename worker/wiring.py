@@ -20,6 +20,7 @@ from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import (
     BUFFER_KINDS,
     CLUSTER_KINDS,
@@ -46,6 +47,7 @@ from dovetail.ports.objects import (
     Notices,
     Pods,
 )
+from dovetail.ports.view import ConditionsView
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.telemetry import user_agent
 
@@ -55,6 +57,7 @@ class World:
     """A cluster and its cloud, port by port."""
 
     view: CachedView
+    conditions: ConditionsView
     claims: NodeClaims
     nodes: Nodes
     pods: Pods
@@ -105,6 +108,7 @@ def _embedded(settings: Settings) -> World:
 
     return World(
         view=adapter.view,
+        conditions=CachedConditions(adapter.view.cache),
         claims=adapter.claims,
         nodes=adapter.nodes,
         pods=adapter.pods,
@@ -206,6 +210,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
 
     return World(
         view=kube.view,
+        conditions=CachedConditions(kube.cache),
         claims=kube.claims,
         nodes=kube.nodes,
         pods=kube.pods,

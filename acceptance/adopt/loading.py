@@ -11,12 +11,12 @@ import orjson
 
 from acceptance.adopt.offers import recorded_shelf
 from acceptance.adopt.states import Json, State, moved_to
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.cloud.instances import Machine
 from dovetail.adapters.simulator.cloud.instances import State as MachineState
 from dovetail.adapters.simulator.settings import WorldSettings
 from dovetail.adapters.simulator.world import EmbeddedWorld
 from dovetail.model import names
+from dovetail.model.time import parse_time
 
 # The tag by which EKS names an instance's cluster.
 CLUSTER_TAG: Final = "eks:eks-cluster-name"

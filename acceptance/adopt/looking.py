@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from acceptance.adopt.states import Json, State
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.cloud.instances import Machine
 from dovetail.adapters.simulator.world import EmbeddedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
+from dovetail.model.time import parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from dovetail.model.time import parse_time
+
 Json = dict[str, Any]
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -113,4 +115,4 @@ def _moved(value: Any, shift: int) -> Any:
 
 
 def _parsed(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+    return parse_time(text)

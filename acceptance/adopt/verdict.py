@@ -13,11 +13,11 @@ import orjson
 
 from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, provider_id
 from acceptance.adopt.states import Json, State
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.world import EmbeddedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
+from dovetail.model.time import parse_time
 
 SURPLUS_SECONDS: Final = 120.0  # the README: gone again within two minutes
 OURS: Final = "dovetail"

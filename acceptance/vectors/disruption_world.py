@@ -5,7 +5,6 @@ Objects come through the product's own parsers; only instance types have a form 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node, parse_node_claim
@@ -19,6 +18,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import parse_time
 
 Raw = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ MANAGED: Final = frozenset({("karpenter.test.sh", "TestNodeClass")})
 
 def moment(text: str) -> float:
     """A recorded time."""
-    return datetime.fromisoformat(text).timestamp()
+    return parse_time(text)
 
 
 def instance_type(raw: Raw) -> InstanceType:

@@ -8,6 +8,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
@@ -28,7 +29,7 @@ class Told:
         meter = MeterProvider(metric_readers=[self.reader]).get_meter("test")
         monkeypatch.setattr(metrics, "get_meter", lambda _name: meter)
         self.cache = Cache((*CLUSTER_KINDS, EC2_NODE_CLASS))
-        self.metrics = ConditionMetrics(self.cache, [CLASS], lambda: NOW)
+        self.metrics = ConditionMetrics(CachedConditions(self.cache), [CLASS], lambda: NOW)
         self.metrics.follow()
         self.version = 0
 

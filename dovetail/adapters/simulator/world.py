@@ -26,7 +26,7 @@ from dovetail.adapters.simulator.play.machines import SILENT
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 from dovetail.adapters.simulator.store import Store
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class EmbeddedWorld:
         """The node's kubelet falls silent for good: Ready turns Unknown, its pods neither start nor stop."""
         self.patch("Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
         unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-        condition = {**unknown, "lastTransitionTime": format_moment(self._clock())}
+        condition = {**unknown, "lastTransitionTime": format_time(self._clock())}
         self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
 
     # The cloud

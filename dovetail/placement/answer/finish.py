@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from dovetail.model import names
 from dovetail.model.drafts import draft_of
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.placements import NewNode
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
@@ -26,7 +27,6 @@ from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.search.on_proposed_nodes import Claim
 from dovetail.placement.settings import PlacementSettings
 
-HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)
 PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
 _NodeDraft: Final = draft_of(NewNode)
@@ -163,7 +163,7 @@ def _annotations(claim: Claim, types: Sequence[CompiledType]) -> dict[str, str]:
     return {
         **pool.template.annotations,
         names.NODE_POOL_HASH: pool.hash,
-        names.NODE_POOL_HASH_VERSION: HASH_VERSION,
+        names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM,
         names.MIN_VALUES_RELAXED: "true" if claim.min_values_relaxed else "false",
         **(_overlays(types) if claim.template.table.overlaid else {}),
     }

@@ -3,7 +3,7 @@
 Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready a moment later.
 """
 
-from datetime import UTC, datetime
+import time
 from typing import Any
 
 from testbed.cloud.catalogue import architecture
@@ -78,7 +78,7 @@ def make_node(instance: Json, facts: Json, version: str) -> Json:
 
 def condition(status: str, reason: str, message: str) -> Json:
     """The Ready condition."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {
         "type": "Ready",
         "status": status,

@@ -1,13 +1,11 @@
 """CapacityBuffers and what they refer to: JSON of the API in, dovetail.model out.
 
-A spec that the API server let through and nobody can use makes a buffer that says so, and a template that cannot be
-read makes a source that says so: the buffer's status is where a person looks. The trap avoided: a workload whose odd
-template would hide the selector that default spreading reads.
+A spec that the API server accepted and that cannot be used makes a buffer with a `fault`, and a template that cannot be
+read a source with a `fault`: a person looks for them in the buffer's status. A workload with such a template is still
+read, because default spreading needs its selector.
 """
 
 from dataclasses import replace
-
-from pydantic import ValidationError
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
@@ -16,6 +14,7 @@ from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_selector_source
 from dovetail.api.karpenter.capacity_buffer import CapacityBufferSpec
+from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.buffers import BufferStatus, CapacityBuffer, WorkloadRef
 from dovetail.model.pods import Pod
 from dovetail.model.resources import QuantityError, parse_resources
@@ -41,13 +40,13 @@ def parse_capacity_buffer(raw: Json) -> CapacityBuffer:
 
 
 def _with_spec(buffer: CapacityBuffer, raw: Json) -> CapacityBuffer:
-    """S-211: or why the spec cannot be used."""
+    """The buffer with what its spec says, or with why the spec cannot be used (S-211)."""
     buffer = replace(buffer, strategy=str(raw.get("provisioningStrategy") or ""))
     try:
-        spec = CapacityBufferSpec.model_validate(raw)
+        spec = parse_spec(CapacityBufferSpec, raw)
         limits = parse_resources(spec.limits)
-    except ValidationError as error:
-        faults = (f"{'.'.join(('spec', *map(str, e['loc'])))}: {e['msg']}" for e in error.errors())
+    except InvalidSpec as error:
+        faults = (f"{f'spec.{place}' if place else 'spec'}: {message}" for place, message in error.problems)
         return replace(buffer, fault="; ".join(faults))
     except QuantityError as error:
         return replace(buffer, fault=f"spec.limits: {error}")
@@ -99,7 +98,7 @@ def _of_workload(raw: Json) -> PodSource:
 
 
 def _source(raw: Json, template: Json | None) -> PodSource:
-    """S-212: what the pods would be like, or why nobody can say."""
+    """What the pods would be like, or why that cannot be said (S-212)."""
     generation = raw["metadata"].get("generation") or 0
     try:
         return PodSource(pod=_pod(raw["metadata"], template or {}), generation=generation)

@@ -12,8 +12,6 @@ from dovetail.adapters.kubernetes_json.parsing.fields import Json
 from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.hashing import Int, Raw, Struct, Value, hash_value
 
-NODE_POOL_HASH_VERSION: Final = "v3"
-
 _UNIX_TO_YEAR_ONE: Final = 62135596800  # Go counts a time's seconds from year 1
 
 

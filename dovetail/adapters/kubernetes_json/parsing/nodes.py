@@ -12,11 +12,11 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_owners,
     parse_taints,
 )
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.model.drafts import draft_of
 from dovetail.model.durations import parse_seconds
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.resources import shared_resources
+from dovetail.model.time import optional_time
 
 _NodeDraft: Final = draft_of(Node)
 _ClaimDraft: Final = draft_of(NodeClaim)

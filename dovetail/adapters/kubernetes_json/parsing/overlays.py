@@ -1,20 +1,19 @@
 """NodeOverlays: JSON of the API in, dovetail.model out.
 
-What the API server let through and the rules forbid (A-25) makes an overlay that says why it cannot be used, not an
-unreadable object: its status is where a person looks. The trap avoided: `price` and `priceAdjustment` are two fields of
-one meaning, told apart by the sign.
+What the API server accepted and the rules forbid (A-25) makes an overlay with a `fault`, not an unreadable object: a
+person looks for it in the overlay's status. `price` and `priceAdjustment` become one field, in which an adjustment is
+recognised by its sign.
 """
-
-from pydantic import ValidationError
 
 from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.api.karpenter.node_overlay import NodeOverlaySpec
 from dovetail.api.runtime_checks import node_overlay_faults
+from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.resources import QuantityError, parse_resources
+from dovetail.model.time import optional_time
 
 
 def parse_node_overlay(raw: Json) -> NodeOverlay:
@@ -42,12 +41,10 @@ def parse_node_overlay(raw: Json) -> NodeOverlay:
 
 
 def _fault(spec: Json) -> str:
-    """A-17, A-25: why the overlay cannot be used, or nothing."""
+    """Why the overlay cannot be used; empty where it can (A-17, A-25)."""
     try:
-        faults = node_overlay_faults(NodeOverlaySpec.model_validate(spec))
+        faults = node_overlay_faults(parse_spec(NodeOverlaySpec, spec))
         parse_resources(spec.get("capacity"))
-    except ValidationError as error:
-        return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-    except QuantityError as error:
+    except (InvalidSpec, QuantityError) as error:
         return str(error)
     return "; ".join(faults)

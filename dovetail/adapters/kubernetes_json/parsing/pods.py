@@ -13,11 +13,11 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, Unreada
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time, parse_time
 from dovetail.model import names
 from dovetail.model.drafts import draft_of
 from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.resources import Resources
+from dovetail.model.time import optional_time, parse_time
 
 Raw = Mapping[str, Any]
 Common = tuple[PodShape, Resources, tuple[Owner, ...]]

@@ -9,10 +9,10 @@ from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions, parse_taints
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.model.durations import parse_seconds
 from dovetail.model.pools import Budget, ClaimTemplate, DisruptionPolicy, NodePool
 from dovetail.model.resources import parse_resources
+from dovetail.model.time import optional_time
 
 
 def parse_node_pool(raw: Json) -> NodePool:

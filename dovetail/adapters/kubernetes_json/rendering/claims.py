@@ -4,8 +4,8 @@ from typing import Any
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.resources import format_resources
+from dovetail.model.time import format_time
 from dovetail.ports.objects import ClaimStatus, NewClaim
 
 Json = dict[str, Any]
@@ -42,7 +42,7 @@ def render_status(claim: NodeClaim, status: ClaimStatus) -> Json:
         "providerID": status.provider_id,
         "imageID": status.image_id,
         "nodeName": status.node_name,
-        "lastPodEventTime": None if status.last_pod_event is None else format_moment(status.last_pod_event),
+        "lastPodEventTime": None if status.last_pod_event is None else format_time(status.last_pod_event),
         "conditions": None if status.conditions is None else fields.conditions(status.conditions),
         "capacity": None if status.capacity is None else fields.amounts(status.capacity, claim.capacity),
         "allocatable": None if status.allocatable is None else fields.amounts(status.allocatable, claim.allocatable),

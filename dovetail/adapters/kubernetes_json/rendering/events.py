@@ -4,15 +4,13 @@ import secrets
 from typing import Any, Final
 
 from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time
 
 Json = dict[str, Any]
 
 COMPONENT: Final = "karpenter"
 
-_REMEMBERED: Final = (
-    50_000  # one plan may speak of every pod; beyond this, ended windows are forgotten
-)
+_REMEMBERED: Final = 50_000  # one plan may speak of every pod; beyond this, ended windows are forgotten
 _LONGEST_MESSAGE: Final = 1024  # the API server refuses longer ones
 
 _API_VERSIONS: Final = {
@@ -50,7 +48,7 @@ def namespace_of(notice: Notice) -> str:
 
 def render_event(notice: Notice, now: float) -> Json:
     """A core/v1 Event as upstream's recorder writes it."""
-    moment = format_moment(now)
+    moment = format_time(now)
     return {
         "apiVersion": "v1",
         "kind": "Event",

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dovetail.model.nodes import Condition, NodeClassRef
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.resources import Resources, format_resources
 from dovetail.model.taints import Taint
+from dovetail.model.time import format_time
 from dovetail.ports.objects import MetadataChange
 
 Json = dict[str, Any]
@@ -77,7 +77,7 @@ def condition(value: Condition) -> Json:
         "status": value.status,
         "reason": value.reason,
         "message": value.message,
-        "lastTransitionTime": format_moment(value.changed),
+        "lastTransitionTime": format_time(value.changed),
     }
     return {**rendered, "observedGeneration": value.generation} if value.generation else rendered
 

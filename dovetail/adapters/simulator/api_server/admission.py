@@ -12,7 +12,7 @@ from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.api.kinds import KINDS
 from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time
 
 NAMESPACED: Final = frozenset(
     {
@@ -107,6 +107,6 @@ def _node_class(body: Body, now: float) -> Body:
         "status": "True",
         "reason": "Ready",
         "message": "",
-        "lastTransitionTime": format_moment(now),
+        "lastTransitionTime": format_time(now),
     }
     return {**body, "status": body.get("status") or {"conditions": [ready]}}

@@ -14,7 +14,6 @@ from typing import Final
 
 import orjson
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.admission import (
     NAMESPACED,
@@ -27,7 +26,7 @@ from dovetail.adapters.simulator.api_server.merging import merged
 from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.ledger import Entry, append
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time, parse_time
 
 # What no patch changes.
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -104,7 +103,7 @@ class Cluster:
             metadata.setdefault("namespace", "default")
         metadata.pop("deletionTimestamp", None)
         metadata["uid"] = str(uuid.uuid4())
-        metadata["creationTimestamp"] = format_moment(self.now)
+        metadata["creationTimestamp"] = format_time(self.now)
         if body["kind"] not in WITHOUT_GENERATION:
             metadata["generation"] = 1
         created = {**body, "metadata": metadata}
@@ -156,7 +155,7 @@ class Cluster:
             started = self.now
             if _generates(old):
                 metadata["generation"] = metadata.get("generation", 1) + 1
-        metadata["deletionTimestamp"] = format_moment(started + seconds)
+        metadata["deletionTimestamp"] = format_time(started + seconds)
         metadata["deletionGracePeriodSeconds"] = seconds
         new = {**old, "metadata": metadata}
         if _is_finished(new):

@@ -12,7 +12,7 @@ from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.api_server.selecting import selected
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time
 
 # The API server's own sentence; callers must not depend on it, since adapters classify by code.
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -68,7 +68,7 @@ def _take_allowance(cluster: Cluster, pod: Body) -> None:
     status["disruptionsAllowed"] -= 1
     status["disruptedPods"] = {
         **(status.get("disruptedPods") or {}),
-        pod["metadata"]["name"]: format_moment(cluster.now),
+        pod["metadata"]["name"]: format_time(cluster.now),
     }
     objects.put(cluster.connection, {**pdb, "status": status})
 

@@ -7,12 +7,12 @@ again. The trap avoided: counting an evicted pod as healthy until it is gone; it
 import math
 from typing import Any
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server.eviction import is_ready
 from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.selecting import selected
 from dovetail.adapters.simulator.play.moment import Turn, controller_of, is_deleting, is_over
 from dovetail.adapters.simulator.play.workloads import cluster_status
+from dovetail.model.time import parse_time
 
 DISRUPTION = "disruption-controller"
 

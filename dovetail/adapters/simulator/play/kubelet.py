@@ -7,13 +7,12 @@ most processes stop at once when asked, and only a stubborn one uses it up.
 
 from typing import Any
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.machines import KUBELET, lives
 from dovetail.adapters.simulator.play.moment import Turn, condition_of, is_deleting, is_over, is_true
 from dovetail.model import names
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time, parse_time
 
 STOP_SECONDS = "embedded.dovetail.sh/stop-seconds"  # how long the containers take to stop when asked
 RUN_SECONDS = "embedded.dovetail.sh/run-seconds"  # the pod succeeds after that time
@@ -58,7 +57,7 @@ def _advance(turn: Turn, pod: Body) -> None:
 def _running(turn: Turn, pod: Body) -> Body:
     return {
         "phase": "Running",
-        "startTime": format_moment(turn.now),
+        "startTime": format_time(turn.now),
         "conditions": _conditions(turn, pod, ready=not _annotation(pod, NEVER_READY)),
     }
 
@@ -72,8 +71,7 @@ def _conditions(turn: Turn, pod: Body, *, ready: bool) -> list[dict[str, Any]]:
     states = {"Initialized": "True", "ContainersReady": word, "Ready": word}
     kept = [c for c in (pod.get("status") or {}).get("conditions") or [] if c.get("type") not in states]
     return kept + [
-        {"type": kind, "status": status, "lastTransitionTime": format_moment(turn.now)}
-        for kind, status in states.items()
+        {"type": kind, "status": status, "lastTransitionTime": format_time(turn.now)} for kind, status in states.items()
     ]
 
 

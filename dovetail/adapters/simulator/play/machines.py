@@ -17,8 +17,8 @@ from dovetail.adapters.simulator.cloud.instances import Machine
 from dovetail.adapters.simulator.cloud.offers import Shelf
 from dovetail.adapters.simulator.play.moment import Turn, is_deleting, is_true
 from dovetail.model import names
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.resources import format_resources
+from dovetail.model.time import format_time
 
 KUBELET = "kubelet"
 NODE_CONTROLLER = "node-controller"
@@ -143,6 +143,6 @@ def _ready(status: str, reason: str, now: float) -> dict[str, Any]:
         "status": status,
         "reason": reason,
         "message": "",
-        "lastHeartbeatTime": format_moment(now),
-        "lastTransitionTime": format_moment(now),
+        "lastHeartbeatTime": format_time(now),
+        "lastTransitionTime": format_time(now),
     }

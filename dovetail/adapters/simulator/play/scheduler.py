@@ -15,8 +15,8 @@ from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.fitting import obstacle, requests_of, shortage
 from dovetail.adapters.simulator.play.moment import Turn, condition_of, is_deleting, is_over
 from dovetail.adapters.simulator.play.neighbours import Neighbours
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.resources import parse_resources, subtract, total
+from dovetail.model.time import format_time
 
 SCHEDULER = "kube-scheduler"
 
@@ -123,7 +123,7 @@ def _allocatable(node: Body) -> dict[str, int]:
 
 def _bind(turn: Turn, pod: Body, node: str) -> None:
     """One write, as the binding subresource does it: the node, and the condition that says so."""
-    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_moment(turn.now)}
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(turn.now)}
     bound = {
         **pod,
         "spec": {**pod["spec"], "nodeName": node},
@@ -145,7 +145,7 @@ def _mark(turn: Turn, pod: Body, why: str) -> bool:
         "status": "False",
         "reason": "Unschedulable",
         "message": why,
-        "lastTransitionTime": changed or format_moment(turn.now),
+        "lastTransitionTime": changed or format_time(turn.now),
     }
     status = {"status": {"conditions": [condition, *_others(pod)]}}
     turn.cluster(SCHEDULER).patch("Pod", objects.key_of(pod), status, "status")

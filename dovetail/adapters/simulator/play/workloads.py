@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.moment import Turn, controller_of, is_deleting, is_over, is_true
 from dovetail.model.names import POD_DELETION_COST
+from dovetail.model.time import parse_time
 
 DEPLOYMENTS = "deployment-controller"
 REPLICA_SETS = "replicaset-controller"
