@@ -1,6 +1,6 @@
 """The composition root: which adapter answers which port.
 
-The only file that imports adapters. A world is either the embedded one (one SQLite file, cluster and cloud) or a real
+The only file that imports adapters. The world is either simulated (cluster and cloud in one SQLite file) or a real
 cluster with its cloud; nothing beyond this file knows which.
 """
 

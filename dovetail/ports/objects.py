@@ -1,4 +1,4 @@
-"""Reading live and writing Kubernetes objects.
+"""Kubernetes objects, read live and written.
 
 Every write is a patch with a resourceVersion precondition, never a PUT (P-8); "already gone" is success for every
 delete. A read here is a request to the API server, for the moments when a cache is not good enough: before anything
@@ -153,7 +153,7 @@ class Notices(Protocol):
     """Where notices go. Publishing never fails a step: what cannot be published is logged."""
 
     async def publish(self, *notices: Notice) -> None:
-        """Publish each notice that was not said within its window."""
+        """Publish each notice that was not published within its window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

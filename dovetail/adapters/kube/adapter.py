@@ -1,6 +1,6 @@
 """The whole of this adapter, wired: what the composition root opens, uses and closes.
 
-Says in one failure what is missing: no kubeconfig (Misconfigured), no server (Unreachable), no credentials
+Opening fails with what is missing: a kubeconfig (Misconfigured), a server (Unreachable) or credentials
 (Unauthenticated).
 """
 
@@ -74,8 +74,8 @@ class KubeAdapter:
         own_thread: bool = False,
         observe: Observer = unobserved,
     ) -> "KubeAdapter":
-        """Ask the server whether it is there, and start watching. `own_thread` for the planner process; `gated`: kinds
-        that are watched because a feature gate is open."""
+        """Check that the server answers, and start watching. `own_thread`: the watch runs in a thread of its own; `gated`:
+        kinds that are watched because a feature gate is open."""
         client = Client(address, observe)
         try:
             await client.open()
@@ -104,7 +104,8 @@ class KubeAdapter:
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until the view can be used; NotSeenYet with what is missing; refusals get less patience."""
+        """Wait until the view can be used; NotSeenYet, with what is missing, when that takes too long. Where the server only
+        refuses, less time is granted."""
         began = time.monotonic()
         while self.watch.problem():
             patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout

@@ -1,7 +1,7 @@
 """Lists, page by page.
 
-Pages of 500 keep one answer of a large cluster under a few megabytes. The trap avoided: a continuation that has expired
-half-way (410) gives an incomplete list; it is raised as Expired, and the caller starts again.
+Pages of 500 keep one answer of a large cluster under a few megabytes. A continuation that expires half-way (410) is
+raised as Expired, and the caller lists again from the beginning: the pages so far are no complete list.
 """
 
 from collections.abc import AsyncIterator

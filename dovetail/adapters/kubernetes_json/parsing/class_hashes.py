@@ -1,8 +1,7 @@
 """karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (W-115, W-116, version v6).
 
 Names and order of the fields are upstream's; they are part of the result. If one bit differed, a cluster taken over
-from Karpenter would replace every node. The trap avoided: an empty text behind a pointer is no zero value, a plain
-false is.
+from Karpenter would replace every node. An empty text behind a pointer is no zero value; a plain false is one.
 """
 
 import json
@@ -79,7 +78,7 @@ def _list(raw: list[Json] | None, one: Any) -> Value:
 
 
 def canonical_json(raw: Json | None) -> str:
-    """Top-level keys sorted, no white space, HTML's characters escaped, as Go's encoder writes it."""
+    """JSON as Go's encoder writes it: top-level keys sorted, no white space, HTML's characters escaped."""
     if raw is None:
         return "null"
     text = json.dumps(dict(sorted(raw.items())), separators=(",", ":"), ensure_ascii=False)

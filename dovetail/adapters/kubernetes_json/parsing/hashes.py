@@ -1,7 +1,7 @@
 """What upstream's hash is taken of: the JSON of a NodePool's template as the structure that upstream makes of it.
 
-Names and order of the fields are upstream's (N-3); they are part of the result. The trap avoided: hashing the model, to
-which `labels: {}` and no labels at all are one thing.
+Names and order of the fields are upstream's (N-3); they are part of the result. The JSON is hashed and not the model,
+because to the model `labels: {}` and no labels at all are the same.
 """
 
 from calendar import timegm

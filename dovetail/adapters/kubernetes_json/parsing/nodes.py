@@ -1,7 +1,4 @@
-"""Nodes and NodeClaims: JSON of the API in, dovetail.model out.
-
-Raises UnreadableObject and nothing else. The trap avoided: `expireAfter: Never` is no duration but the absence of one.
-"""
+"""Nodes and NodeClaims: JSON of the API in, dovetail.model out. Raises UnreadableObject and nothing else."""
 
 from typing import Final
 
@@ -23,7 +20,7 @@ _ClaimDraft: Final = draft_of(NodeClaim)
 
 
 def lasting(text: str | None) -> float | None:
-    """A duration that may be absent or, under its own name, endless: both are None (D-194)."""
+    """A duration that may be absent or `Never`: both are None (D-194)."""
     return None if text is None or text == "Never" else parse_seconds(text)
 
 

@@ -1,7 +1,7 @@
 """A Pod of the API becomes a dovetail.model Pod.
 
-Most of a pod is what its replicas say too; reading that costs far more than recognising that the same text was read
-before, so it is kept by its text. A fault is attributed to its field only after it happened.
+Most of a pod is the same in all replicas of its workload. Parsing that part costs far more than recognising its text, so
+the result is remembered by the text. Which field is at fault is worked out only after reading has failed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,20 +23,20 @@ Raw = Mapping[str, Any]
 Common = tuple[PodShape, Resources, tuple[Owner, ...]]
 
 _PodDraft: Final = draft_of(Pod)
-_COMMON: Final[dict[bytes, Common]] = {}  # by the text of all that it is read from
+_COMMON: Final[dict[bytes, Common]] = {}  # by the text that it was read from
 _REQUESTS: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
-_MOST_KEPT: Final = 50_000  # then the tables are emptied: equal parts are read again, which changes no answer
+_MOST_KEPT: Final = 50_000  # then the tables are emptied and equal parts are read again, with the same result
 # Annotations that a rule reads beside do-not-disrupt and the deletion cost (S-213).
 _READ_ANNOTATIONS: Final = (names.FAKE_POD,)
 
 
 def _read_of(containers: Iterable[Raw]) -> list[object]:
-    """The parts of containers that are read; the larger rest (images, variables, probes, mounts) is not."""
+    """The parts of containers that are read; images, variables, probes and mounts are not."""
     return [(c.get("name"), c.get("resources"), c.get("ports"), c.get("restartPolicy")) for c in containers]
 
 
 def _resized(status: Raw, infeasible: bool) -> list[object]:
-    """What the status says about requests (S-73)."""
+    """The parts of the status that bear on requests (S-73)."""
     return [
         infeasible,
         *(
@@ -80,8 +80,8 @@ def _common(raw: Raw, infeasible: bool) -> Common:
 
 
 def _conditions(status: Raw) -> tuple[bool, bool | None, bool]:
-    """Whether the scheduler gave up on it (S-20: whatever the status says), whether it is ready, and whether a resize
-    that was asked for is not possible (S-73)."""
+    """Whether the scheduler gave up on the pod (by the condition's reason alone, S-20), whether it is ready, and whether a
+    resize that was asked for is not possible (S-73)."""
     unschedulable, ready, infeasible = False, None, False
     for condition in status.get("conditions") or ():
         kind = condition["type"]

@@ -1,7 +1,7 @@
 """NodePools: JSON of the API in, dovetail.model out, with upstream's hash of spec.template (N-1).
 
-The hash is taken from the JSON, not from the model: `labels: {}` and no labels at all are one thing to the model and
-two to the hash. Raises UnreadableObject and nothing else.
+The hash is taken from the JSON, because the model does not distinguish `labels: {}` from no labels at all and the hash
+does. Raises UnreadableObject and nothing else.
 """
 
 from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions, node_class
@@ -49,7 +49,7 @@ def parse_node_pool(raw: Json) -> NodePool:
 
 
 def parse_template(raw: Json) -> ClaimTemplate:
-    """spec.template; an absent expireAfter is what the API would default it to only where the API has done so."""
+    """spec.template. An absent expireAfter stays absent: the API server fills in its default."""
     meta, spec = raw.get("metadata") or {}, raw.get("spec") or {}
     grace = spec.get("terminationGracePeriod")
     return ClaimTemplate(
@@ -77,7 +77,7 @@ def parse_disruption(raw: Json) -> DisruptionPolicy:
 
 
 def parse_budget(raw: Json) -> Budget:
-    """One budget, as written: whether it makes sense is judged by who evaluates it (D-54)."""
+    """One budget, as written: whether it makes sense is judged where it is evaluated (D-54)."""
     reasons, duration = raw.get("reasons"), raw.get("duration")
     return Budget(
         nodes=raw.get("nodes") or "",

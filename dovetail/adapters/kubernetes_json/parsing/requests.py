@@ -1,7 +1,7 @@
 """How much does a pod ask for, by the containers that it lists?
 
-Sidecars run beside everything that starts after them, other init containers run alone, and a resize in place shows
-first in the status (S-72, S-73). The trap avoided: summing init containers.
+Sidecars run beside everything that starts after them, other init containers run alone (so their requests are not added
+up), and a resize in place shows first in the status (S-72, S-73).
 """
 
 import re
@@ -33,7 +33,8 @@ def _maximum(left: Amounts, right: Mapping[str, int]) -> Amounts:
 
 
 def _resized(amounts: Amounts, status: Raw | None, infeasible: bool) -> Amounts:
-    """S-73: while a resize is under way the larger of wish and fact counts; an infeasible wish does not."""
+    """While a resize is under way, the larger of the requested and the actual amount counts; a request that is infeasible
+    does not count (S-73)."""
     if not status or not isinstance(status.get("resources"), dict):
         return amounts
     actual = _maximum(

@@ -1,6 +1,6 @@
 """Selectors, terms, taints and owners: the small parts that many kinds of object share.
 
-matchLabels become In expressions, so that core knows one form only.
+matchLabels become In expressions, so that decisions know one form only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ def parse_expression(raw: Raw) -> Expression:
 
 
 def parse_expressions(raw: Iterable[Raw] | None) -> tuple[Expression, ...]:
-    """A list of them."""
+    """A list of requirements."""
     return tuple([parse_expression(entry) for entry in raw]) if raw else ()
 
 

@@ -1,8 +1,8 @@
 """What decides where a pod may go: the parts of its spec that make a PodShape, shared among pods that are alike.
 
-Placement asks each of its questions once per shape, so equal ones are one object, kept by the text of their parts. The
-table is emptied when it grows past a bound: two equal shapes then stand side by side, which costs time and changes no
-answer.
+Placement asks each of its questions once per shape, so equal shapes are one object, remembered by the text of their
+parts. The table is emptied when it grows past a bound: there may then be two equal shapes, which costs time and changes
+no answer.
 """
 
 from collections.abc import Mapping
