@@ -117,7 +117,7 @@ class Catalogues(Protocol):
 
 
 class NodeClassUpkeep(Protocol):
-    """A cloud's upkeep of its NodeClasses: what they resolve to, whether they are ready, what is cleaned up after them."""
+    """A cloud's upkeep of its NodeClasses: what they resolve to, whether they are ready, what is cleaned up."""
 
     async def keep(self) -> float:
         """Look at every class that has changed or is due, and write what differs; the moment to look again."""

@@ -74,8 +74,9 @@ class KubeAdapter:
         own_thread: bool = False,
         observe: Observer = unobserved,
     ) -> "KubeAdapter":
-        """Check that the server answers, and start watching. `own_thread`: the watch runs in a thread of its own; `gated`:
-        kinds that are watched because a feature gate is open."""
+        """Check that the server answers, and start watching.
+
+        `own_thread`: the watch runs in a thread of its own; `gated`: kinds watched because a feature gate is open."""
         client = Client(address, observe)
         try:
             await client.open()
@@ -104,8 +105,9 @@ class KubeAdapter:
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until the view can be used; NotSeenYet, with what is missing, when that takes too long. Where the server only
-        refuses, less time is granted."""
+        """Wait until the view can be used; NotSeenYet, with what is missing, when that takes too long.
+
+        Less time is granted where the server answers and refuses."""
         began = time.monotonic()
         while self.watch.problem():
             patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout

@@ -1,7 +1,7 @@
 """The cluster in memory, fed with the raw JSON of lists and watches.
 
-Fed by a watch, from its own thread or from the same event loop, and read through CachedView. Pure memory: no request, no
-clock. An object that cannot be read is left out, its previous version too, and reported once: nothing is decided on
+Fed by a watch, from its own thread or from the same event loop, and read through CachedView. Pure memory: no request,
+no clock. An object that cannot be read is left out, its previous version too, and reported once: nothing is decided on
 what an object said earlier. Every change and every copy happens under one lock, so that no snapshot has pods newer than
 its nodes; parsing happens outside the lock.
 """
@@ -9,7 +9,7 @@ its nodes; parsing happens outside the lock.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.bell import Bell
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
@@ -26,6 +26,14 @@ Json = dict[str, Any]
 def log_unreadable(unreadable: Unreadable) -> None:
     """The default report: one line."""
     _log.warning("left out %s %s: %s: %s", unreadable.kind, unreadable.name, unreadable.field, unreadable.message)
+
+
+class Identity(NamedTuple):
+    """Which object, and which version of it."""
+
+    key: str
+    uid: str
+    version: int
 
 
 class Cache:
@@ -46,17 +54,18 @@ class Cache:
         """One watch event: an object was added, has changed or, with its last state, was deleted."""
         store = self._stores[kind]
         try:
-            key, uid, version = identify(store.kind, raw)
+            identity = identify(store.kind, raw)
         except UnreadableObject as error:
             self._report(Unreadable(kind=kind, name=error.name, field=error.field, message=error.message))
             return
+        key, version = identity.key, identity.version
         old = store.contents.values.get(key)  # only this thread feeds
         if deleted:
             with self._lock:
                 self._count(store.drop(key, version))
             self._reported.pop((kind, key), None)
         elif store.is_news(key, version):
-            entry = self._read(store.kind, raw, (key, uid, version))
+            entry = self._read(store.kind, raw, identity)
             with self._lock:
                 self._count(store.put(entry))
         if kind in self._listeners:
@@ -158,8 +167,8 @@ class Cache:
 
     # Inside
 
-    def _read(self, kind: Kind, raw: Json, identity: tuple[str, str, int]) -> Entry:
-        """Parse one object. What the parser did not foresee counts as unreadable too: one object must not end the watch."""
+    def _read(self, kind: Kind, raw: Json, identity: Identity) -> Entry:
+        """Parse one object. What the parser did not foresee counts as unreadable: it must not end the watch."""
         key, uid, version = identity
         try:
             return Entry(key, uid, version, value=kind.parse(raw))
@@ -198,16 +207,17 @@ class Listing:
     def add(self, raw: Json) -> None:
         """One object of the list."""
         try:
-            key, uid, version = identify(self._store.kind, raw)
+            identity = identify(self._store.kind, raw)
         except UnreadableObject as error:
             self._cache._report(Unreadable(kind=error.kind, name=error.name, field=error.field, message=error.message))
             return
+        key, uid, version = identity
         held = self._store.contents
         known = held.values.get(key) if held.versions.get(key) == version and self._store.uid_of(key) == uid else None
         if known is not None:
             self._contents.put(Entry(key, uid, version, value=known))
         else:
-            self._contents.put(self._cache._read(self._store.kind, raw, (key, uid, version)))
+            self._contents.put(self._cache._read(self._store.kind, raw, identity))
 
     def finish(self, version: int) -> None:
         """The list is complete: it takes the place of everything held so far."""
@@ -221,12 +231,12 @@ class Listing:
         self._cache.bell.ring()
 
 
-def identify(kind: Kind, raw: Json) -> tuple[str, str, int]:
+def identify(kind: Kind, raw: Json) -> Identity:
     """The key, the UID and the version of an object."""
     try:
         meta = raw["metadata"]
         uid, version = str(meta.get("uid") or ""), int(meta["resourceVersion"])
-        return (uid if kind.by_uid else full_name(raw)), uid, version
+        return Identity(uid if kind.by_uid else full_name(raw), uid, version)
     except (KeyError, TypeError, ValueError, AttributeError):
         name = full_name(raw) if isinstance(raw, dict) else ""
         raise UnreadableObject(kind.name, name, "metadata", "no name or no resourceVersion") from None

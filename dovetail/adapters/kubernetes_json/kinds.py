@@ -105,7 +105,7 @@ def _followed(kind: str, path: str) -> Kind:
     return Kind(kind, path, partial(parse_workload, kind), snapshot_field="selector_sources", shares_field=True)
 
 
-# What buffers refer to. Their ReplicaSets and StatefulSets are read with more detail, and take the place of the kinds of
+# What buffers refer to. Their ReplicaSets and StatefulSets are read in more detail, and take the place of the kinds of
 # the same name, so that nothing is watched twice.
 BUFFER_KINDS: Final = (
     CAPACITY_BUFFER,

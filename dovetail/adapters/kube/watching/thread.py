@@ -42,9 +42,7 @@ class WatchThread:
         except asyncio.CancelledError:
             _log.debug("the watch has been stopped")
         except Exception:
-            _log.exception(
-                "the watch has ended"
-            )  # its problem() reports it too, so that the cache is no longer trusted
+            _log.exception("the watch has ended")  # problem() reports it too: the cache is no longer trusted
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()

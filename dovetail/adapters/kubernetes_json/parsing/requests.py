@@ -33,8 +33,8 @@ def _maximum(left: Amounts, right: Mapping[str, int]) -> Amounts:
 
 
 def _resized(amounts: Amounts, status: Raw | None, infeasible: bool) -> Amounts:
-    """While a resize is under way, the larger of the requested and the actual amount counts; a request that is infeasible
-    does not count (S-73)."""
+    """While a resize is under way, the larger of the requested and the actual amount counts; an infeasible request does
+    not count (S-73)."""
     if not status or not isinstance(status.get("resources"), dict):
         return amounts
     actual = _maximum(
