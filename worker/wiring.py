@@ -29,10 +29,10 @@ from dovetail.adapters.kubernetes_json.kinds import (
 )
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
-from dovetail.adapters.simulator.answers.inspection import EmbeddedInspection
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
+from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
 from dovetail.adapters.simulator.calls import Calls
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.metrics.cloud_calls import MeasuredCloud
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
@@ -78,12 +78,12 @@ class World:
 CLOUD_LABELS = aws_names.WELL_KNOWN
 
 # The process that moves an embedded world: python -m, with the file.
-EMBEDDED_PLAYER = "dovetail.adapters.simulator.play"
+SIMULATED_PLAYER = "dovetail.adapters.simulator.play"
 
 
-def create_embedded_world(file: Path) -> EmbeddedWorld:
+def create_simulated_world(file: Path) -> SimulatedWorld:
     """A new embedded world in a new file, for the demo."""
-    return EmbeddedWorld.create(file)
+    return SimulatedWorld.create(file)
 
 
 async def open_world(settings: Settings) -> World:
@@ -98,7 +98,7 @@ async def open_world(settings: Settings) -> World:
 def _embedded(settings: Settings) -> World:
     assert settings.world is not None
     gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()
-    adapter = EmbeddedAdapter.open(settings.world, user_agent(), gated=gated)
+    adapter = SimulatedAdapter.open(settings.world, user_agent(), gated=gated)
 
     async def ready() -> None:
         return None
@@ -118,7 +118,7 @@ def _embedded(settings: Settings) -> World:
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
-        inspection=EmbeddedInspection(Calls(adapter.store, user_agent()), gated),
+        inspection=SimulatedInspection(Calls(adapter.store, user_agent()), gated),
         classes=None,
         interruptions=None,
         ready=ready,

@@ -9,7 +9,7 @@ from typing import Final
 
 from acceptance.adopt.states import Json
 from dovetail.adapters.simulator.api_server.rejected import Rejected
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.time import parse_time
 
@@ -20,7 +20,7 @@ LIFT_SECONDS: Final = 10.0  # from a deletion until the budget that blocks its d
 class Bystanders:
     """Everybody in the cluster but us, the controllers and the kubelets."""
 
-    def __init__(self, world: EmbeddedWorld) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
         self.blocked_since: float | None = None
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from acceptance.adopt.states import Json, State
-from dovetail.adapters.simulator.cloud.instances import Machine
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.time import parse_time
@@ -26,10 +26,10 @@ class Look:
     nodes: list[Json]
     pods: list[Json]
     deployments: list[Json]
-    machines: list[Machine]  # those that are not gone
+    machines: list[InstanceRow]  # those that are not gone
 
 
-def look_at(world: EmbeddedWorld) -> Look:
+def look_at(world: SimulatedWorld) -> Look:
     """Look."""
     return Look(
         pools=world.objects("NodePool"),

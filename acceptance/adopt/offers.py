@@ -25,7 +25,7 @@ _OURS: Final = "karpenter.k8s.aws/instance-"
 
 
 def recorded_shelf() -> Json:
-    """The declaration for EmbeddedWorld.declare_shelf."""
+    """The declaration for SimulatedWorld.declare_catalogue."""
     world = default_world()
     return {
         "region": world["region"],

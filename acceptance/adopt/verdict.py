@@ -14,7 +14,7 @@ import orjson
 from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, provider_id
 from acceptance.adopt.states import Json, State
 from dovetail.adapters.simulator.ledger import Entry
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.time import parse_time
@@ -37,7 +37,7 @@ class Story:
 
     state: State  # as it was loaded
     started: float
-    world: EmbeddedWorld
+    world: SimulatedWorld
     seen: Seen
     last: Look
 

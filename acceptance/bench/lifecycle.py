@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dovetail.adapters.simulator.cloud.instances import Machine
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
@@ -191,7 +191,7 @@ def _stand(stage: Stage, number: int, held: bool) -> None:
         }
     )
     stage.world.put_raw(_pod(number, held))
-    stage.world.place(_machine(number, provider_id))
+    stage.world.add_instance(_machine(number, provider_id))
 
 
 def _pod(number: int, held: bool) -> Json:
@@ -216,8 +216,8 @@ def _pod(number: int, held: bool) -> Json:
     }
 
 
-def _machine(number: int, provider_id: str) -> Machine:
-    return Machine(
+def _machine(number: int, provider_id: str) -> InstanceRow:
+    return InstanceRow(
         id=f"i-{number:05}",
         provider_id=provider_id,
         token=None,

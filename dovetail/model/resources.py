@@ -72,7 +72,7 @@ def _as_written(amounts: tuple[tuple[str, str | int | float], ...]) -> Resources
 
 
 def shared_resources(amounts: Mapping[str, str | int | float] | None) -> Resources:
-    """A resource list as an object that all lists written alike share, since many nodes are of one type; never changed."""
+    """A resource list as one object, never changed, for all lists written alike: many nodes are of one type."""
     return _as_written(tuple(amounts.items())) if amounts else {}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.cli.explain.explain_node_text import node_text
 from dovetail.cli.output import CommandFailed
@@ -53,7 +53,7 @@ def a_bound_pod(name: str, node: str, app: str = "web") -> Json:
     return {**a_pod(name, {"app": app}, nodeName=node), "status": {"phase": "Running"}}
 
 
-async def explained(world: EmbeddedWorld, name: str = "n1") -> NodeAnswer:
+async def explained(world: SimulatedWorld, name: str = "n1") -> NodeAnswer:
     return explain_node_now(await looked(world), name)
 
 

@@ -28,9 +28,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0  # lists included; the API server gives up on a request of its own accord about then
-_RELOAD_SECONDS: Final = (
-    10.0  # credentials refused sooner than this after they were renewed are not renewed again
-)
+_RELOAD_SECONDS: Final = 10.0  # credentials refused sooner than this after they were renewed are not renewed again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,8 +80,8 @@ def _common(raw: Raw, infeasible: bool) -> Common:
 
 
 def _conditions(status: Raw) -> tuple[bool, bool | None, bool]:
-    """Whether the scheduler gave up on the pod (by the condition's reason alone, S-20), whether it is ready, and whether
-    a resize that was asked for is not possible (S-73)."""
+    """Whether the scheduler gave up on the pod (by the condition's reason alone, S-20), whether it is ready, and
+    whether a resize that was asked for is not possible (S-73)."""
     unschedulable, ready, infeasible = False, None, False
     for condition in status.get("conditions") or ():
         kind = condition["type"]

@@ -1,4 +1,4 @@
-"""The port CapacityBuffers over the embedded cluster."""
+"""The port CapacityBuffers over the simulated cluster."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ KIND = "CapacityBuffer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Subject:
-    """An object with a namespace, under the key that the world keeps it by."""
+    """An object with a namespace, by its key in the world."""
 
     name: str
     uid: str
     resource_version: str
 
 
-class EmbeddedCapacityBuffers:
+class SimulatedCapacityBuffers:
     """CapacityBuffer objects."""
 
     def __init__(self, calls: Calls) -> None:

@@ -1,6 +1,6 @@
-"""The port NodeClaims over the embedded cluster.
+"""The port NodeClaims over the simulated cluster.
 
-The trap avoided: adopting a stranger's claim; only the same dovetail.sh/plan makes a taken name ours.
+An existing claim of a wanted name is ours only if it carries the same dovetail.sh/plan.
 """
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
@@ -17,7 +17,7 @@ from dovetail.ports.failures import Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
 
-class EmbeddedClaims:
+class SimulatedNodeClaims:
     """NodeClaim objects."""
 
     def __init__(self, calls: Calls) -> None:

@@ -1,6 +1,7 @@
-"""The ports Nodes and Pods over the embedded cluster.
+"""The ports Nodes and Pods over the simulated cluster.
 
-The trap avoided: a grace of 0, which would break the promise that two pods of one name never run at once (I5).
+A pod is never deleted with a grace of 0, which would break the promise that two pods of one name never run at
+once (I5).
 """
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
@@ -17,7 +18,7 @@ from dovetail.model.taints import Taint
 from dovetail.ports.objects import Eviction, MetadataChange
 
 
-class EmbeddedNodes:
+class SimulatedNodes:
     """Node objects."""
 
     def __init__(self, calls: Calls) -> None:
@@ -39,7 +40,7 @@ class EmbeddedNodes:
         return await deleted_version(self._calls, "Node", name, uid)
 
 
-class EmbeddedPods:
+class SimulatedPods:
     """Pods that must leave a node."""
 
     def __init__(self, calls: Calls) -> None:

@@ -14,7 +14,7 @@ from dovetail.ports.failures import Failure
 _log = logging.getLogger(__name__)
 
 
-class EmbeddedNotices:
+class SimulatedNotices:
     """Events in the file."""
 
     def __init__(self, calls: Calls) -> None:

@@ -1,4 +1,4 @@
-"""The port NodePools over the embedded cluster."""
+"""The port NodePools over the simulated cluster."""
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
@@ -10,7 +10,7 @@ from dovetail.model.pools import NodePool
 from dovetail.ports.objects import MetadataChange, PoolStatus
 
 
-class EmbeddedPools:
+class SimulatedNodePools:
     """NodePool objects."""
 
     def __init__(self, calls: Calls) -> None:

@@ -1,8 +1,7 @@
 """What the API server fills in and what it refuses, as far as the product can notice.
 
-The custom resources are judged by the models of `api/`, from which the CRDs of the real API server are made too; of the
-built-in kinds only those defaults are here that somebody reads. The trap avoided: an object that only the embedded
-world would accept.
+The custom resources are judged by the models of `api/`, from which the CRDs of the real API server are made too, so
+that both accept the same objects. Of the built-in kinds' defaults only those are here that something reads.
 """
 
 from typing import Final
@@ -101,7 +100,7 @@ def _pod(body: Body) -> Body:
 
 
 def _node_class(body: Body, now: float) -> Body:
-    """Ready from the start unless its author says otherwise, as the class of upstream's simulator is (K-1)."""
+    """Ready from the start unless its author says otherwise, like the class of upstream's simulator (K-1)."""
     ready = {
         "type": "Ready",
         "status": "True",

@@ -1,6 +1,6 @@
 """The API server's verbs over one open transaction: create, patch, delete, with what it promises about each.
 
-Each call leaves an entry in the ledger. Kept as on the real server: preconditions on resourceVersion and UID answered
+Each call leaves an entry in the ledger. As on the real server: preconditions on resourceVersion and UID answered
 by 409, finalizers holding a deleted object, graceful deletion of bound pods, generation rising with the spec, and a
 patch that changes nothing leaving the version alone.
 """
@@ -68,7 +68,7 @@ class Cluster:
             return objects.put(self.connection, new)
 
     def delete(self, kind: str, key: str, uid: str = "", grace: int | None = None) -> Body | None:
-        """Delete an object. The object where something still holds it, None where it is gone."""
+        """Delete an object. The object where finalizers or its grace still hold it, None where it is gone."""
         with self.recorded("delete", _named(kind, key, uid), {"gracePeriodSeconds": grace}):
             old = self._existing(kind, key, {"uid": uid} if uid else {})
             return self.end(old, grace)
@@ -149,7 +149,7 @@ class Cluster:
         if "deletionTimestamp" in metadata:
             left = metadata.get("deletionGracePeriodSeconds", 0)
             if seconds >= left:
-                return old  # it is going already, and a longer grace is not granted
+                return old  # already deleting; a longer grace is not granted
             started = parse_time(metadata["deletionTimestamp"]) - left
         else:
             started = self.now

@@ -1,8 +1,8 @@
 """The eviction subresource: a pod is deleted if its PodDisruptionBudget allows one more disruption.
 
-As on the real server, several matching budgets are an error (500), pods that are not running do not count against a
-budget, and an accepted eviction takes its place in the budget at once. The trap avoided: two evictions granted on one
-allowance because the controller had not counted again yet.
+As on the real server, several matching budgets are an error (500), and pods that are not running do not count against a
+budget. An accepted eviction is taken off the budget at once, so that one allowance does not grant two evictions before
+the controller has counted again.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ def is_ready(pod: Body) -> bool:
 
 
 def _is_free(pod: Body) -> bool:
-    """Pods that a budget does not protect: ended, not yet running, or going already."""
+    """Whether no budget protects the pod: it has ended, is not running yet, or is being deleted."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
@@ -74,7 +74,7 @@ def _take_allowance(cluster: Cluster, pod: Body) -> None:
 
 
 def _is_exempt(pdb: Body, pod: Body) -> bool:
-    """A pod that is not ready does not use the budget up, if the policy or the count of healthy pods lets it go."""
+    """Whether a pod that is not ready may be evicted without using up the budget: by its policy or its healthy pods."""
     if is_ready(pod):
         return False
     if pdb["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":

@@ -1,7 +1,7 @@
-"""Does a set of labels satisfy a selector, an expression, a toleration?
+"""Whether labels satisfy a selector or an expression, and whether a taint is tolerated.
 
-Written apart from the product's own engine on purpose: a world that judged placements with the code under test would
-agree with its mistakes.
+Written apart from the product's engine: a world that judged placements with the code under test would agree with its
+mistakes.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
-"""Could this pod run on that node? The scheduler's filters, written apart from the product's engine.
+"""Whether a pod could run on a node: the scheduler's filters.
 
-The trap avoided: judging placements with the code under test.
+Written apart from the product's engine, so that placements are not judged by the code under test.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def requests_of(pod: Body) -> dict[str, int]:
 
 
 def obstacle(pod: Body, node: Body) -> str:
-    """Why the node does not take the pod, room and neighbours aside; empty where it does."""
+    """Why the node does not accept the pod, room and other pods aside; empty where it does."""
     tolerations = pod["spec"].get("tolerations") or []
     spec = node.get("spec") or {}
     if spec.get("unschedulable") and not tolerated(_UNSCHEDULABLE, tolerations):
@@ -46,7 +46,7 @@ def obstacle(pod: Body, node: Body) -> str:
 
 
 def shortage(requests: Resources, free: Resources) -> str:
-    """What there is too little of; empty where there is room. What is not asked for cannot be short."""
+    """The resource of which there is too little; empty where there is room for what is requested."""
     short = [name for name, amount in requests.items() if amount > max(0, free.get(name, 0))]
     return f"Insufficient {short[0]}" if short else ""
 

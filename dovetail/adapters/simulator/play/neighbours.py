@@ -1,7 +1,7 @@
-"""Who else is there? Required pod affinity, anti-affinity and topology spread, for the small scheduler.
+"""Required pod affinity, anti-affinity and topology spread, for the small scheduler.
 
-Asked per pod and node. Terms look only into the pod's own namespaces by name; a namespaceSelector is refused, because a
-guess would bind where a real scheduler does not. Slow and plain: this world is small.
+Asked per pod and node. Terms select namespaces by name only; a namespaceSelector is refused, because a guess would bind
+pods where a real scheduler does not. Slow and plain: this world is small.
 """
 
 from collections import Counter
@@ -22,18 +22,18 @@ class Neighbours:
         self._repelling = [(name, p) for name, pods in bound.items() for p in pods if _terms(p, "podAntiAffinity")]
 
     def add(self, pod: Body, node: str) -> None:
-        """One more."""
+        """A pod has been bound to a node."""
         self._bound[node].append(pod)
         if _terms(pod, "podAntiAffinity"):
             self._repelling.append((node, pod))
 
     def concern(self, pod: Body) -> bool:
-        """Whether the pods that are there have anything to do with where this one goes."""
+        """Whether other pods bear on where this one can go."""
         spread = any(_is_hard(c) for c in pod["spec"].get("topologySpreadConstraints") or [])
         return bool(spread or self._repelling or _terms(pod, "podAffinity") or _terms(pod, "podAntiAffinity"))
 
     def obstacle(self, pod: Body, node: str) -> str:
-        """Why the pods that are there forbid it; empty where they do not."""
+        """Why other pods keep this one off the node; empty where they do not."""
         affinity, anti = _terms(pod, "podAffinity"), _terms(pod, "podAntiAffinity")
         spread = [c for c in pod["spec"].get("topologySpreadConstraints") or [] if _is_hard(c)]
         if any("namespaceSelector" in term for term in (*affinity, *anti)):
@@ -57,13 +57,13 @@ class Neighbours:
         return any(_matches(term, pod, other) for other in self._domain(node, term["topologyKey"]))
 
     def _is_first(self, pod: Body, term: Json, node: str) -> bool:
-        """Affinity to oneself is satisfied where nobody matches anywhere, or the first pod could never start."""
+        """Whether no pod matches anywhere but this one its own term; otherwise the first pod could never start."""
         everyone = [other for pods in self._bound.values() for other in pods]
-        nobody = not any(_matches(term, pod, other) for other in everyone)
-        return nobody and _matches(term, pod, pod) and term["topologyKey"] in self._labels[node]
+        unmatched = not any(_matches(term, pod, other) for other in everyone)
+        return unmatched and _matches(term, pod, pod) and term["topologyKey"] in self._labels[node]
 
     def _is_repelled(self, pod: Body, node: str) -> bool:
-        """Whether a pod that is there already keeps this one away."""
+        """Whether the anti-affinity of another pod keeps this one away."""
         return any(
             self._same_domain(name, node, term["topologyKey"]) and _matches(term, other, pod)
             for name, other in self._repelling

@@ -1,8 +1,8 @@
 """Deployments and ReplicaSets keep as many pods as their specs ask for.
 
-Written like the real controllers' results, not their course: a changed template replaces all pods at once, without
-rolling. Objects carry the owner references, hashes and statuses that readers of a real cluster find. The trap avoided:
-counting pods that are on their way out, which would delay their replacement until they are gone.
+The results are those of the real controllers, the course is not: a changed template replaces all pods at once, without
+rolling. Objects carry the owner references, hashes and statuses that they have on a real cluster. Pods that are being
+deleted do not count; otherwise they would be replaced only once they are gone.
 """
 
 import hashlib
@@ -13,38 +13,38 @@ import orjson
 
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.play.moment import Turn, controller_of, is_deleting, is_over, is_true
+from dovetail.adapters.simulator.play.tick import Tick, controller_of, is_deleting, is_over, is_true
 from dovetail.model.names import POD_DELETION_COST
 from dovetail.model.time import parse_time
 
 DEPLOYMENTS = "deployment-controller"
 REPLICA_SETS = "replicaset-controller"
 
-# A tick is one transaction, and nobody else writes while it lasts: the rest is for the next one.
+# A tick is one transaction, and no other process writes while it lasts: the rest is left for the next one.
 MOST_CREATED = 200
 
 _HASH = "pod-template-hash"
 
 
-def keep_deployments(turn: Turn) -> None:
+def keep_deployments(tick: Tick) -> None:
     """One ReplicaSet per template; only the current one has replicas."""
-    for deployment in turn.mirror.every("Deployment"):
+    for deployment in tick.mirror.every("Deployment"):
         if not is_deleting(deployment):
-            _keep_deployment(turn, deployment)
+            _keep_deployment(tick, deployment)
 
 
-def keep_replica_sets(turn: Turn) -> None:
+def keep_replica_sets(tick: Tick) -> None:
     """As many pods as each ReplicaSet asks for."""
-    pods = pods_by_controller(turn)
-    for replica_set in turn.mirror.every("ReplicaSet"):
+    pods = pods_by_controller(tick)
+    for replica_set in tick.mirror.every("ReplicaSet"):
         if not is_deleting(replica_set):
-            _keep_replica_set(turn, replica_set, pods.get(replica_set["metadata"]["uid"], []))
+            _keep_replica_set(tick, replica_set, pods.get(replica_set["metadata"]["uid"], []))
 
 
-def pods_by_controller(turn: Turn) -> dict[str, list[Body]]:
+def pods_by_controller(tick: Tick) -> dict[str, list[Body]]:
     """The pods that count, by the UID of their controller."""
     found: dict[str, list[Body]] = {}
-    for pod in turn.mirror.every("Pod"):
+    for pod in tick.mirror.every("Pod"):
         if not is_deleting(pod) and not is_over(pod):
             found.setdefault(controller_of(pod), []).append(pod)
     return found
@@ -78,9 +78,9 @@ def reference_to(owner: Body) -> dict[str, Any]:
     }
 
 
-def _keep_deployment(turn: Turn, deployment: Body) -> None:
-    spec, cluster = deployment["spec"], turn.cluster(DEPLOYMENTS)
-    mine = [r for r in turn.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
+def _keep_deployment(tick: Tick, deployment: Body) -> None:
+    spec, cluster = deployment["spec"], tick.cluster(DEPLOYMENTS)
+    mine = [r for r in tick.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
     current = [r for r in mine if _unhashed(r["spec"]["template"]) == _unhashed(spec["template"])]
     if not current:
         digest = hashlib.sha256(orjson.dumps(spec["template"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:10]
@@ -90,7 +90,7 @@ def _keep_deployment(turn: Turn, deployment: Body) -> None:
         if replica_set["spec"].get("replicas") != wanted:
             cluster.patch("ReplicaSet", objects.key_of(replica_set), {"spec": {"replicas": wanted}})
     status = _sum_of(mine, deployment["metadata"].get("generation", 1))
-    cluster_status(turn, DEPLOYMENTS, deployment, status)
+    cluster_status(tick, DEPLOYMENTS, deployment, status)
 
 
 def _unhashed(template: Body) -> Body:
@@ -101,10 +101,10 @@ def _unhashed(template: Body) -> Body:
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def cluster_status(turn: Turn, actor: str, body: Body, status: Body) -> None:
+def cluster_status(tick: Tick, actor: str, body: Body, status: Body) -> None:
     """Write a status where it differs."""
     if {**(body.get("status") or {}), **status} != (body.get("status") or {}):
-        turn.cluster(actor).patch(body["kind"], objects.key_of(body), {"status": status}, "status")
+        tick.cluster(actor).patch(body["kind"], objects.key_of(body), {"status": status}, "status")
 
 
 def _replica_set_of(deployment: Body, digest: str) -> Body:
@@ -129,8 +129,8 @@ def _replica_set_of(deployment: Body, digest: str) -> Body:
     }
 
 
-def _keep_replica_set(turn: Turn, replica_set: Body, pods: list[Body]) -> None:
-    wanted, cluster = replica_set["spec"].get("replicas", 1), turn.cluster(REPLICA_SETS)
+def _keep_replica_set(tick: Tick, replica_set: Body, pods: list[Body]) -> None:
+    wanted, cluster = replica_set["spec"].get("replicas", 1), tick.cluster(REPLICA_SETS)
     for _ in range(min(wanted - len(pods), MOST_CREATED)):
         cluster.create(pod_from(replica_set["spec"]["template"], replica_set))
     surplus = max(0, len(pods) - wanted)
@@ -143,7 +143,7 @@ def _keep_replica_set(turn: Turn, replica_set: Body, pods: list[Body]) -> None:
         "availableReplicas": ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),
     }
-    cluster_status(turn, REPLICA_SETS, replica_set, status)
+    cluster_status(tick, REPLICA_SETS, replica_set, status)
 
 
 def _worth(pod: Body) -> tuple[bool, bool, int, float, str]:

@@ -1,8 +1,8 @@
-"""What every controller of the player is given: the moment, the objects, and a way to write as somebody.
+"""What every controller of the player is given: the moment, the objects, and a way to write under its own name.
 
 The mirror spares them reading the file: it is brought up to date from the log of changes, so a world in which nothing
-happens costs nothing. The trap avoided: a controller that decides on what it remembers; the mirror is refreshed inside
-the transaction, when nobody else can write.
+happens costs nothing. It is refreshed inside the transaction, while no other process can write, so that no controller
+decides on old objects.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.cloud.offers import Shelf, read_shelf
+from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings
 
 
@@ -47,20 +47,20 @@ class Mirror:
         return self._kinds.get(kind, {}).get(key)
 
     def all(self) -> Iterator[Body]:
-        """Everything."""
+        """All objects."""
         for held in self._kinds.values():
             yield from held.values()
 
 
-class Turn:
-    """One moment in the world."""
+class Tick:
+    """One pass of all controllers, at one moment."""
 
     def __init__(self, connection: sqlite3.Connection, now: float, mirror: Mirror) -> None:
         self.connection = connection
         self.now = now
         self.mirror = mirror
         self.settings: WorldSettings = read_settings(connection)
-        self.shelf: Shelf = read_shelf(connection)
+        self.catalogue: WorldCatalogue = read_catalogue(connection)
         self.due: float | None = None
 
     def cluster(self, actor: str) -> Cluster:
@@ -68,7 +68,7 @@ class Turn:
         return Cluster(self.connection, actor, self.now)
 
     def reached(self, moment: float) -> bool:
-        """Whether a moment has come; if not, the player looks again when it has."""
+        """Whether a moment has come; otherwise the player runs again when it has."""
         if moment <= self.now:
             return True
         self.due = moment if self.due is None else min(self.due, moment)
@@ -92,7 +92,7 @@ def is_true(body: Body, kind: str) -> bool:
 
 
 def is_deleting(body: Body) -> bool:
-    """Whether it has been deleted and is still held."""
+    """Whether it was deleted and still exists."""
     return "deletionTimestamp" in body["metadata"]
 
 
