@@ -77,25 +77,25 @@ class World:
 # Labels that the cloud puts on its instance types and offerings.
 CLOUD_LABELS = aws_names.WELL_KNOWN
 
-# The process that moves an embedded world: python -m, with the file.
+# The process that moves a simulated world: python -m, with the file.
 SIMULATED_PLAYER = "dovetail.adapters.simulator.play"
 
 
 def create_simulated_world(file: Path) -> SimulatedWorld:
-    """A new embedded world in a new file, for the demo."""
+    """A new simulated world in a new file, for the demo."""
     return SimulatedWorld.create(file)
 
 
 async def open_world(settings: Settings) -> World:
-    """The embedded world where a file is named, else the cluster of the kubeconfig and its cloud."""
+    """The simulated world where a file is named, else the cluster of the kubeconfig and its cloud."""
     if not settings.cluster:
         raise SettingsError("CLUSTER_NAME: not set; it names the cluster in workflow ids and in the cloud's tags")
     if settings.world is not None:
-        return _embedded(settings)
+        return _simulated(settings)
     return await _real(settings)
 
 
-def _embedded(settings: Settings) -> World:
+def _simulated(settings: Settings) -> World:
     assert settings.world is not None
     gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()
     adapter = SimulatedAdapter.open(settings.world, user_agent(), gated=gated)

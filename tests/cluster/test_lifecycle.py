@@ -33,7 +33,7 @@ def instance_of(claim: Json) -> str:
     return str(claim["status"]["providerID"]).rpartition("/")[2]
 
 
-async def terminate_instance(ground: Ground, claim: Json, *, said: bool) -> None:
+async def end_instance(ground: Ground, claim: Json, *, said: bool) -> None:
     """The machine goes as if AWS had taken it, and AWS says so."""
     path = f"instances/{instance_of(claim)}"
     await asyncio.to_thread(ground.cloud.control, "PATCH", path, {"state": "terminated"})
@@ -75,7 +75,7 @@ async def test_whatever_ends_an_instance_or_an_object_nothing_is_left_of_it(grou
     struck = time.time()
     for pool in ("ready", "draining", "silent"):
         # Of a machine that never joined only AWS's message tells: an absence is left to liveness on purpose (G-2).
-        await terminate_instance(ground, old[pool], said=pool == "silent")
+        await end_instance(ground, old[pool], said=pool == "silent")
     await ground.delete("NodeClaim", old["unjoined"]["metadata"]["name"])
     await asyncio.gather(
         ground.delete("Node", old["together"]["status"]["nodeName"]),
