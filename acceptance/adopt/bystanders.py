@@ -7,10 +7,10 @@ while. Each write names the version that it has seen, so that none overwrites th
 
 from typing import Final
 
-from acceptance.adopt.states import Json
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 
 STARTUP_SECONDS: Final = 1.0  # from Ready until the startup taint comes off

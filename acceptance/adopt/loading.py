@@ -10,12 +10,13 @@ from typing import Final
 import orjson
 
 from acceptance.adopt.offers import recorded_shelf
-from acceptance.adopt.states import Json, State, moved_to
+from acceptance.adopt.states import State, moved_to
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.cloud.instances import State as MachineState
 from dovetail.adapters.simulator.settings import WorldSettings
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 
 # The tag by which EKS names an instance's cluster.

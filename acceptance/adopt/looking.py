@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from acceptance.adopt.states import Json, State
+from acceptance.adopt.states import State
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
+from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 
 

@@ -12,11 +12,12 @@ from typing import Any, Final
 import orjson
 
 from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, provider_id
-from acceptance.adopt.states import Json, State
+from acceptance.adopt.states import State
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
+from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 
 SURPLUS_SECONDS: Final = 120.0  # the README: gone again within two minutes

@@ -19,8 +19,9 @@ from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.time import format_time
-from tests.system.stage import Json, Stage, has_condition, node_class, node_pool
+from tests.system.stage import Stage, has_condition, node_class, node_pool
 
 Line = dict[str, Any]
 

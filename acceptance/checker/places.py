@@ -3,14 +3,12 @@
 Used by the checker only: turns the recorded notation into places that can be judged alike.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from acceptance.checker.values import ANYTHING, Allowed, amounts, by_key, pod_amounts
+from dovetail.model.json import ReadOnlyJson
 
-Raw = Mapping[str, Any]
 HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -19,14 +17,14 @@ class Place:
     """A node, existing or new."""
 
     name: str
-    taints: list[Raw]
+    taints: list[ReadOnlyJson]
     requirements: dict[str, Allowed]
     new: bool
-    claim: Raw | None = None
+    claim: ReadOnlyJson | None = None
     pool: str = ""
     room: dict[str, Fraction] = field(default_factory=dict)
-    bound: list[Raw] = field(default_factory=list)
-    placed: list[Raw] = field(default_factory=list)
+    bound: list[ReadOnlyJson] = field(default_factory=list)
+    placed: list[ReadOnlyJson] = field(default_factory=list)
 
     def values(self, key: str) -> frozenset[str] | None:
         """The values that the node may have for a key; None if that is open."""
@@ -35,7 +33,7 @@ class Place:
         return self.requirements.get(key, ANYTHING).finite()
 
     @property
-    def pods(self) -> list[Raw]:
+    def pods(self) -> list[ReadOnlyJson]:
         """Everybody on it."""
         return [*self.bound, *self.placed]
 
@@ -43,7 +41,7 @@ class Place:
 class World:
     """A recorded input, indexed."""
 
-    def __init__(self, given: Raw) -> None:
+    def __init__(self, given: ReadOnlyJson) -> None:
         self.given = given
         self.pools = {p["metadata"]["name"]: p for p in given.get("nodePools") or ()}
         lists = given.get("instanceTypes") or {}
@@ -56,7 +54,7 @@ class World:
         self.claims = {c["metadata"]["name"]: c for c in given.get("nodeClaims") or ()}
         self.by_provider = {c["status"].get("providerID"): c for c in self.claims.values() if c.get("status")}
 
-    def bound_to(self, node: str) -> list[Raw]:
+    def bound_to(self, node: str) -> list[ReadOnlyJson]:
         """The live pods of a node."""
         return [
             pod
@@ -105,7 +103,7 @@ class World:
                 place.room[resource] = place.room.get(resource, Fraction(0)) - amount
         return place
 
-    def places(self, answer: Raw) -> list[Place]:
+    def places(self, answer: ReadOnlyJson) -> list[Place]:
         """All places of an answer, and the existing nodes that nobody was put on."""
         found = []
         for number, claim in enumerate(answer["newNodeClaims"]):
@@ -127,7 +125,7 @@ class World:
         return found
 
 
-def _passes(taint: Raw) -> bool:
+def _passes(taint: ReadOnlyJson) -> bool:
     """Taints that go away by themselves while a node comes up."""
     key, effect = taint["key"], taint.get("effect")
     return key.startswith("readiness.k8s.io/") or (key, effect) in (

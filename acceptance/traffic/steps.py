@@ -14,9 +14,8 @@ from typing import Any, Final
 from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
 from acceptance.traffic.worker import PlayedWorker
+from dovetail.model.json import Json
 from testbed.plane import ApiClient, ApiResponse
-
-Json = dict[str, Any]
 
 WAITS: Final = ("wait", "until")
 _TAGGED: Final = ("karpenter.k8s.aws/tagged", "compatibility.karpenter.k8s.aws/cluster-name-tagged")

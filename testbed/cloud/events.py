@@ -5,12 +5,11 @@ for who wants the whole way.
 """
 
 import time
-from typing import Any
 from uuid import uuid4
 
+from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT
 
-Json = dict[str, Any]
 DETAIL_TYPES = {
     "spot": "EC2 Spot Instance Interruption Warning",
     "rebalance": "EC2 Instance Rebalance Recommendation",

@@ -10,8 +10,9 @@ from dovetail.cli.explain.explain_node_text import node_text
 from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.json import Json
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
-from tests.cli.worlds import Json, a_ready_pool, a_world, looked
+from tests.cli.worlds import a_ready_pool, a_world, looked
 
 OPEN = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
 

@@ -8,11 +8,11 @@ measured by `python -m acceptance.bench.live`.
 import asyncio
 import time
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 from testbed.plane import AuditEntry
 from tests.cluster.system.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
@@ -22,7 +22,6 @@ from tests.cluster.system.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 NOMINATED_SECONDS = 21.0
 

@@ -13,8 +13,7 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLAS
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
 from dovetail.model import names
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
 NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z

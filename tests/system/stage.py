@@ -24,10 +24,10 @@ from dovetail.adapters.simulator.store import Store
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.worker.wiring import SIMULATED_PLAYER
 from tests.faults.orders import VARIABLE, Orders
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.1

@@ -6,13 +6,12 @@ raised as Expired, and the caller lists again from the beginning: the pages so f
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request
+from dovetail.model.json import Json
 
 PAGE: Final = 500
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,11 @@ from dovetail.adapters.kubernetes_json.bell import Bell
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
 from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
+from dovetail.model.json import Json
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import Unreadable
 
 _log = logging.getLogger(__name__)
-
-Json = dict[str, Any]
 
 
 def log_unreadable(unreadable: Unreadable) -> None:

@@ -16,7 +16,6 @@ from dovetail.adapters.simulator import faults, ledger
 from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.admission import NAMESPACED
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.cloud import instances as rows
 from dovetail.adapters.simulator.cloud.catalogue import write_catalogue
 from dovetail.adapters.simulator.cloud.default_types import CapacityPool
@@ -27,6 +26,7 @@ from dovetail.adapters.simulator.play.instances import SILENT
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 from dovetail.adapters.simulator.store import Store
+from dovetail.model.json import Json
 from dovetail.model.time import format_time
 
 T = TypeVar("T")
@@ -74,15 +74,15 @@ class SimulatedWorld:
 
     # Objects
 
-    def apply(self, body: Body) -> Body:
+    def apply(self, body: Json) -> Json:
         """Create an object, or merge it into the one of its name; its status too."""
         return self._write(lambda cluster: _applied(cluster, body))
 
-    def put_raw(self, body: Body) -> Body:
+    def put_raw(self, body: Json) -> Json:
         """Store an object unchecked: for tests of objects that cannot be read."""
         return self._write(lambda cluster: table.put(cluster.connection, body))
 
-    def patch(self, kind: str, key: str, patch: Body, subresource: str = "") -> Body:
+    def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
         """A merge patch."""
         return self._write(lambda cluster: cluster.patch(kind, key_in(kind, key), patch, subresource))
 
@@ -90,15 +90,15 @@ class SimulatedWorld:
         """Delete an object, as kubectl does."""
         self._write(lambda cluster: cluster.delete(kind, key_in(kind, key), grace=grace))
 
-    def get(self, kind: str, key: str) -> Body | None:
+    def get(self, kind: str, key: str) -> Json | None:
         """One object."""
         return self._read(lambda cluster: cluster.read(kind, key_in(kind, key)))
 
-    def objects(self, kind: str) -> list[Body]:
+    def objects(self, kind: str) -> list[Json]:
         """All objects of a kind."""
         return self._read(lambda cluster: list(table.every(cluster.connection, kind)))
 
-    def scale(self, deployment: str, replicas: int) -> Body:
+    def scale(self, deployment: str, replicas: int) -> Json:
         """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
 
@@ -208,7 +208,7 @@ def key_in(kind: str, key: str) -> str:
     return f"default/{key}" if kind in NAMESPACED and "/" not in key else key
 
 
-def _applied(cluster: Cluster, body: Body) -> Body:
+def _applied(cluster: Cluster, body: Json) -> Json:
     kind = body["kind"]
     key = key_in(kind, table.key_of(body))
     found = cluster.read(kind, key)

@@ -5,8 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dovetail.cli.demo.stage import Body, Manifests
+from dovetail.cli.demo.stage import Manifests
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
+from dovetail.model.json import Json
 from dovetail.worker.wiring import SIMULATED_PLAYER, create_simulated_world
 
 NODE_CLASS_REF = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "default"}
@@ -51,13 +52,13 @@ class EmbeddedStage:
             f"a Temporal server at {self.temporal_address}, its Web UI at {self.temporal_ui}",
         ]
 
-    async def apply(self, body: Body) -> None:
+    async def apply(self, body: Json) -> None:
         self.world.apply(body)
 
     async def scale(self, deployment: str, replicas: int) -> None:
         self.world.scale(deployment, replicas)
 
-    async def objects(self, kind: str) -> list[Body]:
+    async def objects(self, kind: str) -> list[Json]:
         return self.world.objects(kind)
 
     async def live_instances(self) -> int:

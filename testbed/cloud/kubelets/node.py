@@ -4,13 +4,12 @@ Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready 
 """
 
 import time
-from typing import Any
 
 from testbed.cloud.catalogue import architecture
+from testbed.cloud.json_object import Json
 from testbed.cloud.kubelets.machine import Machine, capacity_and_allocatable
 from testbed.cloud.kubelets.user_data import read_user_data
 
-Json = dict[str, Any]
 KUBELET = "dovetail.test/kubelet"  # kwok looks after the nodes that carry this label with the value `alive`
 ALIVE, SILENT = "alive", "silent"
 ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}

@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -16,10 +15,10 @@ from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.model.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
 
-Json = dict[str, Any]
 PATH = NODE.path
 
 

@@ -15,9 +15,8 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
 from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
 from dovetail.model.buffers import BufferStatus, WorkloadRef
+from dovetail.model.json import Json
 from dovetail.model.nodes import Condition
-
-Json = dict[str, Any]
 
 CONTAINER: Json = {
     "name": "main",

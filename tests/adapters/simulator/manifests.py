@@ -5,12 +5,11 @@ from typing import Any
 from dovetail.adapters.simulator.play.tick import is_true
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.resources import parse_resources
 from dovetail.ports.objects import NewClaim
-
-Json = dict[str, Any]
 
 CLASS = NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="default")
 

@@ -7,16 +7,14 @@ tests has none either.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.settings import WorldSettings
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.model.json import Json
 from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, ClusterView
-
-Json = dict[str, Any]
 
 
 class SimulatedWorldUnderTest:

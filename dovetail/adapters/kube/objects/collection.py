@@ -7,15 +7,14 @@ since taken the name.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
+from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import Versioned
-
-Json = dict[str, Any]
 
 Object = TypeVar("Object", bound=Versioned)
 

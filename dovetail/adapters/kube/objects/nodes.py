@@ -5,20 +5,17 @@ from which the node lifecycle controller counts evictions, and owner references 
 instance is found by the names that the cache knows, because listing 5,000 nodes for one would be dear.
 """
 
-from typing import Any
-
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kubernetes_json.kinds import NODE
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.json import Json
 from dovetail.model.nodes import Node
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange
 from dovetail.ports.view import ClusterLookups
-
-Json = dict[str, Any]
 
 
 class KubeNodes:

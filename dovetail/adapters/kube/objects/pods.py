@@ -5,7 +5,7 @@ T-25). A 429 means two things: "fewer calls, please", or, with the cause Disrupt
 the eviction now.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
@@ -13,11 +13,10 @@ from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kubernetes_json.kinds import POD
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import Eviction
-
-Json = dict[str, Any]
 
 _BLOCKED: Final = 429
 _UNSUPPORTED: Final = 500

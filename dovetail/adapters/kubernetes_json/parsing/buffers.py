@@ -8,7 +8,7 @@ read, because default spreading needs its selector.
 from dataclasses import replace
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
@@ -16,12 +16,13 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import parse_selector_s
 from dovetail.api.karpenter.capacity_buffer import CapacityBufferSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.buffers import BufferStatus, CapacityBuffer, WorkloadRef
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Pod
 from dovetail.model.resources import QuantityError, parse_resources
 from dovetail.model.workloads import PodSource, SelectorSource
 
 
-def parse_capacity_buffer(raw: Json) -> CapacityBuffer:
+def parse_capacity_buffer(raw: ReadOnlyJson) -> CapacityBuffer:
     """One CapacityBuffer."""
     with reading("CapacityBuffer", raw) as place:
         meta = raw["metadata"]
@@ -39,7 +40,7 @@ def parse_capacity_buffer(raw: Json) -> CapacityBuffer:
         return _with_spec(buffer, raw.get("spec") or {})
 
 
-def _with_spec(buffer: CapacityBuffer, raw: Json) -> CapacityBuffer:
+def _with_spec(buffer: CapacityBuffer, raw: ReadOnlyJson) -> CapacityBuffer:
     """The buffer with what its spec says, or with why the spec cannot be used (S-211)."""
     buffer = replace(buffer, strategy=str(raw.get("provisioningStrategy") or ""))
     try:
@@ -64,7 +65,7 @@ def _with_spec(buffer: CapacityBuffer, raw: Json) -> CapacityBuffer:
     )
 
 
-def _status(raw: Json) -> BufferStatus:
+def _status(raw: ReadOnlyJson) -> BufferStatus:
     return BufferStatus(
         template=(raw.get("podTemplateRef") or {}).get("name"),
         template_generation=raw.get("podTemplateGeneration"),
@@ -74,30 +75,30 @@ def _status(raw: Json) -> BufferStatus:
     )
 
 
-def parse_pod_template(raw: Json) -> PodSource:
+def parse_pod_template(raw: ReadOnlyJson) -> PodSource:
     """A PodTemplate."""
     with reading("PodTemplate", raw):
         return _source(raw, raw.get("template"))
 
 
-def parse_deployment(raw: Json) -> PodSource:
+def parse_deployment(raw: ReadOnlyJson) -> PodSource:
     """A Deployment, of which nothing else is read."""
     with reading("Deployment", raw):
         return _of_workload(raw)
 
 
-def parse_workload(kind: str, raw: Json) -> SelectorSource:
+def parse_workload(kind: str, raw: ReadOnlyJson) -> SelectorSource:
     """A ReplicaSet or StatefulSet, as default spreading reads it and as buffers do."""
     return replace(parse_selector_source(kind, raw), pods=_of_workload(raw))
 
 
-def _of_workload(raw: Json) -> PodSource:
+def _of_workload(raw: ReadOnlyJson) -> PodSource:
     spec = raw.get("spec") or {}
     wanted = spec.get("replicas")
     return replace(_source(raw, spec.get("template")), replicas=1 if wanted is None else int(wanted))
 
 
-def _source(raw: Json, template: Json | None) -> PodSource:
+def _source(raw: ReadOnlyJson, template: ReadOnlyJson | None) -> PodSource:
     """What the pods would be like, or why that cannot be said (S-212)."""
     generation = raw["metadata"].get("generation") or 0
     try:
@@ -107,7 +108,7 @@ def _source(raw: Json, template: Json | None) -> PodSource:
         return PodSource(fault=f"template: {text}", generation=generation)
 
 
-def _pod(owner: Json, template: Json) -> Pod:
+def _pod(owner: ReadOnlyJson, template: ReadOnlyJson) -> Pod:
     """A pod of the template as the API server would admit it, but without its volumes."""
     spec = {**template["spec"], "containers": template["spec"]["containers"], "volumes": None}
     metadata = {**(template.get("metadata") or {}), "namespace": owner.get("namespace")}

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from dovetail.api.aws.ami_selectors import AMI_FAMILIES
 from dovetail.model.hashing import Int, Struct, Value, hash_value
+from dovetail.model.json import Json
 from dovetail.model.resources import parse_quantity
 
 EC2_NODE_CLASS_HASH_VERSION: Final = "v6"
 
-Json = dict[str, Any]
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = ("", "k", "M", "G", "T", "P", "E")

@@ -4,14 +4,13 @@ Labels and annotations are kept as they were decoded, because nothing here chang
 field that is left out mean the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.time import optional_time
-
-Json = Mapping[str, Any]
 
 
 class _Written(NamedTuple):
@@ -25,7 +24,7 @@ class _Written(NamedTuple):
     generation: int
 
 
-def conditions(raw: Sequence[Json] | None) -> tuple[Condition, ...]:
+def conditions(raw: Sequence[ReadOnlyJson] | None) -> tuple[Condition, ...]:
     """status.conditions."""
     return tuple(
         [
@@ -57,7 +56,7 @@ def _condition(written: _Written) -> Condition:
     )
 
 
-def node_class(raw: Json | None) -> NodeClassRef:
+def node_class(raw: ReadOnlyJson | None) -> NodeClassRef:
     """spec.nodeClassRef."""
     ref = raw or {}
     return _reference(ref.get("group") or "", ref.get("kind") or "", ref.get("name") or "")

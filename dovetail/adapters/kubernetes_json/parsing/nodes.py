@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions, node_class
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions, node_class
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_expressions,
@@ -11,6 +11,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
 )
 from dovetail.model.drafts import draft_of
 from dovetail.model.durations import parse_seconds
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.resources import shared_resources
 from dovetail.model.time import optional_time
@@ -24,7 +25,7 @@ def lasting(text: str | None) -> float | None:
     return None if text is None or text == "Never" else parse_seconds(text)
 
 
-def parse_node(raw: Json) -> Node:
+def parse_node(raw: ReadOnlyJson) -> Node:
     """One Node."""
     with reading("Node", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
@@ -56,7 +57,7 @@ def parse_node(raw: Json) -> Node:
         return node
 
 
-def parse_node_claim(raw: Json) -> NodeClaim:
+def parse_node_claim(raw: ReadOnlyJson) -> NodeClaim:
     """One NodeClaim."""
     with reading("NodeClaim", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}

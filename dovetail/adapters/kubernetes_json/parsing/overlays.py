@@ -5,18 +5,19 @@ person looks for it in the overlay's status. `price` and `priceAdjustment` becom
 recognised by its sign.
 """
 
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
 from dovetail.api.karpenter.node_overlay import NodeOverlaySpec
 from dovetail.api.runtime_checks import node_overlay_faults
 from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.resources import QuantityError, parse_resources
 from dovetail.model.time import optional_time
 
 
-def parse_node_overlay(raw: Json) -> NodeOverlay:
+def parse_node_overlay(raw: ReadOnlyJson) -> NodeOverlay:
     """One NodeOverlay."""
     with reading("NodeOverlay", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
@@ -40,7 +41,7 @@ def parse_node_overlay(raw: Json) -> NodeOverlay:
         )
 
 
-def _fault(spec: Json) -> str:
+def _fault(spec: ReadOnlyJson) -> str:
     """Why the overlay cannot be used; empty where it can (A-17, A-25)."""
     try:
         faults = node_overlay_faults(parse_spec(NodeOverlaySpec, spec))

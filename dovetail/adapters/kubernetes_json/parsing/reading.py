@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject
-from dovetail.adapters.kubernetes_json.parsing.fields import Json
+from dovetail.model.json import ReadOnlyJson
 
 
 class reading:  # noqa: N801 - reads as a verb where it is used
@@ -34,7 +34,7 @@ class reading:  # noqa: N801 - reads as a verb where it is used
         raise UnreadableObject(self._kind, name, self.field, str(error) or type(error).__name__) from error
 
 
-def name_of(meta: Json) -> str:
+def name_of(meta: ReadOnlyJson) -> str:
     """metadata.name, which every object has."""
     name = meta["name"]
     if not isinstance(name, str) or not name:

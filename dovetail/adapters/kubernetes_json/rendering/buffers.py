@@ -1,11 +1,8 @@
 """The status of a CapacityBuffer as it is written."""
 
-from typing import Any
-
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.buffers import BufferStatus
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 
 def render_status(status: BufferStatus) -> Json:

@@ -1,14 +1,11 @@
 """NodeClaims as they are written: a new one whole, and the status fields that a change sets."""
 
-from typing import Any
-
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.resources import format_resources
 from dovetail.model.time import format_time
 from dovetail.ports.objects import ClaimStatus, NewClaim
-
-Json = dict[str, Any]
 
 
 def render_claim(claim: NewClaim) -> Json:

@@ -1,12 +1,11 @@
 """Kubernetes Events: how a notice is written, and which notices were published too recently to be published again."""
 
 import secrets
-from typing import Any, Final
+from typing import Final
 
+from dovetail.model.json import Json
 from dovetail.model.notice import Notice
 from dovetail.model.time import format_time
-
-Json = dict[str, Any]
 
 COMPONENT: Final = "karpenter"
 

@@ -7,16 +7,14 @@ must go is set to null.
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
+from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.resources import Resources, format_resources
 from dovetail.model.taints import Taint
 from dovetail.model.time import format_time
 from dovetail.ports.objects import MetadataChange
-
-Json = dict[str, Any]
 
 
 def duration(seconds: float | None) -> str:

@@ -1,12 +1,9 @@
 """The status of a NodePool as it is written."""
 
-from typing import Any
-
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.json import Json
 from dovetail.model.pools import NodePool
 from dovetail.ports.objects import PoolStatus
-
-Json = dict[str, Any]
 
 
 def render_status(pool: NodePool, status: PoolStatus) -> Json:

@@ -8,9 +8,9 @@ from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node_claim
 from dovetail.adapters.kubernetes_json.rendering.claims import render_claim, render_status
 from dovetail.adapters.simulator.answers.patching import deleted_version, patched, status_patched
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
+from dovetail.model.json import Json
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Taken
@@ -49,7 +49,7 @@ class SimulatedNodeClaims:
         return await deleted_version(self._calls, "NodeClaim", name, uid)
 
 
-def _created(cluster: Cluster, claim: NewClaim) -> Body | None:
+def _created(cluster: Cluster, claim: NewClaim) -> Json | None:
     """The claim created, or the one of that name where it is of the same plan, or None."""
     try:
         return cluster.create(render_claim(claim))

@@ -7,22 +7,22 @@ from collections.abc import Callable
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
+from dovetail.model.json import Json
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange, Versioned
 
 
 async def patched(
     calls: Calls, kind: str, value: Versioned, change: MetadataChange, taints: tuple[Taint, ...] | None = None
-) -> Body | None:
+) -> Json | None:
     """Patch metadata, and all taints where they are given, at the version of `value`."""
 
-    def step(cluster: Cluster) -> Body:
+    def step(cluster: Cluster) -> Json:
         found = _same(cluster, kind, value)
         owners = found["metadata"].get("ownerReferences") or []
-        body: Body = {"metadata": {**fields.metadata(change, owners), "resourceVersion": value.resource_version}}
+        body: Json = {"metadata": {**fields.metadata(change, owners), "resourceVersion": value.resource_version}}
         if taints is not None:
             body["spec"] = {"taints": fields.taints(taints, found["spec"].get("taints") or [])}
         return cluster.patch(kind, value.name, body)
@@ -30,10 +30,10 @@ async def patched(
     return await _unless_gone(calls, "patch", f"{kind}/{value.name}", step)
 
 
-async def status_patched(calls: Calls, kind: str, value: Versioned, status: Body) -> Body | None:
+async def status_patched(calls: Calls, kind: str, value: Versioned, status: Json) -> Json | None:
     """Patch status at the version of `value`."""
 
-    def step(cluster: Cluster) -> Body:
+    def step(cluster: Cluster) -> Json:
         _same(cluster, kind, value)
         body = {"metadata": {"resourceVersion": value.resource_version}, "status": status}
         return cluster.patch(kind, value.name, body, "status")
@@ -52,7 +52,7 @@ async def deleted_version(calls: Calls, kind: str, key: str, uid: str) -> int:
     return 0 if left is None else int(left["metadata"]["resourceVersion"])
 
 
-async def _unless_gone(calls: Calls, verb: str, subject: str, step: Callable[[Cluster], Body]) -> Body | None:
+async def _unless_gone(calls: Calls, verb: str, subject: str, step: Callable[[Cluster], Json]) -> Json | None:
     try:
         return await calls.cluster(verb, subject, step)
     except Rejected as rejected:
@@ -61,7 +61,7 @@ async def _unless_gone(calls: Calls, verb: str, subject: str, step: Callable[[Cl
         raise failure_of(rejected, subject) from None
 
 
-def _same(cluster: Cluster, kind: str, value: Versioned) -> Body:
+def _same(cluster: Cluster, kind: str, value: Versioned) -> Json:
     """The object as it stands; another UID under its name means that it is gone."""
     found = cluster.read(kind, value.name)
     if found is None or found["metadata"]["uid"] != value.uid:

@@ -14,8 +14,8 @@ import orjson
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.store import Store
+from dovetail.model.json import Json
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class News:
     """An object as it stands now, or the last state of one that is gone."""
 
     kind: str
-    body: Body
+    body: Json
     deleted: bool
 
 

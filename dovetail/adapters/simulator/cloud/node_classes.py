@@ -21,6 +21,7 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.cloud.catalogue import EC2_CLASS, EMBEDDED_CLASS, WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.cloud.default_types import FAMILY, SimulatedType
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.ports.cloud import NodeClassState
 
@@ -78,7 +79,7 @@ def read_class(connection: sqlite3.Connection, reference: NodeClassRef) -> NodeC
     return _READERS[kind](body, catalogue)
 
 
-def _embedded_class(body: objects.Body, catalogue: WorldCatalogue) -> NodeClass:
+def _embedded_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     spec: dict[str, Any] = body.get("spec") or {}
     return NodeClass(
         name=body["metadata"]["name"],
@@ -90,7 +91,7 @@ def _embedded_class(body: objects.Body, catalogue: WorldCatalogue) -> NodeClass:
     )
 
 
-def _ec2_class(body: objects.Body, catalogue: WorldCatalogue) -> NodeClass:
+def _ec2_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     """As far as this cloud goes: the zones of the subnets and the images in its status; neither is resolved again.
 
     A hash on the class is taken as it is: it covers the cluster's CA bundle (W-116), which this world does not have.
@@ -111,7 +112,7 @@ def _ec2_class(body: objects.Body, catalogue: WorldCatalogue) -> NodeClass:
     )
 
 
-_READERS: Final[dict[tuple[str, str], Callable[[objects.Body, WorldCatalogue], NodeClass]]] = {
+_READERS: Final[dict[tuple[str, str], Callable[[Json, WorldCatalogue], NodeClass]]] = {
     EMBEDDED_CLASS: _embedded_class,
     EC2_CLASS: _ec2_class,
 }
@@ -123,7 +124,7 @@ def class_hash(spec: dict[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
-def _state(body: objects.Body) -> NodeClassState:
+def _state(body: Json) -> NodeClassState:
     conditions = (body.get("status") or {}).get("conditions") or []
     ready: dict[str, Any] = next((c for c in conditions if c.get("type") == "Ready"), {})
     status = ready.get("status")

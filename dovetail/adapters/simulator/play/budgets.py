@@ -8,10 +8,10 @@ import math
 from typing import Any
 
 from dovetail.adapters.simulator.api_server.eviction import is_ready
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.selecting import selected
 from dovetail.adapters.simulator.play.tick import Tick, controller_of, is_deleting, is_over
 from dovetail.adapters.simulator.play.workloads import cluster_status
+from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 
 DISRUPTION = "disruption-controller"
@@ -28,12 +28,12 @@ def count_budgets(tick: Tick) -> None:
         cluster_status(tick, DISRUPTION, pdb, _status(tick, pdb, chosen))
 
 
-def _selects(pdb: Body, pod: Body) -> bool:
+def _selects(pdb: Json, pod: Json) -> bool:
     same = pod["metadata"]["namespace"] == pdb["metadata"]["namespace"]
     return same and selected(pdb["spec"].get("selector"), pod["metadata"].get("labels") or {})
 
 
-def _status(tick: Tick, pdb: Body, pods: list[Body]) -> Body:
+def _status(tick: Tick, pdb: Json, pods: list[Json]) -> Json:
     granted = _still_granted(tick, pdb, pods)
     healthy = [p for p in pods if is_ready(p) and not is_deleting(p) and p["metadata"]["name"] not in granted]
     expected, desired = _expectation(tick, pdb["spec"], pods)
@@ -49,14 +49,14 @@ def _status(tick: Tick, pdb: Body, pods: list[Body]) -> Body:
     return {**status, "disruptedPods": gone} if gone else status
 
 
-def _still_granted(tick: Tick, pdb: Body, pods: list[Body]) -> set[str]:
+def _still_granted(tick: Tick, pdb: Json, pods: list[Json]) -> set[str]:
     """The pods whose eviction was granted and that are not deleting yet."""
     names = {p["metadata"]["name"] for p in pods if not is_deleting(p)}
     granted = (pdb.get("status") or {}).get("disruptedPods") or {}
     return {n for n, at in granted.items() if n in names and tick.now - parse_time(at) < _GRANT_SECONDS}
 
 
-def _expectation(tick: Tick, spec: Body, pods: list[Body]) -> tuple[int, int]:
+def _expectation(tick: Tick, spec: Json, pods: list[Json]) -> tuple[int, int]:
     """How many pods there should be, and how many of them must be healthy."""
     if "maxUnavailable" in spec:
         expected = _scale(tick, pods)
@@ -68,7 +68,7 @@ def _expectation(tick: Tick, spec: Body, pods: list[Body]) -> tuple[int, int]:
     return expected, _share(least, expected)
 
 
-def _scale(tick: Tick, pods: list[Body]) -> int:
+def _scale(tick: Tick, pods: list[Json]) -> int:
     """The replicas that the pods' controllers ask for; a pod without a controller counts for itself."""
     controllers = {controller_of(p) for p in pods}
     sizes = {

@@ -6,6 +6,7 @@ is removed at once, because no kubelet is left to end it.
 
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting
+from dovetail.model.json import Json
 
 GARBAGE = "garbage-collector"
 POD_GARBAGE = "pod-garbage-collector"
@@ -21,7 +22,7 @@ def collect_orphans(tick: Tick) -> None:
         cluster.delete(body["kind"], objects.key_of(body), body["metadata"]["uid"])
 
 
-def _is_orphan(body: objects.Body, there: set[str]) -> bool:
+def _is_orphan(body: Json, there: set[str]) -> bool:
     owners = body["metadata"].get("ownerReferences")
     return bool(owners) and not any(o.get("uid") in there for o in owners)
 
@@ -51,7 +52,7 @@ def detach_volumes(tick: Tick) -> None:
             cluster.delete("VolumeAttachment", objects.key_of(attachment), attachment["metadata"]["uid"])
 
 
-def _volumes_of(tick: Tick, pod: objects.Body) -> list[tuple[str, str]]:
+def _volumes_of(tick: Tick, pod: Json) -> list[tuple[str, str]]:
     node, metadata = pod.get("spec", {}).get("nodeName"), pod["metadata"]
     found = []
     for volume in (pod.get("spec", {}).get("volumes") or []) if node else []:

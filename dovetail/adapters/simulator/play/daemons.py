@@ -8,10 +8,10 @@ taints would stay without daemons.
 from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.fitting import obstacle
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting, is_true
 from dovetail.adapters.simulator.play.workloads import cluster_status, pod_from, pods_by_controller
+from dovetail.model.json import Json
 
 DAEMON_SETS = "daemonset-controller"
 
@@ -34,7 +34,7 @@ def keep_daemon_sets(tick: Tick) -> None:
             _keep(tick, daemon_set, pods.get(daemon_set["metadata"]["uid"], []))
 
 
-def _keep(tick: Tick, daemon_set: Body, pods: list[Body]) -> None:
+def _keep(tick: Tick, daemon_set: Json, pods: list[Json]) -> None:
     cluster = tick.cluster(DAEMON_SETS)
     by_node = {_target(pod): pod for pod in pods}
     wanted = []
@@ -63,7 +63,7 @@ def _merely_tainted(tick: Tick, name: str) -> bool:
     return node is not None and any(t.get("effect") == "NoSchedule" for t in node["spec"].get("taints") or [])
 
 
-def _pod_for(daemon_set: Body, node: str) -> Body:
+def _pod_for(daemon_set: Json, node: str) -> Json:
     pod = pod_from(daemon_set["spec"]["template"], daemon_set)
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     spec = pod["spec"]
@@ -81,6 +81,6 @@ def _pod_for(daemon_set: Body, node: str) -> Body:
     }
 
 
-def _target(pod: Body) -> str:
+def _target(pod: Json) -> str:
     terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     return str(terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0])

@@ -9,13 +9,13 @@ from typing import Any
 
 import orjson
 
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.cloud import instances
 from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting, is_true
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.resources import format_resources
 from dovetail.model.time import format_time
 
@@ -46,7 +46,7 @@ def move_instances(tick: Tick) -> None:
             _keep_node(tick, node, alive.get(provider_id))
 
 
-def lives(tick: Tick, node: Body) -> bool:
+def lives(tick: Tick, node: Json) -> bool:
     """Whether a Node's kubelet works. For Nodes without an instance of this cloud the settings decide."""
     if SILENT in (node["metadata"].get("annotations") or {}):
         return False
@@ -82,7 +82,7 @@ def _join(tick: Tick, row: InstanceRow) -> None:
             raise
 
 
-def _node_of(catalogue: WorldCatalogue, row: InstanceRow, now: float) -> Body:
+def _node_of(catalogue: WorldCatalogue, row: InstanceRow, now: float) -> Json:
     user_data = orjson.loads(row.user_data)
     kind = catalogue.types[row.instance_type]
     return {
@@ -102,7 +102,7 @@ def _node_of(catalogue: WorldCatalogue, row: InstanceRow, now: float) -> Body:
     }
 
 
-def _keep_node(tick: Tick, node: Body, row: InstanceRow | None) -> None:
+def _keep_node(tick: Tick, node: Json, row: InstanceRow | None) -> None:
     if row is not None and row.state == "running":
         if SILENT not in (node["metadata"].get("annotations") or {}):
             _keep_ready(tick, node, row)
@@ -113,7 +113,7 @@ def _keep_node(tick: Tick, node: Body, row: InstanceRow | None) -> None:
         tick.cluster(CLOUD_NODE_CONTROLLER).delete("Node", node["metadata"]["name"], node["metadata"]["uid"])
 
 
-def _keep_ready(tick: Tick, node: Body, row: InstanceRow) -> None:
+def _keep_ready(tick: Tick, node: Json, row: InstanceRow) -> None:
     """The kubelet says Ready after a while; the node controller then takes its taint off."""
     name = node["metadata"]["name"]
     if not is_true(node, names.READY):
@@ -127,7 +127,7 @@ def _keep_ready(tick: Tick, node: Body, row: InstanceRow) -> None:
         tick.cluster(NODE_CONTROLLER).patch("Node", name, {"spec": {"taints": left or None}})
 
 
-def _fall_silent(tick: Tick, node: Body) -> None:
+def _fall_silent(tick: Tick, node: Json) -> None:
     name, cluster = node["metadata"]["name"], tick.cluster(NODE_CONTROLLER)
     unknown = {"status": {"conditions": [_ready("Unknown", "NodeStatusUnknown", tick.now)]}}
     cluster.patch("Node", name, unknown, "status")

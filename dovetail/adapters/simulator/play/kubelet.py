@@ -8,10 +8,10 @@ annotation says so uses up its grace.
 from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.instances import KUBELET, lives
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over, is_true
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.time import format_time, parse_time
 
 STOP_SECONDS = "embedded.dovetail.sh/stop-seconds"  # how long the containers take to stop when asked
@@ -32,7 +32,7 @@ def move_pods(tick: Tick) -> None:
             _advance(tick, pod)
 
 
-def _stop(tick: Tick, pod: Body) -> None:
+def _stop(tick: Tick, pod: Json) -> None:
     metadata = pod["metadata"]
     last = parse_time(metadata["deletionTimestamp"])
     asked = last - metadata.get("deletionGracePeriodSeconds", 0)
@@ -41,7 +41,7 @@ def _stop(tick: Tick, pod: Body) -> None:
         tick.cluster(KUBELET).delete("Pod", objects.key_of(pod), metadata["uid"], 0)
 
 
-def _advance(tick: Tick, pod: Body) -> None:
+def _advance(tick: Tick, pod: Json) -> None:
     status = pod.get("status") or {}
     if status.get("phase") == "Pending":
         bound = condition_of(pod, "PodScheduled") or {}
@@ -54,7 +54,7 @@ def _advance(tick: Tick, pod: Body) -> None:
         _set_status(tick, pod, {"phase": "Succeeded", "conditions": _conditions(tick, pod, ready=False)})
 
 
-def _running(tick: Tick, pod: Body) -> Body:
+def _running(tick: Tick, pod: Json) -> Json:
     return {
         "phase": "Running",
         "startTime": format_time(tick.now),
@@ -62,11 +62,11 @@ def _running(tick: Tick, pod: Body) -> Body:
     }
 
 
-def _set_status(tick: Tick, pod: Body, status: Body) -> None:
+def _set_status(tick: Tick, pod: Json, status: Json) -> None:
     tick.cluster(KUBELET).patch("Pod", objects.key_of(pod), {"status": status}, "status")
 
 
-def _conditions(tick: Tick, pod: Body, *, ready: bool) -> list[dict[str, Any]]:
+def _conditions(tick: Tick, pod: Json, *, ready: bool) -> list[dict[str, Any]]:
     word = "True" if ready else "False"
     states = {"Initialized": "True", "ContainersReady": word, "Ready": word}
     kept = [c for c in (pod.get("status") or {}).get("conditions") or [] if c.get("type") not in states]
@@ -75,5 +75,5 @@ def _conditions(tick: Tick, pod: Body, *, ready: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _annotation(pod: Body, name: str) -> str:
+def _annotation(pod: Json, name: str) -> str:
     return str((pod["metadata"].get("annotations") or {}).get(name, ""))

@@ -11,10 +11,10 @@ from typing import Any, Final
 import orjson
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.fitting import obstacle, requests_of, shortage
 from dovetail.adapters.simulator.play.neighbours import Neighbours
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over
+from dovetail.model.json import Json
 from dovetail.model.resources import parse_resources, subtract, total
 from dovetail.model.time import format_time
 
@@ -51,9 +51,9 @@ class Room:
     that found no node finds none either, because room only shrinks here.
     """
 
-    def __init__(self, tick: Tick, pods: list[Body]) -> None:
+    def __init__(self, tick: Tick, pods: list[Json]) -> None:
         self._nodes = {node["metadata"]["name"]: node for node in tick.mirror.every("Node")}
-        bound: dict[str, list[Body]] = {name: [] for name in self._nodes}
+        bound: dict[str, list[Json]] = {name: [] for name in self._nodes}
         for pod in pods:
             if pod["spec"].get("nodeName") in bound and not is_over(pod):
                 bound[pod["spec"]["nodeName"]].append(pod)
@@ -66,7 +66,7 @@ class Room:
         self._obstacles: dict[bytes, dict[str, str]] = {}
         self._hopeless: dict[bytes, str] = {}
 
-    def best_node(self, pod: Body) -> tuple[str, str]:
+    def best_node(self, pod: Json) -> tuple[str, str]:
         """The node with most room among those that accept the pod; or an empty name, and why."""
         lonely = not self._neighbours.concern(pod)
         likeness = orjson.dumps(pod["spec"], option=orjson.OPT_SORT_KEYS)
@@ -90,12 +90,12 @@ class Room:
             self._hopeless[likeness] = sentence
         return "", sentence
 
-    def take(self, pod: Body, node: str) -> None:
+    def take(self, pod: Json, node: str) -> None:
         """Count the pod as being on the node."""
         self._set_free(node, subtract(self._free[node], requests_of(pod)))
         self._neighbours.add(pod, node)
 
-    def _obstacles_of(self, pod: Body, likeness: bytes) -> dict[str, str]:
+    def _obstacles_of(self, pod: Json, likeness: bytes) -> dict[str, str]:
         if likeness not in self._obstacles:
             self._obstacles[likeness] = {name: obstacle(pod, node) for name, node in self._nodes.items()}
         return self._obstacles[likeness]
@@ -107,20 +107,20 @@ class Room:
         self._share[name] = sum(shares) / len(shares) if shares else 0.0
 
 
-def _waits(pod: Body) -> bool:
+def _waits(pod: Json) -> bool:
     spec = pod.get("spec") or {}
     return not spec.get("nodeName") and not is_deleting(pod) and not is_over(pod) and not spec.get("schedulingGates")
 
 
-def _urgency(pod: Body) -> tuple[int, str, str]:
+def _urgency(pod: Json) -> tuple[int, str, str]:
     return -(pod["spec"].get("priority") or 0), pod["metadata"]["creationTimestamp"], objects.key_of(pod)
 
 
-def _allocatable(node: Body) -> dict[str, int]:
+def _allocatable(node: Json) -> dict[str, int]:
     return parse_resources((node.get("status") or {}).get("allocatable"))
 
 
-def _bind(tick: Tick, pod: Body, node: str) -> None:
+def _bind(tick: Tick, pod: Json, node: str) -> None:
     """One write, as the binding subresource does it: the node, and the condition that says so."""
     condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(tick.now)}
     bound = {
@@ -133,7 +133,7 @@ def _bind(tick: Tick, pod: Body, node: str) -> None:
         objects.put(tick.connection, bound)
 
 
-def _mark(tick: Tick, pod: Body, why: str) -> bool:
+def _mark(tick: Tick, pod: Json, why: str) -> bool:
     """Write that the pod finds no node; whether that was new."""
     before = condition_of(pod, "PodScheduled") or {}
     if before.get("message") == why:
@@ -151,6 +151,6 @@ def _mark(tick: Tick, pod: Body, why: str) -> bool:
     return True
 
 
-def _others(pod: Body) -> list[dict[str, Any]]:
+def _others(pod: Json) -> list[dict[str, Any]]:
     conditions: list[dict[str, Any]] = (pod.get("status") or {}).get("conditions") or []
     return [c for c in conditions if c.get("type") != "PodScheduled"]

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.tick import Tick, controller_of, is_deleting, is_over, is_true
+from dovetail.model.json import Json
 from dovetail.model.names import POD_DELETION_COST
 from dovetail.model.time import parse_time
 
@@ -41,16 +41,16 @@ def keep_replica_sets(tick: Tick) -> None:
             _keep_replica_set(tick, replica_set, pods.get(replica_set["metadata"]["uid"], []))
 
 
-def pods_by_controller(tick: Tick) -> dict[str, list[Body]]:
+def pods_by_controller(tick: Tick) -> dict[str, list[Json]]:
     """The pods that count, by the UID of their controller."""
-    found: dict[str, list[Body]] = {}
+    found: dict[str, list[Json]] = {}
     for pod in tick.mirror.every("Pod"):
         if not is_deleting(pod) and not is_over(pod):
             found.setdefault(controller_of(pod), []).append(pod)
     return found
 
 
-def pod_from(template: Body, owner: Body) -> Body:
+def pod_from(template: Json, owner: Json) -> Json:
     """A pod of a template, owned by its controller."""
     metadata = template.get("metadata") or {}
     return {
@@ -66,7 +66,7 @@ def pod_from(template: Body, owner: Body) -> Body:
     }
 
 
-def reference_to(owner: Body) -> dict[str, Any]:
+def reference_to(owner: Json) -> dict[str, Any]:
     """The reference by which a controller owns what it makes."""
     return {
         "apiVersion": owner.get("apiVersion", "apps/v1"),
@@ -78,7 +78,7 @@ def reference_to(owner: Body) -> dict[str, Any]:
     }
 
 
-def _keep_deployment(tick: Tick, deployment: Body) -> None:
+def _keep_deployment(tick: Tick, deployment: Json) -> None:
     spec, cluster = deployment["spec"], tick.cluster(DEPLOYMENTS)
     mine = [r for r in tick.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
     current = [r for r in mine if _unhashed(r["spec"]["template"]) == _unhashed(spec["template"])]
@@ -93,7 +93,7 @@ def _keep_deployment(tick: Tick, deployment: Body) -> None:
     cluster_status(tick, DEPLOYMENTS, deployment, status)
 
 
-def _unhashed(template: Body) -> Body:
+def _unhashed(template: Json) -> Json:
     """A template without the label that its ReplicaSet added: how the real controller recognises its own, whatever
     the algorithm of the hash was."""
     metadata = template.get("metadata") or {}
@@ -101,13 +101,13 @@ def _unhashed(template: Body) -> Body:
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def cluster_status(tick: Tick, actor: str, body: Body, status: Body) -> None:
+def cluster_status(tick: Tick, actor: str, body: Json, status: Json) -> None:
     """Write a status where it differs."""
     if {**(body.get("status") or {}), **status} != (body.get("status") or {}):
         tick.cluster(actor).patch(body["kind"], objects.key_of(body), {"status": status}, "status")
 
 
-def _replica_set_of(deployment: Body, digest: str) -> Body:
+def _replica_set_of(deployment: Json, digest: str) -> Json:
     spec, metadata = deployment["spec"], deployment["metadata"]
     template = spec["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), _HASH: digest}
@@ -129,7 +129,7 @@ def _replica_set_of(deployment: Body, digest: str) -> Body:
     }
 
 
-def _keep_replica_set(tick: Tick, replica_set: Body, pods: list[Body]) -> None:
+def _keep_replica_set(tick: Tick, replica_set: Json, pods: list[Json]) -> None:
     wanted, cluster = replica_set["spec"].get("replicas", 1), tick.cluster(REPLICA_SETS)
     for _ in range(min(wanted - len(pods), MOST_CREATED)):
         cluster.create(pod_from(replica_set["spec"]["template"], replica_set))
@@ -146,7 +146,7 @@ def _keep_replica_set(tick: Tick, replica_set: Body, pods: list[Body]) -> None:
     cluster_status(tick, REPLICA_SETS, replica_set, status)
 
 
-def _worth(pod: Body) -> tuple[bool, bool, int, float, str]:
+def _worth(pod: Json) -> tuple[bool, bool, int, float, str]:
     """Which pods go first: unbound, then not ready, then the cheapest to delete, then the youngest."""
     cost = (pod["metadata"].get("annotations") or {}).get(POD_DELETION_COST, "0")
     return (
@@ -158,7 +158,7 @@ def _worth(pod: Body) -> tuple[bool, bool, int, float, str]:
     )
 
 
-def _sum_of(replica_sets: list[Body], generation: int) -> Body:
+def _sum_of(replica_sets: list[Json], generation: int) -> Json:
     names = ("replicas", "readyReplicas", "availableReplicas")
     counts = {name: sum((r.get("status") or {}).get(name, 0) for r in replica_sets) for name in names}
     return {**counts, "observedGeneration": generation}
