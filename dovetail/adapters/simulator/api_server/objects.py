@@ -54,7 +54,7 @@ def nodes_of(connection: sqlite3.Connection, provider_id: str) -> list[Json]:
 def put(connection: sqlite3.Connection, body: Json) -> Json:
     """Write an object at the next revision; the object as it now stands."""
     kind, key, uid = body["kind"], key_of(body), body["metadata"]["uid"]
-    revision = _next_revision(connection, (kind, key, uid, None))
+    revision = _next_revision(connection, kind, key, uid)
     body = {**body, "metadata": {**body["metadata"], "resourceVersion": str(revision)}}
     connection.execute(
         "INSERT INTO objects (kind, key, uid, body) VALUES (?, ?, ?, ?)"
@@ -65,9 +65,9 @@ def put(connection: sqlite3.Connection, body: Json) -> Json:
 
 
 def remove(connection: sqlite3.Connection, body: Json) -> Json:
-    """Take an object away at the next revision; its last state."""
+    """Remove an object at the next revision; its last state."""
     kind, key, uid = body["kind"], key_of(body), body["metadata"]["uid"]
-    revision = _next_revision(connection, (kind, key, uid, "{}"))
+    revision = _next_revision(connection, kind, key, uid, deleted="{}")
     body = {**body, "metadata": {**body["metadata"], "resourceVersion": str(revision)}}
     connection.execute("UPDATE changes SET deleted = ? WHERE revision = ?", (orjson.dumps(body).decode(), revision))
     connection.execute("DELETE FROM objects WHERE kind = ? AND key = ?", (kind, key))
@@ -80,7 +80,8 @@ def newest_revision(connection: sqlite3.Connection) -> int:
     return row["newest"] or 0
 
 
-def _next_revision(connection: sqlite3.Connection, change: tuple[str, str, str, str | None]) -> int:
+def _next_revision(connection: sqlite3.Connection, kind: str, key: str, uid: str, deleted: str | None = None) -> int:
+    change = (kind, key, uid, deleted)
     cursor = connection.execute("INSERT INTO changes (kind, key, uid, deleted) VALUES (?, ?, ?, ?)", change)
     if cursor.lastrowid is None:
         raise RuntimeError("an INSERT without a row number")
