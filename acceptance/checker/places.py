@@ -3,12 +3,14 @@
 Used by the checker only: turns the recorded notation into places that can be judged alike.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from acceptance.checker.values import ANYTHING, Allowed, amounts, by_key, pod_amounts
-from dovetail.model.json import ReadOnlyJson
 
+Raw = Mapping[str, Any]
 HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -17,14 +19,14 @@ class Place:
     """A node, existing or new."""
 
     name: str
-    taints: list[ReadOnlyJson]
+    taints: list[Raw]
     requirements: dict[str, Allowed]
     new: bool
-    claim: ReadOnlyJson | None = None
+    claim: Raw | None = None
     pool: str = ""
     room: dict[str, Fraction] = field(default_factory=dict)
-    bound: list[ReadOnlyJson] = field(default_factory=list)
-    placed: list[ReadOnlyJson] = field(default_factory=list)
+    bound: list[Raw] = field(default_factory=list)
+    placed: list[Raw] = field(default_factory=list)
 
     def values(self, key: str) -> frozenset[str] | None:
         """The values that the node may have for a key; None if that is open."""
@@ -33,7 +35,7 @@ class Place:
         return self.requirements.get(key, ANYTHING).finite()
 
     @property
-    def pods(self) -> list[ReadOnlyJson]:
+    def pods(self) -> list[Raw]:
         """Everybody on it."""
         return [*self.bound, *self.placed]
 
@@ -41,7 +43,7 @@ class Place:
 class World:
     """A recorded input, indexed."""
 
-    def __init__(self, given: ReadOnlyJson) -> None:
+    def __init__(self, given: Raw) -> None:
         self.given = given
         self.pools = {p["metadata"]["name"]: p for p in given.get("nodePools") or ()}
         lists = given.get("instanceTypes") or {}
@@ -54,7 +56,7 @@ class World:
         self.claims = {c["metadata"]["name"]: c for c in given.get("nodeClaims") or ()}
         self.by_provider = {c["status"].get("providerID"): c for c in self.claims.values() if c.get("status")}
 
-    def bound_to(self, node: str) -> list[ReadOnlyJson]:
+    def bound_to(self, node: str) -> list[Raw]:
         """The live pods of a node."""
         return [
             pod
@@ -103,7 +105,7 @@ class World:
                 place.room[resource] = place.room.get(resource, Fraction(0)) - amount
         return place
 
-    def places(self, answer: ReadOnlyJson) -> list[Place]:
+    def places(self, answer: Raw) -> list[Place]:
         """All places of an answer, and the existing nodes that nobody was put on."""
         found = []
         for number, claim in enumerate(answer["newNodeClaims"]):
@@ -125,7 +127,7 @@ class World:
         return found
 
 
-def _passes(taint: ReadOnlyJson) -> bool:
+def _passes(taint: Raw) -> bool:
     """Taints that go away by themselves while a node comes up."""
     key, effect = taint["key"], taint.get("effect")
     return key.startswith("readiness.k8s.io/") or (key, effect) in (
