@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import protection
-from dovetail.model.time import format_time
 from dovetail.model.pods import Pod
+from dovetail.model.time import format_time
 
 # How long the same words about the same object are not repeated, where upstream has its own window (section 3).
 WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}

@@ -8,8 +8,8 @@ from typing import Literal
 
 from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import protection
-from dovetail.model.time import format_time
 from dovetail.model.pods import Pod
+from dovetail.model.time import format_time
 
 
 def evicted(pod: Pod, reason: str) -> Notice:
