@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dovetail.cli.demo.stage import Body, Manifests
+from dovetail.cli.demo.stage import Manifests
 from dovetail.cli.demo.story import Story
 from dovetail.cli.demo.temporal_server import stop_process
 from dovetail.cli.output import CommandFailed, complain, say
 from dovetail.model import names
+from dovetail.model.json import Json
 from testbed.cloud.server import CloudError
 from testbed.plane import ApiClient, PlaneError, TestbedUnavailable
 from testbed.up import NODE_CLASS, Everything, folder_of, start, stop
@@ -63,7 +64,7 @@ class RealStage:
             f"a Temporal server at {self.temporal_address}, its Web UI at {self.temporal_ui}",
         ]
 
-    async def apply(self, body: Body) -> None:
+    async def apply(self, body: Json) -> None:
         kind, name = body["kind"], body["metadata"]["name"]
         path = DEPLOYMENTS if kind == "Deployment" else PATHS[kind]
         answer = await self._api.patch(f"{path}/{name}", body)
@@ -77,8 +78,8 @@ class RealStage:
         if answer.status != 200:
             raise CommandFailed(f"Deployment {deployment}: {answer.status} {answer.text[:300]}")
 
-    async def objects(self, kind: str) -> list[Body]:
-        items: list[Body] = (await self._api.get(PATHS[kind])).body.get("items") or []
+    async def objects(self, kind: str) -> list[Json]:
+        items: list[Json] = (await self._api.get(PATHS[kind])).body.get("items") or []
         return items
 
     async def live_instances(self) -> int:

@@ -15,12 +15,12 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.cli.output import CommandFailed
+from dovetail.model.json import Json
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.plane import (
     ApiClient,
@@ -35,8 +35,6 @@ from testbed.plane import (
 )
 from testbed.plane.__main__ import FOLDER_VARIABLE
 from testbed.plane.processes import ProcessIdentity, identify, stop_process
-
-Json = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = "up.json"

@@ -1,14 +1,17 @@
 """The shape of the project: import contracts hold, packages are this repository's, steps can cross into workflows.
 
-What these tests keep: a frozenset in a step's answer iterates in another order in another process and breaks a replay;
-a step that is a plain function blocks its worker's heartbeats.
+A frozenset in a step's answer would iterate in another order in another process and break a replay; a step that is a
+plain function would block its worker's heartbeats.
 """
 
 import dataclasses
 import importlib
 import inspect
+import os
+import shutil
 import subprocess
 import sys
+import tomllib
 import types
 import typing
 from collections.abc import Iterator
@@ -118,6 +121,58 @@ def test_the_import_contracts_hold() -> None:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--config", str(ROOT / "pyproject.toml")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+# One import a contract that it must break, by the module that gets it.
+PLANTED = {
+    "dovetail/placement/planted.py": "import time",
+    "dovetail/model/planted.py": "import dovetail.placement.place_pods",
+    "dovetail/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache",
+    "worker/planted.py": "import dovetail.adapters.kube.client",
+    "dovetail/adapters/simulator/planted.py": "import dovetail.adapters.kube.paging",
+    "dovetail/adapters/kubernetes_json/planted.py": "import sqlite3",
+    "dovetail/adapters/kube/planted.py": "import dovetail.activities.steps",
+    "workflows/planted.py": "import uuid\nimport dovetail.placement.place_pods",
+    "activities/planted.py": "import boto3\nimport kubernetes\nimport sqlite3\nimport opentelemetry\nimport pydantic",
+    "dovetail/ports/planted.py": "import temporalio\nimport testbed.plane",
+    "dovetail/api/planted.py": "import dovetail.model.pods",
+}
+
+
+def test_every_import_contract_is_broken_by_what_it_forbids(tmp_path: Path) -> None:
+    for name in ("dovetail", *LINKED, "acceptance", "testbed", "pyproject.toml"):
+        source = ROOT / name
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "build")
+            shutil.copytree(source, tmp_path / name, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(source, tmp_path / name)
+    for file, planted in PLANTED.items():
+        (tmp_path / file).write_text(planted + "\n")
+
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--config", "pyproject.toml", "--no-cache"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    said = " ".join(done.stdout.split())
+    assert [each["name"] for each in contracts if f"{each['name']} BROKEN" not in said] == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "from datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\n",
+        "import datetime\n\nNOW = datetime.datetime.utcnow()\n",
+        "from datetime import date\n\nTODAY = date.today()\n",
+        'import activities.steps\n\n__all__ = ["activities"]\n',
+    ],
+)
+@pytest.mark.parametrize("room", ["dovetail/disruption", "workflows"])
+def test_a_look_at_the_clock_or_a_second_name_of_a_module_is_refused_by_lint(planted: str, room: str) -> None:
+    command = [str(Path(sys.executable).parent / "ruff"), "check", "--stdin-filename", f"{room}/planted.py", "-"]
+    done = subprocess.run(command, cwd=ROOT, input=planted, capture_output=True, text=True, check=False)
+    assert "TID251" in done.stdout, done.stdout
 
 
 def test_long_steps_beat_more_often_than_they_time_out() -> None:

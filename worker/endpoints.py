@@ -171,7 +171,7 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endp
 
 
 def _conditions(world: World) -> ConditionMetrics:
-    """What is told of conditions, by what the cache hears from now on (P-13)."""
-    found = ConditionMetrics(world.view.cache, sorted(world.catalogues.supported_classes()), time.time)
+    """The metrics of conditions, counting from now on (P-13)."""
+    found = ConditionMetrics(world.conditions, sorted(world.catalogues.supported_classes()), time.time)
     found.follow()
     return found

@@ -13,11 +13,12 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from dovetail.model.durations import parse_seconds
 from dovetail.model.pods import SpreadConstraint
 from dovetail.worker.scheduler_config import default_spread
 
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+# The part of Go's durations that settings take: no sign, and no unit below a millisecond.
+_DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 
 GATES: Final = {
     "NodeRepair": False,
@@ -81,10 +82,9 @@ class Settings(BaseModel):
     def _duration(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        parts = _DURATION.findall(value)
-        if not parts or "".join(a + b for a, b in parts) != value:
+        if not _DURATION.fullmatch(value):
             raise ValueError(f"not a duration: {value!r}")
-        return sum(float(number) * _UNITS[unit] for number, unit in parts)
+        return parse_seconds(value)
 
     @field_validator("default_spread", mode="before")
     @classmethod

@@ -1,6 +1,6 @@
 """The composition root: which adapter answers which port.
 
-The only file that imports adapters. A world is either the embedded one (one SQLite file, cluster and cloud) or a real
+The only file that imports adapters. The world is either simulated (cluster and cloud in one SQLite file) or a real
 cluster with its cloud; nothing beyond this file knows which.
 """
 
@@ -20,6 +20,7 @@ from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import (
     BUFFER_KINDS,
     CLUSTER_KINDS,
@@ -28,10 +29,10 @@ from dovetail.adapters.kubernetes_json.kinds import (
 )
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
-from dovetail.adapters.simulator.answers.inspection import EmbeddedInspection
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
+from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
 from dovetail.adapters.simulator.calls import Calls
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.metrics.cloud_calls import MeasuredCloud
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
@@ -46,6 +47,7 @@ from dovetail.ports.objects import (
     Notices,
     Pods,
 )
+from dovetail.ports.view import ConditionsView
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.telemetry import user_agent
 
@@ -55,6 +57,7 @@ class World:
     """A cluster and its cloud, port by port."""
 
     view: CachedView
+    conditions: ConditionsView
     claims: NodeClaims
     nodes: Nodes
     pods: Pods
@@ -74,28 +77,28 @@ class World:
 # Labels that the cloud puts on its instance types and offerings.
 CLOUD_LABELS = aws_names.WELL_KNOWN
 
-# The process that moves an embedded world: python -m, with the file.
-EMBEDDED_PLAYER = "dovetail.adapters.simulator.play"
+# The process that moves a simulated world: python -m, with the file.
+SIMULATED_PLAYER = "dovetail.adapters.simulator.play"
 
 
-def create_embedded_world(file: Path) -> EmbeddedWorld:
-    """A new embedded world in a new file, for the demo."""
-    return EmbeddedWorld.create(file)
+def create_simulated_world(file: Path) -> SimulatedWorld:
+    """A new simulated world in a new file, for the demo."""
+    return SimulatedWorld.create(file)
 
 
 async def open_world(settings: Settings) -> World:
-    """The embedded world where a file is named, else the cluster of the kubeconfig and its cloud."""
+    """The simulated world where a file is named, else the cluster of the kubeconfig and its cloud."""
     if not settings.cluster:
         raise SettingsError("CLUSTER_NAME: not set; it names the cluster in workflow ids and in the cloud's tags")
     if settings.world is not None:
-        return _embedded(settings)
+        return _simulated(settings)
     return await _real(settings)
 
 
-def _embedded(settings: Settings) -> World:
+def _simulated(settings: Settings) -> World:
     assert settings.world is not None
     gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()
-    adapter = EmbeddedAdapter.open(settings.world, user_agent(), gated=gated)
+    adapter = SimulatedAdapter.open(settings.world, user_agent(), gated=gated)
 
     async def ready() -> None:
         return None
@@ -105,6 +108,7 @@ def _embedded(settings: Settings) -> World:
 
     return World(
         view=adapter.view,
+        conditions=CachedConditions(adapter.view.cache),
         claims=adapter.claims,
         nodes=adapter.nodes,
         pods=adapter.pods,
@@ -114,7 +118,7 @@ def _embedded(settings: Settings) -> World:
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
-        inspection=EmbeddedInspection(Calls(adapter.store, user_agent()), gated),
+        inspection=SimulatedInspection(Calls(adapter.store, user_agent()), gated),
         classes=None,
         interruptions=None,
         ready=ready,
@@ -206,6 +210,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
 
     return World(
         view=kube.view,
+        conditions=CachedConditions(kube.cache),
         claims=kube.claims,
         nodes=kube.nodes,
         pods=kube.pods,

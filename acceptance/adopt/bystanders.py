@@ -7,11 +7,11 @@ while. Each write names the version that it has seen, so that none overwrites th
 
 from typing import Final
 
-from acceptance.adopt.states import Json
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server.rejected import Rejected
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 
 STARTUP_SECONDS: Final = 1.0  # from Ready until the startup taint comes off
 LIFT_SECONDS: Final = 10.0  # from a deletion until the budget that blocks its drain is lifted
@@ -20,7 +20,7 @@ LIFT_SECONDS: Final = 10.0  # from a deletion until the budget that blocks its d
 class Bystanders:
     """Everybody in the cluster but us, the controllers and the kubelets."""
 
-    def __init__(self, world: EmbeddedWorld) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
         self.blocked_since: float | None = None
 

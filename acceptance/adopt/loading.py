@@ -10,13 +10,14 @@ from typing import Final
 import orjson
 
 from acceptance.adopt.offers import recorded_shelf
-from acceptance.adopt.states import Json, State, moved_to
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
-from dovetail.adapters.simulator.cloud.instances import Machine
+from acceptance.adopt.states import State, moved_to
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.cloud.instances import State as MachineState
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 
 # The tag by which EKS names an instance's cluster.
 CLUSTER_TAG: Final = "eks:eks-cluster-name"
@@ -29,27 +30,27 @@ _STATES: Final[dict[str, MachineState]] = {
 _UNREGISTERED: Final = {"key": names.UNREGISTERED_TAINT, "effect": "NoExecute"}
 
 
-def load(state: State, file: Path, now: float) -> tuple[EmbeddedWorld, State]:
+def load(state: State, file: Path, now: float) -> tuple[SimulatedWorld, State]:
     """A new world that holds the state as of now, and the state as it was put there."""
     state = moved_to(state, now)
     clusters = {i["tags"].get(CLUSTER_TAG, "") for i in state.instances}
-    world = EmbeddedWorld.create(file, WorldSettings(cluster=max(clusters, default="dovetail")))
-    world.declare_shelf(recorded_shelf())
+    world = SimulatedWorld.create(file, WorldSettings(cluster=max(clusters, default="dovetail")))
+    world.declare_catalogue(recorded_shelf())
     for bodies in state.objects.values():
         for body in bodies:
             world.put_raw(body)
     for instance in state.instances:
-        world.place(_machine(state, instance, (now, world.settings())))
+        world.add_instance(_machine(state, instance, (now, world.settings())))
     return world, state
 
 
-def _machine(state: State, instance: Json, then: tuple[float, WorldSettings]) -> Machine:
+def _machine(state: State, instance: Json, then: tuple[float, WorldSettings]) -> InstanceRow:
     now, settings = then
     provider_id = f"aws:///{instance['zone']}/{instance['id']}"
     claim = next((c for c in state.every("NodeClaim") if c.get("status", {}).get("providerID") == provider_id), None)
     node = next((n for n in state.every("Node") if n["spec"].get("providerID") == provider_id), None)
     held = _STATES[instance["state"]]
-    return Machine(
+    return InstanceRow(
         id=instance["id"],
         provider_id=provider_id,
         token=None,

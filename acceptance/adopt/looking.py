@@ -9,12 +9,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from acceptance.adopt.states import Json, State
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
-from dovetail.adapters.simulator.cloud.instances import Machine
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from acceptance.adopt.states import State
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +27,10 @@ class Look:
     nodes: list[Json]
     pods: list[Json]
     deployments: list[Json]
-    machines: list[Machine]  # those that are not gone
+    machines: list[InstanceRow]  # those that are not gone
 
 
-def look_at(world: EmbeddedWorld) -> Look:
+def look_at(world: SimulatedWorld) -> Look:
     """Look."""
     return Look(
         pools=world.objects("NodePool"),

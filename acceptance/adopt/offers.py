@@ -7,12 +7,11 @@ not for sale there are left out: a cheaper one would be a reason to consolidate 
 recording.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from testbed.cloud.world import default_world
-
-Json = dict[str, Any]
 
 # size: cpu, MiB of memory, pods, branch interfaces, EBS and network bandwidth in Mbps
 _SIZES: Final[dict[str, tuple[int, int, int, int, int, int]]] = {
@@ -25,7 +24,7 @@ _OURS: Final = "karpenter.k8s.aws/instance-"
 
 
 def recorded_shelf() -> Json:
-    """The declaration for EmbeddedWorld.declare_shelf."""
+    """The declaration for SimulatedWorld.declare_catalogue."""
     world = default_world()
     return {
         "region": world["region"],

@@ -15,7 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-Json = dict[str, Any]
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 # Moments that lie ahead of the one at which they are written.
@@ -113,4 +114,4 @@ def _moved(value: Any, shift: int) -> Any:
 
 
 def _parsed(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+    return parse_time(text)

@@ -30,7 +30,7 @@ from acceptance.adopt.looking import (
 )
 from acceptance.adopt.states import State
 from acceptance.adopt.verdict import Seen, Story, violations
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model import names
@@ -75,7 +75,7 @@ async def take_over(state: State, server: TemporalServer, folder: Path) -> Resul
     return Result(id=state.id, seconds=time.time() - started, problems=tuple(problems))
 
 
-async def _quiet(world: EmbeddedWorld, state: State, begun: tuple[float, int, Seen]) -> list[str]:
+async def _quiet(world: SimulatedWorld, state: State, begun: tuple[float, int, Seen]) -> list[str]:
     """Wait until nothing is under way for long enough; what still is when patience ends."""
     started, before, seen = begun
     still, bystanders, since = still_seconds(state), Bystanders(world), time.time()

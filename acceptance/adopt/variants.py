@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from acceptance.adopt.looking import is_deleting, provider_id
-from acceptance.adopt.states import Json, State
+from acceptance.adopt.states import State
 from dovetail.model import names
+from dovetail.model.json import Json
 
 _STAGES: Final = (names.DRAINED, names.VOLUMES_DETACHED, names.INSTANCE_TERMINATING)
 

@@ -12,12 +12,13 @@ from typing import Any, Final
 import orjson
 
 from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, provider_id
-from acceptance.adopt.states import Json, State
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
+from acceptance.adopt.states import State
 from dovetail.adapters.simulator.ledger import Entry
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 
 SURPLUS_SECONDS: Final = 120.0  # the README: gone again within two minutes
 OURS: Final = "dovetail"
@@ -37,7 +38,7 @@ class Story:
 
     state: State  # as it was loaded
     started: float
-    world: EmbeddedWorld
+    world: SimulatedWorld
     seen: Seen
     last: Look
 

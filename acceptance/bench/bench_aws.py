@@ -35,13 +35,13 @@ from dovetail.adapters.aws.catalogue.type_facts import known_facts, read_type
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.cli.demo.temporal_server import start_temporal
+from dovetail.model.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
 from tests.workflows.interruption_scene import Scene
 
 Line = dict[str, Any]
-Json = dict[str, Any]
 
 LAUNCHES: Final = 100
 WARNINGS: Final = 500

@@ -6,9 +6,8 @@ numbers come from a seeded generator: the same input on every machine.
 
 import random
 from collections.abc import Callable
-from typing import Any
 
-Raw = dict[str, Any]
+from dovetail.model.json import Json
 
 _CREATED = "2026-01-01T00:00:00Z"
 _CPU = ("100m", "250m", "500m", "1000m", "1500m")
@@ -16,7 +15,7 @@ _MEMORY = ("100Mi", "256Mi", "512Mi", "1024Mi", "2048Mi", "4096Mi")
 _LETTERS = "abcdefg"
 
 
-def a_pool(name: str = "default") -> Raw:
+def a_pool(name: str = "default") -> Json:
     """One NodePool without requirements, with limits that are never reached."""
     return {
         "apiVersion": "karpenter.sh/v1",
@@ -36,7 +35,7 @@ def a_pool(name: str = "default") -> Raw:
     }
 
 
-def a_pod(number: int, cpu: str, memory: str, labels: dict[str, str], spec: Raw) -> Raw:
+def a_pod(number: int, cpu: str, memory: str, labels: dict[str, str], spec: Json) -> Json:
     """One pending pod, as unschedulable as the scheduler says."""
     return {
         "metadata": {
@@ -57,7 +56,7 @@ def a_pod(number: int, cpu: str, memory: str, labels: dict[str, str], spec: Raw)
     }
 
 
-def _spread(key: str, label: str, value: str, when: str = "DoNotSchedule") -> Raw:
+def _spread(key: str, label: str, value: str, when: str = "DoNotSchedule") -> Json:
     return {
         "maxSkew": 1,
         "topologyKey": key,
@@ -66,11 +65,11 @@ def _spread(key: str, label: str, value: str, when: str = "DoNotSchedule") -> Ra
     }
 
 
-def _term(key: str, label: str, value: str) -> Raw:
+def _term(key: str, label: str, value: str) -> Json:
     return {"labelSelector": {"matchLabels": {label: value}}, "topologyKey": key}
 
 
-def _diverse_kind(kind: int, random_: random.Random) -> tuple[dict[str, str], Raw]:
+def _diverse_kind(kind: int, random_: random.Random) -> tuple[dict[str, str], Json]:
     """The five kinds of upstream's mix (B-5)."""
     zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
     letter = random_.choice(_LETTERS)
@@ -87,7 +86,7 @@ def _diverse_kind(kind: int, random_: random.Random) -> tuple[dict[str, str], Ra
     return {"app": "nginx"}, {"affinity": {"podAntiAffinity": required}}
 
 
-def diverse(count: int, seed: int = 1) -> Raw:
+def diverse(count: int, seed: int = 1) -> Json:
     """B-5: a fifth each of five kinds."""
     random_ = random.Random(seed)
     pods = []
@@ -97,7 +96,7 @@ def diverse(count: int, seed: int = 1) -> Raw:
     return {"nodePools": [a_pool()], "pods": pods}
 
 
-def distinct_sizes(count: int, seed: int = 2) -> Raw:
+def distinct_sizes(count: int, seed: int = 2) -> Json:
     """Every pod asks for another amount; half of them plain, the rest the diverse mix without anti-affinity."""
     random_ = random.Random(seed)
     pods = []
@@ -108,13 +107,13 @@ def distinct_sizes(count: int, seed: int = 2) -> Raw:
     return {"nodePools": [a_pool()], "pods": pods}
 
 
-def deployments(count: int, workloads: int = 200, seed: int = 3) -> Raw:
+def deployments(count: int, workloads: int = 200, seed: int = 3) -> Json:
     """Pods of many deployments, each with a size and rules of its own, soft spreads among them (Respect)."""
     random_ = random.Random(seed)
     shapes = []
     for number in range(workloads):
         app = f"app-{number:03d}"
-        spec: Raw = {
+        spec: Json = {
             "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]
         }
         constraints = []
@@ -155,7 +154,7 @@ def _node_labels(number: int) -> dict[str, str]:
     }
 
 
-def _standing_claim(name: str, labels: dict[str, str]) -> Raw:
+def _standing_claim(name: str, labels: dict[str, str]) -> Json:
     return {
         "metadata": {"name": f"nc-{name}", "uid": f"nc-{name}", "labels": labels, "creationTimestamp": _CREATED},
         "spec": {"nodeClassRef": {"group": "karpenter.test.sh", "kind": "TestNodeClass", "name": "default"}},
@@ -168,7 +167,7 @@ def _standing_claim(name: str, labels: dict[str, str]) -> Raw:
     }
 
 
-def _standing_node(name: str, labels: dict[str, str]) -> Raw:
+def _standing_node(name: str, labels: dict[str, str]) -> Json:
     joined = {"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
     return {
         "metadata": {
@@ -182,7 +181,7 @@ def _standing_node(name: str, labels: dict[str, str]) -> Raw:
     }
 
 
-def _bound_pod(number: int, node: str, random_: random.Random) -> Raw:
+def _bound_pod(number: int, node: str, random_: random.Random) -> Json:
     labels, spec = _diverse_kind(random_.choice((0, 0, 1, 2)), random_)
     pod = a_pod(number, random_.choice(_CPU), random_.choice(_MEMORY[:4]), labels, {**spec, "nodeName": node})
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
@@ -191,7 +190,7 @@ def _bound_pod(number: int, node: str, random_: random.Random) -> Raw:
     return pod
 
 
-def standing_nodes(nodes: int, pending: int, bound_per_node: int = 5, seed: int = 4) -> Raw:
+def standing_nodes(nodes: int, pending: int, bound_per_node: int = 5, seed: int = 4) -> Json:
     """A cluster that stands: nodes with bound pods, and pods of the diverse kinds that wait."""
     random_ = random.Random(seed)
     claims, objects, pods = [], [], []
@@ -206,7 +205,7 @@ def standing_nodes(nodes: int, pending: int, bound_per_node: int = 5, seed: int 
 
 
 # Name, how many pods, and how the input is made. Upstream's minimum in seconds where it was recorded (B-8).
-GENERATED: tuple[tuple[str, Callable[[], Raw], float | None], ...] = (
+GENERATED: tuple[tuple[str, Callable[[], Json], float | None], ...] = (
     ("generated_diverse_20000", lambda: diverse(20_000), 137.3),
     ("generated_distinct_20000", lambda: distinct_sizes(20_000), None),
     ("generated_deployments_20000", lambda: deployments(20_000), None),

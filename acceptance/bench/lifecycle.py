@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dovetail.adapters.simulator.cloud.instances import Machine
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
-from dovetail.model.pod_rules import format_moment
-from tests.system.stage import Json, Stage, has_condition, node_class, node_pool
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
+from tests.system.stage import Stage, has_condition, node_class, node_pool
 
 Line = dict[str, Any]
 
@@ -163,7 +164,7 @@ def _claim(number: int) -> str:
 
 def _stand(stage: Stage, number: int, held: bool) -> None:
     """A node as if it had always been there: claim, node, machine, a pod."""
-    moment, provider_id = format_moment(time.time() - 3600), f"embedded:///zone-a/i-{number:05}"
+    moment, provider_id = format_time(time.time() - 3600), f"embedded:///zone-a/i-{number:05}"
     done = [names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION, names.READY]
     labels = {names.NODE_POOL: "pool", "dovetail.sh/embeddednodeclass": "default", names.INSTANCE_TYPE: TYPE}
     amounts = {"cpu": "2", "memory": "4Gi", "pods": "32"}
@@ -191,11 +192,11 @@ def _stand(stage: Stage, number: int, held: bool) -> None:
         }
     )
     stage.world.put_raw(_pod(number, held))
-    stage.world.place(_machine(number, provider_id))
+    stage.world.add_instance(_machine(number, provider_id))
 
 
 def _pod(number: int, held: bool) -> Json:
-    moment = format_moment(time.time() - 3000)
+    moment = format_time(time.time() - 3000)
     ready = [{"type": "Ready", "status": "True", "lastTransitionTime": moment}]
     requests = {"cpu": "100m", "memory": "64Mi"}
     return {
@@ -216,8 +217,8 @@ def _pod(number: int, held: bool) -> Json:
     }
 
 
-def _machine(number: int, provider_id: str) -> Machine:
-    return Machine(
+def _machine(number: int, provider_id: str) -> InstanceRow:
+    return InstanceRow(
         id=f"i-{number:05}",
         provider_id=provider_id,
         token=None,

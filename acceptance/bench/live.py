@@ -15,7 +15,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from acceptance.bench.live_ground import PODS_PER_NODE, Figure, Resources, budget, settle
 from acceptance.bench.reactions import CAUSES, Reaction
@@ -23,8 +22,6 @@ from dovetail.model import names
 from testbed.up import folder_of
 from tests.cluster.system.ground import Ground, node_pool
 from tests.cluster.system.timeline import Timeline, moment
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

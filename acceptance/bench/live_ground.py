@@ -4,11 +4,9 @@ import asyncio
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from dovetail.model.json import Json
 from tests.cluster.system.ground import Ground, deployment
-
-Json = dict[str, Any]
 
 REST_SECONDS = 21.0  # longer than a nomination lasts: what was just placed would hold the node back
 PODS_PER_NODE = 3

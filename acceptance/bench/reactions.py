@@ -9,15 +9,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from acceptance.bench.live_ground import Figure, budget, settle
 from dovetail.model import names
+from dovetail.model.json import Json
 from testbed.plane import AuditEntry
 from tests.cluster.system.ground import Ground, has_condition, no_eviction, node_pool
 from tests.cluster.system.timeline import Timeline, moment
-
-Json = dict[str, Any]
 
 NODES: Final = 3
 AIM_SECONDS: Final = 1.0

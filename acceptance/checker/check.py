@@ -6,13 +6,12 @@ placement allows it. The answer is one sentence per violation.
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any
 
 from acceptance.checker.places import Place, World
 from acceptance.checker.topology import topology_faults
 from acceptance.checker.values import Allowed, amounts, by_key, lacking, plus, pod_amounts, tolerated
+from dovetail.model.json import ReadOnlyJson
 
-Raw = Mapping[str, Any]
 WELL_KNOWN = frozenset(
     {
         "karpenter.sh/nodepool",
@@ -31,7 +30,7 @@ WELL_KNOWN = frozenset(
 )
 
 
-def violations(given: Raw, answer: Raw) -> list[str]:
+def violations(given: ReadOnlyJson, answer: ReadOnlyJson) -> list[str]:
     """Everything that is wrong with an answer."""
     world = World(given)
     places = world.places(answer)
@@ -49,7 +48,7 @@ def violations(given: Raw, answer: Raw) -> list[str]:
     return found
 
 
-def _once(world: World, answer: Raw) -> Iterator[str]:
+def _once(world: World, answer: ReadOnlyJson) -> Iterator[str]:
     seen: set[str] = set()
     named = [(name, "a claim") for claim in answer["newNodeClaims"] for name in claim["pods"]]
     named += [(name, node) for node, names in answer["existing"].items() for name in names]
@@ -63,7 +62,7 @@ def _once(world: World, answer: Raw) -> Iterator[str]:
         seen.add(name)
 
 
-def _name(pod: Raw) -> str:
+def _name(pod: ReadOnlyJson) -> str:
     return str(pod["metadata"]["name"])
 
 
@@ -74,7 +73,7 @@ def _taints(place: Place) -> Iterator[str]:
                 yield f"{_name(pod)} does not tolerate {taint['key']} on {place.name}"
 
 
-def _terms(pod: Raw) -> list[dict[str, Allowed]]:
+def _terms(pod: ReadOnlyJson) -> list[dict[str, Allowed]]:
     """The or-ed alternatives of what a pod requires of labels."""
     selector = [{"key": k, "operator": "In", "values": [v]} for k, v in (pod["spec"].get("nodeSelector") or {}).items()]
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
@@ -126,7 +125,7 @@ def _room(place: Place) -> Iterator[str]:
         yield f"{place.name} has too little {short}"
 
 
-def _allocatable(entry: Raw, override: Mapping[str, Fraction]) -> dict[str, Fraction]:
+def _allocatable(entry: ReadOnlyJson, override: Mapping[str, Fraction]) -> dict[str, Fraction]:
     room = {**amounts(entry["capacity"]), **override}
     for overhead in (entry.get("kubeReserved"), entry.get("systemReserved"), entry.get("evictionThreshold")):
         for name, amount in amounts(overhead).items():
@@ -159,7 +158,7 @@ def _offers(have_all: Mapping[str, Allowed], requirements: Mapping[str, str]) ->
     return True
 
 
-def _daemons(world: World, place: Place, entry: Raw) -> list[dict[str, Fraction]]:
+def _daemons(world: World, place: Place, entry: ReadOnlyJson) -> list[dict[str, Fraction]]:
     """What the DaemonSets surely take on a type: those that nothing keeps away."""
     found = []
     own = by_key(entry["requirements"])
@@ -212,7 +211,7 @@ def _claim(world: World, place: Place) -> Iterator[str]:
         yield from _min_values(place, [known[name] for name in place.claim["instanceTypes"]])
 
 
-def _min_values(place: Place, types: list[Raw]) -> Iterator[str]:
+def _min_values(place: Place, types: list[ReadOnlyJson]) -> Iterator[str]:
     assert place.claim is not None
     for entry in place.claim["requirements"]:
         if entry.get("minValues"):

@@ -6,12 +6,10 @@ could have been placed after the others and upset it.
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from acceptance.checker.places import HOSTNAME, Place, World
 from acceptance.checker.values import by_key, selects
-
-Raw = Mapping[str, Any]
+from dovetail.model.json import ReadOnlyJson
 
 
 def topology_faults(world: World, places: list[Place]) -> Iterator[str]:
@@ -22,20 +20,20 @@ def topology_faults(world: World, places: list[Place]) -> Iterator[str]:
     yield from _spread(world, places, placed)
 
 
-def _space(pod: Raw) -> str:
+def _space(pod: ReadOnlyJson) -> str:
     return pod["metadata"].get("namespace") or "default"
 
 
-def _labels(pod: Raw) -> Mapping[str, str]:
+def _labels(pod: ReadOnlyJson) -> Mapping[str, str]:
     return pod["metadata"].get("labels") or {}
 
 
-def _required(pod: Raw, kind: str) -> list[Raw]:
+def _required(pod: ReadOnlyJson, kind: str) -> list[ReadOnlyJson]:
     terms = ((pod["spec"].get("affinity") or {}).get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     return list(terms or ())
 
 
-def _in_spaces(world: World, term: Raw, owner: Raw, other: Raw) -> bool:
+def _in_spaces(world: World, term: ReadOnlyJson, owner: ReadOnlyJson, other: ReadOnlyJson) -> bool:
     listed, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     if not listed and selector is None:
         return _space(owner) == _space(other)
@@ -45,7 +43,7 @@ def _in_spaces(world: World, term: Raw, owner: Raw, other: Raw) -> bool:
     return _space(other) in {*listed, *chosen}
 
 
-def _matches(world: World, term: Raw, owner: Raw, other: Raw) -> bool:
+def _matches(world: World, term: ReadOnlyJson, owner: ReadOnlyJson, other: ReadOnlyJson) -> bool:
     return selects(term.get("labelSelector"), _labels(other)) and _in_spaces(world, term, owner, other)
 
 
@@ -63,7 +61,7 @@ def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
     holders = [
         (pod, place, term) for place in places for pod in place.pods for term in _required(pod, "podAntiAffinity")
     ]
-    by_place: dict[int, list[Raw]] = {id(place): place.pods for place in places}
+    by_place: dict[int, list[ReadOnlyJson]] = {id(place): place.pods for place in places}
     for owner, place, term in holders:
         key = term["topologyKey"]
         if place.values(key) is None and key != HOSTNAME:
@@ -78,7 +76,7 @@ def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
                     yield f"{owner['metadata']['name']} and {other['metadata']['name']} share {key}"
 
 
-def _affinity(world: World, places: list[Place], placed: list[tuple[Raw, Place]]) -> Iterator[str]:
+def _affinity(world: World, places: list[Place], placed: list[tuple[ReadOnlyJson, Place]]) -> Iterator[str]:
     for pod, place in placed:
         for term in _required(pod, "podAffinity"):
             key = term["topologyKey"]
@@ -88,7 +86,7 @@ def _affinity(world: World, places: list[Place], placed: list[tuple[Raw, Place]]
                 yield f"{pod['metadata']['name']} is near no pod that it wants on {key}"
 
 
-def _constraint_key(pod: Raw, constraint: Raw) -> str:
+def _constraint_key(pod: ReadOnlyJson, constraint: ReadOnlyJson) -> str:
     relevant = {
         "constraint": constraint,
         "selector": pod["spec"].get("nodeSelector"),
@@ -100,9 +98,9 @@ def _constraint_key(pod: Raw, constraint: Raw) -> str:
     return json.dumps(relevant, sort_keys=True)
 
 
-def _spread(world: World, places: list[Place], placed: list[tuple[Raw, Place]]) -> Iterator[str]:
-    owners: dict[str, list[tuple[Raw, Place]]] = {}
-    constraints: dict[str, Raw] = {}
+def _spread(world: World, places: list[Place], placed: list[tuple[ReadOnlyJson, Place]]) -> Iterator[str]:
+    owners: dict[str, list[tuple[ReadOnlyJson, Place]]] = {}
+    constraints: dict[str, ReadOnlyJson] = {}
     for pod, place in placed:
         for constraint in pod["spec"].get("topologySpreadConstraints") or ():
             if constraint["whenUnsatisfiable"] == "DoNotSchedule" and constraint.get("labelSelector") is not None:
@@ -113,7 +111,7 @@ def _spread(world: World, places: list[Place], placed: list[tuple[Raw, Place]]) 
         yield from _one_spread(world, places, placed, constraints[key], members)
 
 
-def _domains(world: World, places: list[Place], key: str, pod: Raw) -> set[str]:
+def _domains(world: World, places: list[Place], key: str, pod: ReadOnlyJson) -> set[str]:
     """The domains that the pod itself allows: what types and pools list, and what nodes have."""
     found: set[str] = set()
     for name, pool in world.pools.items():
@@ -136,7 +134,7 @@ def _domains(world: World, places: list[Place], key: str, pod: Raw) -> set[str]:
     return {domain for domain in found if wanted is None or wanted.holds(domain)}
 
 
-def _counting(place: Place) -> list[Raw]:
+def _counting(place: Place) -> list[ReadOnlyJson]:
     """A bound pod that is being deleted no longer counts."""
     return [*(pod for pod in place.bound if not pod["metadata"].get("deletionTimestamp")), *place.placed]
 
@@ -144,9 +142,9 @@ def _counting(place: Place) -> list[Raw]:
 def _one_spread(
     world: World,
     places: list[Place],
-    placed: list[tuple[Raw, Place]],
-    constraint: Raw,
-    members: list[tuple[Raw, Place]],
+    placed: list[tuple[ReadOnlyJson, Place]],
+    constraint: ReadOnlyJson,
+    members: list[tuple[ReadOnlyJson, Place]],
 ) -> Iterator[str]:
     key, selector, sample = constraint["topologyKey"], constraint["labelSelector"], members[0][0]
     special = (

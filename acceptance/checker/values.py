@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-Raw = Mapping[str, Any]
+from dovetail.model.json import ReadOnlyJson
 
 _SUFFIX = {
     "": Fraction(1),
@@ -63,7 +63,7 @@ def lacking(want: Mapping[str, Fraction], have: Mapping[str, Fraction]) -> str:
     return next((name for name, amount in sorted(want.items()) if amount > have.get(name, Fraction(0))), "")
 
 
-def pod_amounts(spec: Raw) -> dict[str, Fraction]:
+def pod_amounts(spec: ReadOnlyJson) -> dict[str, Fraction]:
     """What a pod asks for: sidecars run beside everything after them, other init containers run alone."""
     together = plus(amounts((c.get("resources") or {}).get("requests")) for c in spec.get("containers") or ())
     sidecars: dict[str, Fraction] = {}
@@ -136,7 +136,7 @@ class Allowed:
 ANYTHING = Allowed(frozenset(), True)
 
 
-def allowed(entry: Raw) -> Allowed:
+def allowed(entry: ReadOnlyJson) -> Allowed:
     """What one requirement allows."""
     values = [str(value) for value in entry.get("values") or ()]
     match entry["operator"]:
@@ -157,7 +157,7 @@ def allowed(entry: Raw) -> Allowed:
     return Allowed(frozenset(), False)
 
 
-def by_key(entries: Iterable[Raw]) -> dict[str, Allowed]:
+def by_key(entries: Iterable[ReadOnlyJson]) -> dict[str, Allowed]:
     """Requirements by key, those of one key taken together."""
     result: dict[str, Allowed] = {}
     for entry in entries:
@@ -166,7 +166,7 @@ def by_key(entries: Iterable[Raw]) -> dict[str, Allowed]:
     return result
 
 
-def selects(selector: Raw | None, labels: Mapping[str, str]) -> bool:
+def selects(selector: ReadOnlyJson | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector matches; an absent one matches nothing."""
     if selector is None:
         return False
@@ -185,7 +185,7 @@ def selects(selector: Raw | None, labels: Mapping[str, str]) -> bool:
     return True
 
 
-def tolerated(taint: Raw, tolerations: Iterable[Raw]) -> bool:
+def tolerated(taint: ReadOnlyJson, tolerations: Iterable[ReadOnlyJson]) -> bool:
     """Whether some toleration accepts a taint."""
     for entry in tolerations:
         if entry.get("effect") and entry["effect"] != taint.get("effect"):

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.traffic.cases import Case, holds_traffic, read_cases
@@ -22,27 +23,32 @@ from acceptance.traffic.run import Plan, Result, report, run
 LANES = 2  # two cores: a third one only makes all of them slower
 
 
-def play_files(
-    files: Sequence[Path],
-    *,
-    only: Sequence[str] = (),
-    lanes: int = LANES,
-    out: Path | None = None,
-    keep: Path | None = None,
-    again: bool = False,
-) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the command line says about a run."""
+
+    only: Sequence[str] = ()  # ids of cases, beginnings of ids with a *, or files; empty: all
+    lanes: int = LANES
+    out: Path | None = None  # a file for everything that differed
+    keep: Path | None = None  # a folder for logs, kept
+    again: bool = False  # compare what an earlier run with `keep` has played
+
+
+def play_files(files: Sequence[Path], choice: Choice) -> tuple[int, int]:
     """Play all cases of some files; prints a line per file and the named differences; how many passed and failed."""
+    only, keep = choice.only, choice.keep
     cases = [case for file in files for case in read_cases(file) if not only or _wanted(case, only)]
     folder = (keep or Path(tempfile.mkdtemp(prefix="dovetail-traffic-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     named, began = read_named(), time.monotonic()
     try:
-        results = run(Plan(cases=cases, named=named, folder=folder, lanes=lanes, again=again)) if cases else []
+        plan = Plan(cases=cases, named=named, folder=folder, lanes=choice.lanes, again=choice.again)
+        results = run(plan) if cases else []
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
-    if out is not None:
-        report(results, out)
+    if choice.out is not None:
+        report(results, choice.out)
     _summary(files, results)
     met = sum((each.named for each in results), Counter[str]())
     print(f"{len(results)} cases in {time.monotonic() - began:.0f} s; named differences (acceptance/traffic):")
@@ -82,9 +88,8 @@ def main() -> int:
     if not files:
         print(f"no recorded traffic in {asked.folder}", file=sys.stderr)
         return 2
-    passed, failed = play_files(
-        files, only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep, again=asked.again
-    )
+    choice = Choice(only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep, again=asked.again)
+    passed, failed = play_files(files, choice)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

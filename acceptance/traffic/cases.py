@@ -8,11 +8,10 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from acceptance.traffic.paths import CLEARED, FORGOTTEN, item_path
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
+from dovetail.model.json import Json
 from testbed.cloud.server import CloudServer
 from testbed.plane import ApiClient, ControlPlane, find_binaries, stop_plane
 from testbed.up import WORKER_USER, install
-
-Json = dict[str, Any]
 
 EMPTY_SECONDS: Final = 30.0
 # The address that the recorded cluster's DNS had; user data passes it to the nodes.

@@ -5,12 +5,11 @@ they were there; so is what the test bed itself put on its Nodes.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import EVENTS, NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 _METADATA: Final = ("annotations", "deletionGracePeriodSeconds", "finalizers", "generation", "labels", "name")
 # The test bed's own marks, and labels that a kubelet sets beside those that the recording's registrar knew.

@@ -1,8 +1,8 @@
 """Where does an object live in the API, and what must be gone before the next case?"""
 
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 NODE_CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -24,8 +24,7 @@ from acceptance.traffic.paths import PODS, collection_of
 from acceptance.traffic.steps import Steps, complete_pod, create
 from acceptance.traffic.worker import PlayedWorker, environment
 from dovetail.cli.demo.temporal_server import stop_process
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled

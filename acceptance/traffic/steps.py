@@ -6,6 +6,7 @@ compared for something that was not done.
 
 import copy
 import json
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,9 +14,8 @@ from typing import Any, Final
 from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
 from acceptance.traffic.worker import PlayedWorker
+from dovetail.model.json import Json
 from testbed.plane import ApiClient, ApiResponse
-
-Json = dict[str, Any]
 
 WAITS: Final = ("wait", "until")
 _TAGGED: Final = ("karpenter.k8s.aws/tagged", "compatibility.karpenter.k8s.aws/cluster-name-tagged")
@@ -125,7 +125,7 @@ class Steps:
 
     async def _touch_claims(self, _asked: Any) -> None:
         for each in await self._items(NODE_CLAIMS):
-            change = {"metadata": {"annotations": {_TOUCH: datetime.now(UTC).isoformat()}}}
+            change = {"metadata": {"annotations": {_TOUCH: datetime.fromtimestamp(time.time(), UTC).isoformat()}}}
             await self._must(await self._api.patch(f"{NODE_CLAIMS}/{each['metadata']['name']}", change))
 
     async def _delete(self, collection: str, asked: Any, *, first_only: bool) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 import acceptance.vectors
-from acceptance.traffic.__main__ import LANES, play_files
+from acceptance.traffic.__main__ import LANES, Choice, play_files
 from acceptance.traffic.cases import holds_traffic
 
 Compare = Callable[[dict[str, Any]], str | None]
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
         run_file(f, kinds.get(f.name.removesuffix(".jsonl.gz")), asked.verbose) for f in files if f not in traffic
     ]
     if traffic:
-        results.append(play_files(traffic, only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep))
+        results.append(play_files(traffic, Choice(only=asked.only, lanes=asked.lanes, out=asked.out, keep=asked.keep)))
     passed, failed = sum(r[0] for r in results), sum(r[1] for r in results)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

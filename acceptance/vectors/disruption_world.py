@@ -3,24 +3,23 @@
 Objects come through the product's own parsers; only instance types have a form of their own in the recordings.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node, parse_node_claim
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_daemon_set, parse_pdb
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
-
-Raw = Mapping[str, Any]
+from dovetail.model.time import parse_time
 
 RESERVATION_LABEL: Final = "karpenter.test.sh/reservation-id"
 WELL_KNOWN: Final = WELL_KNOWN_LABELS | {RESERVATION_LABEL}
@@ -29,10 +28,10 @@ MANAGED: Final = frozenset({("karpenter.test.sh", "TestNodeClass")})
 
 def moment(text: str) -> float:
     """A recorded time."""
-    return datetime.fromisoformat(text).timestamp()
+    return parse_time(text)
 
 
-def instance_type(raw: Raw) -> InstanceType:
+def instance_type(raw: ReadOnlyJson) -> InstanceType:
     """One instance type of a recording."""
     return InstanceType(
         name=raw["name"],
@@ -43,7 +42,7 @@ def instance_type(raw: Raw) -> InstanceType:
     )
 
 
-def _offering(raw: Raw) -> Offering:
+def _offering(raw: ReadOnlyJson) -> Offering:
     return Offering(
         requirements=tuple(
             Expression(key=key, operator="In", values=(value,)) for key, value in sorted(raw["requirements"].items())
@@ -54,12 +53,12 @@ def _offering(raw: Raw) -> Offering:
     )
 
 
-def catalogue(types: Iterable[Raw] | None, error: str = "") -> Catalogue:
+def catalogue(types: Iterable[ReadOnlyJson] | None, error: str = "") -> Catalogue:
     """The instance types of one pool."""
     return Catalogue(types=tuple(instance_type(t) for t in types or ()), error=error)
 
 
-def snapshot(given: Raw) -> Snapshot:
+def snapshot(given: ReadOnlyJson) -> Snapshot:
     """The whole cluster at the recorded moment."""
     now = moment(given["now"])
     pools = {p.name: p for p in map(parse_node_pool, given.get("nodePools") or ())}
@@ -95,14 +94,14 @@ def snapshot(given: Raw) -> Snapshot:
     )
 
 
-def nominations(given: Raw, now: float) -> dict[str, float]:
+def nominations(given: ReadOnlyJson, now: float) -> dict[str, float]:
     """Nodes nominated now, for the window of 20 s, and those nominated some time ago (D-20)."""
     result = dict.fromkeys(given.get("nominated") or (), now + 20.0)
     result.update({name: now - ago + 20.0 for name, ago in (given.get("nominatedSecondsAgo") or {}).items()})
     return result
 
 
-def changed(world: Snapshot, during: Raw, seconds: float) -> Snapshot:
+def changed(world: Snapshot, during: ReadOnlyJson, seconds: float) -> Snapshot:
     """The cluster after the wait: what was recorded to change, and the clock."""
     now = world.now + seconds
     pods = {uid: p for uid, p in world.pods.items() if p.key not in (during.get("deletePods") or ())}

@@ -1,10 +1,10 @@
 """disruption-budgets: what budgets allow at a moment (D-52 to D-56)."""
 
-from datetime import datetime
 from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_budget
 from dovetail.disruption.budgets.budgets import judge_budgets, limit_for
+from dovetail.model.time import parse_time
 
 
 def budgets(case: dict[str, Any]) -> str | None:
@@ -16,7 +16,7 @@ def budgets(case: dict[str, Any]) -> str | None:
         return None if "parseError" in expected else f"ours does not read it: {error}"
     if "parseError" in expected:
         return "ours reads what upstream does not"
-    verdicts = judge_budgets(parsed, datetime.fromisoformat(given["now"]).timestamp())
+    verdicts = judge_budgets(parsed, parse_time(given["now"]))
     limits = {reason: limit_for(verdicts, reason, given["nodes"]) for reason in expected["allowed"]}
     ours = {
         "active": ["error" if v.error else v.active for v in verdicts],

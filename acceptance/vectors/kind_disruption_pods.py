@@ -1,18 +1,18 @@
 """pod-predicates: what kind of pod is this (D-32, D-38 to D-42)."""
 
-from datetime import datetime
 from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.disruption.simulation.costs import eviction_cost
 from dovetail.model import pod_rules as rules
+from dovetail.model.time import parse_time
 from dovetail.notices.decisions import pod_notice
 
 
 def predicates(case: dict[str, Any]) -> str | None:
     """One pod at one moment."""
     given, expected = case["input"], dict(case["expected"])
-    now, pod = datetime.fromisoformat(given["now"]).timestamp(), parse_pod(given["pod"])
+    now, pod = parse_time(given["now"]), parse_pod(given["pod"])
     notice = pod_notice(pod, now)
     ours = {
         "active": rules.is_active(pod),

@@ -7,11 +7,11 @@ of them.
 from typing import Any
 
 from acceptance.placement_worlds import settings_of, snapshot_of
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.placements import NewNode, Placement
 from dovetail.model.pods import Expression
 from dovetail.model.requirements import export_set, from_expressions
 from dovetail.model.resources import parse_resources
-from dovetail.placement.answer.finish import HASH_VERSION
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.prices import cheapest
 from dovetail.placement.proposals import claim_requirements
@@ -126,7 +126,10 @@ def _object(node: NewNode, recorded: dict[str, Any], settings: PlacementSettings
             for field in ("taints", "startupTaints")
         },
     }
-    expected["annotations"] = {**expected["annotations"], "karpenter.sh/nodepool-hash-version": HASH_VERSION}
+    expected["annotations"] = {
+        **expected["annotations"],
+        "karpenter.sh/nodepool-hash-version": NODE_POOL_HASH_ALGORITHM,
+    }
     for field, value in expected.items():
         if found[field] != value:
             return f"object of {sorted(p.name for p in node.pods)}: {field}: ours {found[field]}, recorded {value}"

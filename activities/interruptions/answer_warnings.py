@@ -23,7 +23,7 @@ from dovetail.messages.workflow_types import ANSWER_INTERRUPTION
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.time import format_time
 from dovetail.notices.interruptions import About, terminating, warned
 from dovetail.ports.failures import Failure
 from dovetail.ports.interruptions import Interruptions, Message
@@ -166,7 +166,7 @@ class Answering:
         if not interruption.ends_instances or claim.deleting_since is not None:
             return False
         if interruption.forceful and names.TERMINATION_DEADLINE not in claim.annotations:
-            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: format_moment(self.now())})
+            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
             if await revise_claim(self.claims, claim, lambda _: change) is None:
                 return False
         await self.claims.delete(claim.name, claim.uid)

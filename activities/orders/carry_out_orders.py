@@ -24,7 +24,7 @@ from dovetail.messages.writes import Write, claim_write
 from dovetail.metrics.lifecycle import ordered
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import format_moment, parse_moment
+from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.objects import MetadataChange, NodeClaims
 
@@ -102,10 +102,10 @@ class Caretaking:
 
     def _hurry(self, claim: NodeClaim) -> MetadataChange | None:
         """G-15: the deadline is now; one that has passed stays, one that lies ahead does not."""
-        written = parse_moment(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
+        written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
         if written is not None and written <= self.now():
             return None
-        return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_moment(self.now())})
+        return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
 
     async def _lives(self, claim: NodeClaim) -> bool:
         """Whether the cloud, asked for that instance alone, knows it: a list may lag (G-1)."""

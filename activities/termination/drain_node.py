@@ -18,8 +18,8 @@ from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.steps import Departure, StepOutcome
 from dovetail.model.names import DRAINED
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.pods import Pod
+from dovetail.model.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.nodes import failed_draining, node_deadline
 from dovetail.notices.pods import protection_notice
@@ -159,7 +159,7 @@ class Draining:
         deadline = deadlines.tighter(departure.deadline, deadlines.written_deadline(claim))
         if deadline is not None:
             found = [self.lookups.node(name) for name in departure.nodes]
-            moment = format_moment(deadline)
+            moment = format_time(deadline)
             told = [node_deadline(node, moment) for node in found if node is not None]
             await self.evicting.tell(claim_deadline(claim, moment), *told)
         return deadline

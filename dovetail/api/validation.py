@@ -39,6 +39,22 @@ def parse(model: type[Model], raw: Any) -> Model:
         raise InvalidObject(model.__name__, _name_of(raw), problems) from None
 
 
+class InvalidSpec(ValueError):
+    """A spec that its model refuses. `problems` has one (field, message) each; the field's path is joined with dots."""
+
+    def __init__(self, problems: tuple[tuple[str, str], ...]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(": ".join(problem) for problem in problems))
+
+
+def parse_spec(model: type[Model], raw: Any) -> Model:
+    """A spec alone, as it stands on an object that the API server accepted."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidSpec(tuple((".".join(map(str, e["loc"])), e["msg"]) for e in error.errors())) from None
+
+
 def refuse_change(old: ApiModel, new: ApiModel) -> None:
     """Raise if the rules of the kind forbid this change (both are whole objects of one kind)."""
     problems = tuple(_forbidden_changes(old, new, ()))

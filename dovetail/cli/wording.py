@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.resources import NANO, Resources
+from dovetail.model.time import format_time
 
 WIDTH: Final = 110
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
@@ -16,7 +16,7 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 def moment_text(moment: float) -> str:
     """2026-05-01 12:00:03Z."""
-    return format_moment(moment).replace("T", " ")
+    return format_time(moment).replace("T", " ")
 
 
 def duration_text(seconds: float) -> str:

@@ -65,7 +65,7 @@ def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
         pods=tuple(sorted(pod.uid for pod in candidate.pods)),
         capacity_type=candidate.capacity_type,
         policy=_policy_label(candidate.pool.disruption.policy, reason),
-        mode=_mode(candidate.claim.termination_grace),
+        mode=candidate.claim.termination_mode,
     )
 
 
@@ -74,13 +74,6 @@ def _policy_label(policy: str, reason: DisruptionReason) -> str:
     if not reason.is_governed_by_policy:
         return ""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in policy).lstrip("_")
-
-
-def _mode(grace: float | None) -> str:
-    """How the node will be drained, in the words of metrics (D-191)."""
-    if grace is None:
-        return "graceful"
-    return "forceful" if grace <= 0 else "eventual"
 
 
 def text_for(command: DisruptionCommand, node: str) -> str:

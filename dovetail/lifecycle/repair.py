@@ -13,8 +13,8 @@ from dovetail.lifecycle.unfinished import is_ours, reference
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
-from dovetail.model.pod_rules import parse_moment
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import time_or_none
 
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (G-14)
 BLOCKED_SECONDS: Final = 300.0
@@ -70,7 +70,7 @@ def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repair
 
 def _is_over(claim: NodeClaim, now: float) -> bool:
     """G-15: its deadline has passed; one that is deleting gracefully is told to hurry as well."""
-    written = parse_moment(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
+    written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
     return written is not None and written <= now
 
 

@@ -1,23 +1,20 @@
 """How objects' conditions stand and how they change, as the library under Karpenter counts them (M-5, W-167).
 
-Fed by the cache with each change of a NodeClaim, a NodePool, a Node or a node class; its gauges are worked out at each
-scrape from what the cache holds. Metrics are named for the kind; all kinds but Node have twins under the older names,
-told apart by group and kind, because alerts still ask for those. The trap avoided: a series for an object that is gone.
+Each change of a NodeClaim, a NodePool, a Node or a NodeClass is counted as the cache reports it; the gauges are worked
+out at each scrape from the objects that exist, so that no series outlives its object. Metrics are named for the kind;
+all kinds but Node have twins under the older names, with group and kind as labels, because alerts still use those.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from opentelemetry import metrics
 
-from dovetail.adapters.kubernetes_json.cache import Cache
-from dovetail.adapters.kubernetes_json.parsing.fields import conditions as read_conditions
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.metrics.gauges import Sample
 from dovetail.metrics.instruments import Instruments
 from dovetail.model import names
-from dovetail.model.nodes import Condition
+from dovetail.ports.view import ConditionsListener, ConditionsView, ObjectConditions
 
 PREFIX: Final = "operator_"
 
@@ -32,25 +29,6 @@ _GAUGES: Final = {
     "status_condition_current_status_seconds": "Seconds since a condition got its status.",
     "termination_current_time_seconds": "Seconds since an object that is not gone yet was deleted.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What is told of an object, whether it is kept raw or as a model."""
-
-    name: str
-    labels: Mapping[str, str]
-    conditions: Sequence[Condition]
-    deleting_since: float | None
-
-    @classmethod
-    def of(cls, found: Any) -> "_Told":
-        if not isinstance(found, Mapping):
-            return cls(found.name, found.labels, found.conditions, found.deleting_since)
-        metadata = found["metadata"]
-        deleting = optional_time(metadata.get("deletionTimestamp"))
-        conditions = read_conditions((found.get("status") or {}).get("conditions"))
-        return cls(metadata["name"], metadata.get("labels") or {}, conditions, deleting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +46,10 @@ class _Followed:
         own = f"{self.kind.lower()}_"
         return (own, "") if self.twins else (own,)
 
-    def families(self, told: _Told) -> Iterator[tuple[str, dict[str, str]]]:
-        """Each infix with the labels that tell this object: its own, or those of its kind."""
+    def families(self, found: ObjectConditions) -> Iterator[tuple[str, dict[str, str]]]:
+        """Each infix with the labels that identify this object: its own, or those of its kind."""
         for infix in self.infixes:
-            own = {key.translate(_TO_UNDERSCORE): told.labels.get(key, "") for key in self.labels}
+            own = {key.translate(_TO_UNDERSCORE): found.labels.get(key, "") for key in self.labels}
             yield infix, own if infix else {"group": self.group, "kind": self.kind}
 
 
@@ -81,9 +59,9 @@ _TO_UNDERSCORE: Final = str.maketrans("/.-", "___")
 class ConditionMetrics:
     """Counters, durations and gauges of conditions and terminations."""
 
-    def __init__(self, cache: Cache, classes: Sequence[tuple[str, str]], now: Callable[[], float]) -> None:
-        """`classes`: group and kind of the node classes that are supported."""
-        self._cache, self._now = cache, now
+    def __init__(self, view: ConditionsView, classes: Sequence[tuple[str, str]], now: Callable[[], float]) -> None:
+        """`classes`: group and kind of the NodeClasses that are supported."""
+        self._view, self._now = view, now
         chosen = tuple(f"{group}/{kind.lower()}" for group, kind in sorted(classes))
         followed = (
             _Followed(kind="NodeClaim", group="karpenter.sh", labels=(*chosen, names.NODE_POOL)),
@@ -91,8 +69,7 @@ class ConditionMetrics:
             _Followed(kind="Node", group="", labels=(*chosen, names.NODE_POOL, names.INITIALIZED), twins=False),
             *(_Followed(kind=kind, group=group) for group, kind in sorted(classes)),
         )
-        watched = {kind.name for kind in cache.kinds()}
-        self._followed = tuple(each for each in followed if each.kind in watched)
+        self._followed = tuple(each for each in followed if each.kind in view.kinds())
         infixes = {infix for each in self._followed for infix in each.infixes}
         self.help = {f"{infix}{name}": words for name, words in _GAUGES.items() for infix in infixes}
         self._instruments = Instruments(
@@ -105,21 +82,20 @@ class ConditionMetrics:
         )
 
     def follow(self) -> None:
-        """From now on changes are counted; what stands counts as having come just now, as upstream has it."""
+        """Count changes from now on. Objects that exist already count as having come just now, as upstream has it."""
         for each in self._followed:
-            self._cache.listen(each.kind, self._listener(each))
+            self._view.listen(each.kind, self._listener(each))
 
-    def _listener(self, followed: _Followed) -> Callable[[Any, Any], None]:
-        def heard(old: Any, new: Any) -> None:
-            before = None if old is None else _Told.of(old)
-            if new is not None:
-                self._count(followed, before, _Told.of(new))
+    def _listener(self, followed: _Followed) -> ConditionsListener:
+        def changed(before: ObjectConditions | None, after: ObjectConditions | None) -> None:
+            if after is not None:
+                self._count(followed, before, after)
             elif before is not None and before.deleting_since is not None:
                 self._observe(followed, before, "termination_duration_seconds", self._now() - before.deleting_since, {})
 
-        return heard
+        return changed
 
-    def _count(self, followed: _Followed, before: _Told | None, now: _Told) -> None:
+    def _count(self, followed: _Followed, before: ObjectConditions | None, now: ObjectConditions) -> None:
         known = {} if before is None else {condition.type: condition for condition in before.conditions}
         for condition in now.conditions:
             last = known.get(condition.type)
@@ -133,27 +109,28 @@ class ConditionMetrics:
                 lasted = condition.changed - last.changed
                 self._observe(followed, now, "status_condition_transition_seconds", lasted, left)
 
-    def _observe(self, followed: _Followed, told: _Told, name: str, seconds: float, labels: Mapping[str, str]) -> None:
-        for infix, whose in followed.families(told):
+    def _observe(
+        self, followed: _Followed, found: ObjectConditions, name: str, seconds: float, labels: Mapping[str, str]
+    ) -> None:
+        for infix, whose in followed.families(found):
             self._instruments.histogram(f"{infix}{name}").record(seconds, {**labels, **whose})
 
     def samples(self) -> Iterator[Sample]:
-        """The gauges of what the cache holds now."""
+        """The gauges of the objects that exist now."""
         now = self._now()
         for followed in self._followed:
-            for _, found in sorted(self._cache.objects(followed.kind).items()):
-                told = _Told.of(found)
-                for infix, whose in followed.families(told):
-                    yield from _gauges(infix, told, {"namespace": "", "name": told.name, **whose}, now)
+            for found in self._view.of_kind(followed.kind):
+                for infix, whose in followed.families(found):
+                    yield from _gauges(infix, found, {"namespace": "", "name": found.name, **whose}, now)
 
 
-def _gauges(infix: str, told: _Told, labels: Mapping[str, str], now: float) -> Iterator[Sample]:
-    for each in told.conditions:
+def _gauges(infix: str, found: ObjectConditions, labels: Mapping[str, str], now: float) -> Iterator[Sample]:
+    for each in found.conditions:
         stands = {**labels, "type": each.type, "status": each.status, "reason": each.reason}
         series = tuple(stands.items())
         yield Sample(name=f"{infix}status_condition_count", labels=series, value=1.0)
         lasting = now - each.changed
         yield Sample(name=f"{infix}status_condition_current_status_seconds", labels=series, value=lasting)
-    if told.deleting_since is not None:
-        since = now - told.deleting_since
+    if found.deleting_since is not None:
+        since = now - found.deleting_since
         yield Sample(name=f"{infix}termination_current_time_seconds", labels=tuple(labels.items()), value=since)

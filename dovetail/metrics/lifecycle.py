@@ -54,7 +54,7 @@ def disrupted(claim: NodeClaim, reason: str) -> None:
 
 def _disruption(claim: NodeClaim, reason: str) -> dict[str, str]:
     labels = {**_pool(claim.labels), "capacity_type": claim.labels.get(names.CAPACITY_TYPE, "")}
-    return {"reason": reason, **labels, "termination_mode": _mode(claim), "consolidation_policy": ""}
+    return {"reason": reason, **labels, "termination_mode": claim.termination_mode, "consolidation_policy": ""}
 
 
 def node_created(claim: NodeClaim) -> None:
@@ -102,13 +102,6 @@ def pod_drained(reason: str) -> None:
 
 def _pool(labels: Mapping[str, str]) -> dict[str, str]:
     return {"nodepool": labels.get(names.NODE_POOL, "")}
-
-
-def _mode(claim: NodeClaim) -> str:
-    """M-2."""
-    if claim.termination_grace is None:
-        return "graceful"
-    return "forceful" if claim.termination_grace <= 0 else "eventual"
 
 
 def is_first_attempt() -> bool:

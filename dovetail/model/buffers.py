@@ -1,6 +1,6 @@
 """A CapacityBuffer: room that a person wants kept free, counted in pods that do not exist (S-211).
 
-Where its numbers and its pods come from is worked out anew for every snapshot, so that nothing has to be remembered.
+Its size and its pods are worked out again for every snapshot, so that nothing has to be remembered.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class BufferStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityBuffer:
-    """One buffer. `replicas` and `percentage` are wishes, `limits` bounds them or stands for them."""
+    """One buffer. `replicas` and `percentage` ask for room; `limits` bounds them, or stands alone."""
 
     name: str
     namespace: str

@@ -1,9 +1,9 @@
-"""How can a frozen object be made at the price of an ordinary one?
+"""How a frozen object is made at the price of an ordinary one.
 
-A frozen dataclass sets each field through `object.__setattr__`, and twenty keywords are dear to pass: for a pod that is
-a third of the whole parse. An empty draft with the same slots is filled field by field instead, and becomes the frozen
-class before anybody else sees it. The trap avoided: thawing the model itself for the sake of one caller. A field that
-is forgotten is no default: tests look at every field of what is made so.
+A frozen dataclass sets each field through `object.__setattr__`, and twenty keywords are slow to pass: for a pod that is
+a third of the whole parse. Instead, an empty draft with the same slots is filled field by field and becomes the frozen
+class before it leaves the function. A field that is forgotten gets no default, so tests look at every field of what is
+made this way.
 """
 
 from dataclasses import fields

@@ -1,7 +1,4 @@
-"""Durations as Go writes and reads them: `1h30m`, `90s`, `1.5h`.
-
-The trap avoided: `720` has no unit and is no duration, nor is `1d`.
-"""
+"""Durations as Go writes and reads them: `1h30m`, `90s`, `1.5h`. `720` has no unit and is no duration, nor is `1d`."""
 
 import re
 from functools import lru_cache
@@ -24,7 +21,7 @@ _LONGEST: Final = 2**63 - 1  # Go keeps a duration in 64 bits
 
 
 class DurationError(ValueError):
-    """A text that is no Go duration; its message is the one that Go's parser gives."""
+    """A text that is no Go duration; the message is the one that Go's parser gives."""
 
 
 @lru_cache(maxsize=4096)

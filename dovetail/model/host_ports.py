@@ -1,4 +1,4 @@
-"""Do two pods want the same port of a node?
+"""Whether two pods want the same port of a node.
 
 The unspecified address stands for every address, in both families. Ports of init containers do not count; the parser
 leaves them out.

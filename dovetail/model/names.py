@@ -1,7 +1,7 @@
 """Every label, taint, annotation, finalizer and condition name that the product reads or writes.
 
-Our own carry the prefix dovetail.sh and never replace one of upstream's. The trap avoided: the same literal typed in
-two places, one of them wrong.
+Our own carry the prefix dovetail.sh and never replace one of upstream's. No other file spells one out, so that none is
+misspelt.
 """
 
 from typing import Final
@@ -70,7 +70,7 @@ LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
-REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # whom the registration waits for
+REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 
 # S-35: labels whose absence on a claim means "any value", because the cloud provider will fill them in.
 WELL_KNOWN_LABELS: Final[frozenset[str]] = frozenset(

@@ -101,3 +101,10 @@ class NodeClaim:
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""
         return any(c.type == kind and c.status == "True" for c in self.conditions)
+
+    @property
+    def termination_mode(self) -> str:
+        """How much time its pods are given to leave, as metrics name it (D-191, M-2)."""
+        if self.termination_grace is None:
+            return "graceful"
+        return "forceful" if self.termination_grace <= 0 else "eventual"

@@ -1,6 +1,6 @@
-"""A NodeOverlay: what a person knows better than the cloud about prices and capacities (A-17).
+"""A NodeOverlay: a person's correction of prices and capacities (A-17).
 
-Whether its text can be used at all is judged where it is read, since that needs the rules of the API (A-25).
+Whether its text can be used is judged by the parser, since that needs the rules of the API (A-25).
 """
 
 from collections.abc import Mapping

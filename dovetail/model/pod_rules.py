@@ -5,7 +5,6 @@ owner reference counts, not only the controller's.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from dovetail.model import names
@@ -146,17 +145,3 @@ def is_drainable(pod: Pod, now: float) -> bool:
 def awaits_eviction(pod: Pod, now: float) -> bool:
     """Whether it does delay a drain."""
     return not is_terminal(pod) and is_drainable(pod, now)
-
-
-def format_moment(moment: float) -> str:
-    """A moment as RFC 3339 in UTC, in whole seconds, as upstream prints it."""
-    return datetime.fromtimestamp(int(moment // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_moment(text: str) -> float | None:
-    """Seconds since the epoch, or None where the text is no RFC 3339 time (which names its offset)."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if moment.tzinfo is None or "T" not in text.upper() else moment.timestamp()

@@ -1,8 +1,8 @@
 """A pod as placement, disruption and draining see it.
 
 A pod is split in two: its *shape* (everything that decides where it may go, but not how much it needs), which the
-parser shares among the replicas of a workload so that a rule is evaluated once per shape, and the pod itself (identity,
-requests, state). The trap avoided: reading a selector once per pod.
+parser shares among the replicas of a workload so that each rule is evaluated once per shape and not once per pod, and
+the pod itself (identity, requests, state).
 """
 
 from collections.abc import Mapping
@@ -146,7 +146,7 @@ class Pod:
     nominated_node: str = ""
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
-    do_not_disrupt: str | None = None  # the annotation's text, judged by whoever asks
+    do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.pod_rules judges it
     deletion_cost: str | None = None
     annotations: Mapping[str, str] | None = None  # only those that rules read; None for most pods
 

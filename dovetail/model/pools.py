@@ -1,7 +1,7 @@
 """NodePools, and what a cloud offers for them.
 
-Instance types are per pool, because node overlays and the NodeClass change them per pool. An offering is a zone, a
-capacity type and a price; its availability is a fact of the moment.
+Instance types are per pool, because NodeOverlays and the NodeClass change them per pool. An offering is a zone, a
+capacity type and a price; its availability holds for the moment only.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ class NodePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offering:
-    """One way to buy an instance type. Requirements name its zone, capacity type and, if reserved, reservation id."""
+    """An instance type in one zone under one capacity type; the requirements name both, and the id of a reservation."""
 
     requirements: tuple[Expression, ...]
     price: float

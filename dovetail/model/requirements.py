@@ -2,8 +2,8 @@
 
 A requirement is a set of values in one of two shapes, a finite set or the complement of one, with optional inclusive
 integer bounds and an optional minimum of distinct values (S-33 to S-49). A requirement set is a mapping from key to
-requirement; an absent key means "anything". The trap avoided: "overlaps" (S-40) is not "the intersection is not empty",
-and upstream decides by the former.
+requirement; an absent key means "anything". Note that "overlaps" (S-40), by which upstream decides, is not the same as
+"the intersection is not empty".
 """
 
 import re

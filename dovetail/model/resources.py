@@ -1,7 +1,7 @@
 """Amounts of resources: exact integers, never floats.
 
 Cpu is counted in nanocores and every other resource in whole units of its own, rounded up, because quantities compare
-exactly (S-77) and the smallest cpu that Kubernetes can write is `1n`. The trap avoided: 0.1 + 0.2 cores.
+exactly (S-77) and the smallest cpu that Kubernetes can write is `1n`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -72,7 +72,7 @@ def _as_written(amounts: tuple[tuple[str, str | int | float], ...]) -> Resources
 
 
 def shared_resources(amounts: Mapping[str, str | int | float] | None) -> Resources:
-    """The same, one object for all lists that are written alike: nodes of one type are many. Nobody writes to it."""
+    """A resource list as one object, never changed, for all lists written alike: many nodes are of one type."""
     return _as_written(tuple(amounts.items())) if amounts else {}
 
 

@@ -1,7 +1,7 @@
 """A taint on a node, a claim or a pool, and which tolerations accept it.
 
-The rules of toleration (S-80) stand here beside the thing that they judge. The trap avoided: PreferNoSchedule blocks
-like any other effect; its softness exists only as a relaxation step (S-108).
+PreferNoSchedule blocks like any other effect (S-80); that it is only a preference shows in a step of relaxation
+(S-108).
 """
 
 import re
@@ -22,7 +22,7 @@ class Taint:
     value: str = ""
 
 
-# S-64: taints that the cloud or the kubelet takes off by itself while a node comes up, by (key, effect).
+# S-64: taints that the cloud or the kubelet removes while a node comes up, by (key, effect).
 _EPHEMERAL: Final = frozenset(
     {
         ("node.kubernetes.io/not-ready", "NoSchedule"),
@@ -36,7 +36,7 @@ _EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """S-64: whether a taint goes away by itself while a node comes up."""
+    """Whether a taint disappears by itself while a node comes up (S-64)."""
     return (taint.key, taint.effect) in _EPHEMERAL or taint.key.startswith(_EPHEMERAL_PREFIX)
 
 

@@ -7,8 +7,9 @@ twice. The object's UID is not known everywhere here, and is added before they a
 from typing import Final, Literal
 
 from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import format_moment, protection
+from dovetail.model.pod_rules import protection
 from dovetail.model.pods import Pod
+from dovetail.model.time import format_time
 
 # How long the same words about the same object are not repeated, where upstream has its own window (section 3).
 WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}
@@ -35,7 +36,7 @@ def pod_notice(pod: Pod, now: float) -> Notice | None:
     if held.until is None:
         return None
     if held.active:
-        message = f"The karpenter.sh/do-not-disrupt grace period will elapse at {format_moment(held.until)}"
+        message = f"The karpenter.sh/do-not-disrupt grace period will elapse at {format_time(held.until)}"
         return _of_pod(pod, "DoNotDisruptUntil", message)
     message = "The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable"
     return _of_pod(pod, "DoNotDisruptGracePeriodElapsed", message)

@@ -7,8 +7,9 @@ as upstream does, which mixes up namespaces.
 from typing import Literal
 
 from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import format_moment, protection
+from dovetail.model.pod_rules import protection
 from dovetail.model.pods import Pod
+from dovetail.model.time import format_time
 
 
 def evicted(pod: Pod, reason: str) -> Notice:
@@ -36,7 +37,7 @@ def protection_notice(pod: Pod, now: float) -> Notice | None:
     if found.until is None:
         return None
     if found.active:
-        return _of(pod, "Normal", "DoNotDisruptUntil", f"Not to be disrupted until {format_moment(found.until)}")
+        return _of(pod, "Normal", "DoNotDisruptUntil", f"Not to be disrupted until {format_time(found.until)}")
     return _of(pod, "Normal", "DoNotDisruptGracePeriodElapsed", "The time of do-not-disrupt is over")
 
 

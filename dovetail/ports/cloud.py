@@ -1,4 +1,4 @@
-"""The cloud that sells instances.
+"""The cloud in which instances run.
 
 What a workflow must branch on is returned, never raised: no capacity, a NodeClass that is not ready, an instance that
 is gone. Throttling and silence are raised, because only trying again helps.
@@ -23,7 +23,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoCapacity:
-    """Nothing that the claim allows can be bought now. The offerings refused are remembered as shortages."""
+    """Nothing that the claim allows can be launched now. The offerings refused are remembered as shortages."""
 
     kind: Literal["no_capacity"] = "no_capacity"
     message: str
@@ -39,7 +39,7 @@ class ClassNotReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRefused:
-    """The cloud finds the request wrong in a way that the claim's condition should tell (CreateError, C-9)."""
+    """The cloud finds the request wrong; the claim's condition gives the reason (CreateError, C-9)."""
 
     kind: Literal["refused"] = "refused"
     reason: str
@@ -48,7 +48,7 @@ class LaunchRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """An instance as the cloud tells it, and what its NodeClaim is to say of it."""
+    """An instance as the cloud reports it, with what its NodeClaim will show of it."""
 
     kind: Literal["instance"] = "instance"
     provider_id: str
@@ -67,12 +67,12 @@ class Cloud(Protocol):
     """Instances."""
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-        """Work out what would be bought for a claim. Buys nothing."""
+        """Work out what would be launched for a claim. Launches nothing."""
 
     async def launch(
         self, claim: NodeClaim, request: str, token: str
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
-        """Buy one instance, tagged with the claim's UID in the call itself. The same token never buys a second."""
+        """Launch one instance, tagged with the claim's UID in the call itself. One token never launches a second."""
 
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         """The live instance of that claim or that id; None where it is gone or terminated."""
@@ -86,7 +86,7 @@ class Cloud(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClassState:
-    """What a NodePool must know of its NodeClass (N-15)."""
+    """What a NodePool needs to know of its NodeClass (N-15)."""
 
     found: bool
     deleting: bool = False
@@ -94,11 +94,11 @@ class NodeClassState:
     reason: str = ""
     message: str = ""
     generation: int = 0
-    version: str = ""  # another one after every change, of what it resolved to too: drift is judged anew
+    version: str = ""  # changes with the object and with what it resolved to: drift is then judged again
 
 
 class Catalogues(Protocol):
-    """What could be bought, pool by pool, and whether what was bought is still what would be."""
+    """What could be launched for each pool, and whether an instance is still what would be launched today."""
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         """The pool's instance types, those without available offering included (C-5), shortages applied."""
@@ -113,11 +113,11 @@ class Catalogues(Protocol):
         """(group, kind) of the NodeClasses that this cloud understands."""
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        """Which node conditions, standing for how long, make a node unhealthy; none where it knows of none (C-7)."""
+        """Which node conditions, after how long, make a node unhealthy; possibly none (C-7)."""
 
 
 class NodeClassUpkeep(Protocol):
-    """What a cloud keeps true about its NodeClasses: what they resolve to, whether they are ready, what they leave."""
+    """A cloud's upkeep of its NodeClasses: what they resolve to, whether they are ready, what is cleaned up."""
 
     async def keep(self) -> float:
         """Look at every class that has changed or is due, and write what differs; the moment to look again."""

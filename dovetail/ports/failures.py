@@ -38,15 +38,15 @@ class NotSeenYet(Retryable):
 
 
 class Unauthenticated(Retryable):
-    """Credentials are missing or have expired; they are renewed outside, so it is tried again."""
+    """Credentials are missing or have expired; they are renewed outside, so trying again helps."""
 
 
 class NotReadable(Retryable):
-    """An object has a form that we cannot read. Nothing is decided on it until it has been put right or is gone."""
+    """An object that cannot be read. Nothing is decided on it until it has been corrected or is gone."""
 
 
 class Permanent(Failure):
-    """Trying the same again cannot help; a person is told."""
+    """Trying the same again cannot help; a person has to act."""
 
 
 class Forbidden(Permanent):

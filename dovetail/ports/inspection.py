@@ -1,7 +1,4 @@
-"""What a person at a terminal may ask of a cluster beyond what decisions need.
-
-Facts only: what a missing right means is said by whoever asks.
-"""
+"""What a person at a terminal may ask of a cluster, beyond what decisions need. Facts only, no judgement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""What a cloud warns of: instances that it will take away, stop or repair.
+"""What a cloud announces: instances that it will take away, stop or repair.
 
-The trap avoided: a warning that is acknowledged first; a process killed at that moment would have lost it.
+A message is acknowledged only after it was acted upon: a process that is killed in between must not lose it.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from dovetail.model.nodes import NodeClaim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of the queue. Without an interruption it says nothing that we know: `problem` tells why."""
+    """One message of the queue. Without an interruption it is none that we understand; `problem` says why."""
 
     receipt: str
     interruption: Interruption | None = None
@@ -21,7 +21,7 @@ class Message:
 
 
 class Interruptions(Protocol):
-    """Warnings."""
+    """A cloud's announcements."""
 
     async def receive(self) -> tuple[Message, ...]:
         """Wait up to 20 s for messages, at most ten. They come again after 20 s unless acknowledged."""
@@ -30,7 +30,7 @@ class Interruptions(Protocol):
         """Delete messages; repeating is safe."""
 
     async def troubles(self) -> tuple[Interruption, ...]:
-        """What the cloud's own checks have found of instances, at this moment."""
+        """What the cloud's own checks of instances find at this moment."""
 
     async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
-        """Remember what it says of the offering that the claim was bought from, before anybody plans again."""
+        """Remember what it says of the claim's offering, before the next decision."""

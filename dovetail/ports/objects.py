@@ -1,4 +1,4 @@
-"""Reading live and writing Kubernetes objects.
+"""Kubernetes objects, read live and written.
 
 Every write is a patch with a resourceVersion precondition, never a PUT (P-8); "already gone" is success for every
 delete. A read here is a request to the API server, for the moments when a cache is not good enough: before anything
@@ -17,6 +17,17 @@ from dovetail.model.pods import Expression, Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
+
+
+class Versioned(Protocol):
+    """What every object of dovetail.model that can be changed has."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +153,7 @@ class Notices(Protocol):
     """Where notices go. Publishing never fails a step: what cannot be published is logged."""
 
     async def publish(self, *notices: Notice) -> None:
-        """Publish each notice that was not said within its window."""
+        """Publish each notice that was not published within its window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,15 @@
 """The cluster as a watch-fed cache sees it.
 
-Everything here is memory; nothing is a request. The trap avoided: deciding on a view that has lost its watch: both
-protocols raise NotSeenYet while the view is not usable.
+Everything here is memory; nothing is a request. The view and the look-ups raise NotSeenYet while the cache has lost its
+watch, so that nothing is decided on what was true before the connection broke.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.messages.writes import Write
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import VolumeAttachment, VolumeClaim
@@ -17,7 +17,7 @@ from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """An object that could not be parsed: set aside, reported, and left out of every decision."""
+    """An object that could not be parsed: reported, and left out of every decision."""
 
     kind: str
     name: str
@@ -30,7 +30,7 @@ class ClusterView(Protocol):
     """Whole snapshots, and the news that there is something new."""
 
     def snapshot(self) -> Snapshot:
-        """Everything as of now. Catalogues and nominations are empty: the planner adds them."""
+        """Everything as of now. Catalogues and nominations are empty: the planning step adds them."""
 
     def revision(self) -> int:
         """A number that rises with every change."""
@@ -42,7 +42,7 @@ class ClusterView(Protocol):
         """Wait until each write, or a newer version, or the object's end has been seen; NotSeenYet after 10 s."""
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        """The objects that are set aside now."""
+        """The objects that cannot be parsed now."""
 
 
 class ClusterLookups(Protocol):
@@ -58,14 +58,40 @@ class ClusterLookups(Protocol):
         """The nodes with that providerID; an empty one matches nothing (P-3)."""
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods bound to a node; NotReadable while one of them cannot be read: it may be one that must not go."""
+        """The pods bound to a node; NotReadable while one cannot be read: it might be one that must not be evicted."""
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         """The volumes attached to a node; NotReadable while one of them cannot be read."""
 
 
 class VolumeLookups(ClusterLookups, Protocol):
-    """The same, with what volumes need."""
+    """Look-ups that include volume claims."""
 
     def volume_claim(self, key: str) -> VolumeClaim | None:
         """The volume claim of that namespace/name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectConditions:
+    """The conditions of one object, with what identifies it."""
+
+    name: str
+    labels: Mapping[str, str]
+    conditions: Sequence[Condition]
+    deleting_since: float | None
+
+
+ConditionsListener = Callable[[ObjectConditions | None, ObjectConditions | None], None]  # before and after a change
+
+
+class ConditionsView(Protocol):
+    """The conditions of all watched objects, NodeClasses included."""
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds that are watched."""
+
+    def of_kind(self, kind: str) -> tuple[ObjectConditions, ...]:
+        """All objects of a kind, sorted by key."""
+
+    def listen(self, kind: str, listener: ConditionsListener) -> None:
+        """Call `listener` at every change of an object of that kind, beginning with the objects that exist now."""

@@ -7,19 +7,19 @@ annotation that cannot be read must not stop the termination, as it does upstrea
 
 from dovetail.model.names import TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import format_moment, parse_moment
+from dovetail.model.time import format_time, time_or_none
 
 
 def written_deadline(claim: NodeClaim) -> float | None:
     """The deadline on the claim; None where it has none or an unreadable one."""
     text = claim.annotations.get(TERMINATION_DEADLINE)
-    return None if text is None else parse_moment(text)
+    return None if text is None else time_or_none(text)
 
 
 def unreadable_deadline(claim: NodeClaim) -> str | None:
     """The annotation's text where it cannot be read."""
     text = claim.annotations.get(TERMINATION_DEADLINE)
-    return text if text is not None and parse_moment(text) is None else None
+    return text if text is not None and time_or_none(text) is None else None
 
 
 def deadline_of(claim: NodeClaim) -> float | None:
@@ -37,7 +37,7 @@ def deadline_to_write(claim: NodeClaim) -> str | None:
     if TERMINATION_DEADLINE in claim.annotations:
         return None
     deadline = deadline_of(claim)
-    return None if deadline is None else format_moment(deadline)
+    return None if deadline is None else format_time(deadline)
 
 
 def tighter(one: float | None, other: float | None) -> float | None:

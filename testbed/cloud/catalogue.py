@@ -7,9 +7,8 @@ answering DescribeInstanceTypes with them took moto 3-7 s a call (M-16). A world
 import gzip
 import json
 from importlib.resources import files
-from typing import Any
 
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
 
 
 def read_types(names: list[str]) -> dict[str, Json]:

@@ -7,11 +7,11 @@ client token must not both buy. Answers are written outside it.
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from testbed.cloud.catalogue import Catalogue
 from testbed.cloud.errors import dry_run_passed
 from testbed.cloud.instances import Instances
+from testbed.cloud.json_object import Json
 from testbed.cloud.ledger import Ledger
 from testbed.cloud.moto_side import MotoSide
 from testbed.cloud.settings import CloudSettings
@@ -19,8 +19,6 @@ from testbed.cloud.templates_store import Templates
 from testbed.cloud.tokens import Tokens
 from testbed.cloud.wire import Call
 from testbed.cloud.world import World
-
-Json = dict[str, Any]
 
 
 class Cloud:

@@ -16,10 +16,10 @@ from testbed.cloud.cloud import Cloud
 from testbed.cloud.events import DETAIL_TYPES, envelope
 from testbed.cloud.faults import read_fault
 from testbed.cloud.instances import Instance
+from testbed.cloud.json_object import Json
 from testbed.cloud.launching import subnet_named
 from testbed.cloud.wire import Answer
 
-Json = dict[str, Any]
 RULES = ("ice", "fail", "neverJoin", "bootSeconds")
 SPOT_NOTICE = 120.0  # AWS takes a spot instance two minutes after its warning
 LONGEST_WAIT = 30.0

@@ -4,13 +4,12 @@ Put straight into the queue, because that is where Karpenter's rules deliver the
 for who wants the whole way.
 """
 
-from datetime import UTC, datetime
-from typing import Any
+import time
 from uuid import uuid4
 
+from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT
 
-Json = dict[str, Any]
 DETAIL_TYPES = {
     "spot": "EC2 Spot Instance Interruption Warning",
     "rebalance": "EC2 Instance Rebalance Recommendation",
@@ -43,7 +42,7 @@ def envelope(kind: str, instance_id: str, region: str, state: str = "stopping") 
         "detail-type": DETAIL_TYPES[kind],
         "source": "aws.health" if kind == "scheduled" else "aws.ec2",
         "account": ACCOUNT,
-        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "region": region,
         "resources": [f"arn:aws:ec2:{region}:{ACCOUNT}:instance/{instance_id}"],
         "detail": _detail(kind, instance_id, state),

@@ -9,13 +9,13 @@ import json
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from testbed.cloud.errors import AwsError
+from testbed.cloud.json_object import Json
 from testbed.cloud.wire import Call
 from testbed.cloud.world import World
 
-Json = dict[str, Any]
 Spoiling = Literal["error", "late", "drop", "truncate", "cut"]
 ANSWERS = ("error", "late", "drop", "truncate", "cut")
 NEEDS_AN_ANSWER = ("truncate", "cut")  # there is no body to spoil before the effect

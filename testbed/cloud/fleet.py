@@ -9,10 +9,11 @@ from operator import itemgetter
 from uuid import uuid4
 
 from testbed.cloud import launching
-from testbed.cloud.cloud import Cloud, Json, Operations, Work
+from testbed.cloud.cloud import Cloud, Operations, Work
 from testbed.cloud.errors import AwsError
 from testbed.cloud.instance_answers import describe_instance
 from testbed.cloud.instances import Instance
+from testbed.cloud.json_object import Json
 from testbed.cloud.launching import Order, Pool
 from testbed.cloud.templates import check_user_data, user_data_of
 

@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from testbed.cloud import fleet, instance_answers, offers, other_services, surroundings, templates
-from testbed.cloud.cloud import Cloud, Json, Operations, Work
+from testbed.cloud.cloud import Cloud, Operations, Work
 from testbed.cloud.control import Control
 from testbed.cloud.errors import AwsError, dry_run_passed
 from testbed.cloud.faults import Fault, Faults
+from testbed.cloud.json_object import Json
 from testbed.cloud.wire import Answer, Call, read_call, write_answer, write_error
 
 Environ = dict[str, Any]

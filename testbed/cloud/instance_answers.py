@@ -9,9 +9,10 @@ from typing import Any
 
 from testbed.cloud import filters
 from testbed.cloud.catalogue import architecture
-from testbed.cloud.cloud import Cloud, Json, Operations, Work
+from testbed.cloud.cloud import Cloud, Operations, Work
 from testbed.cloud.errors import AwsError
 from testbed.cloud.instances import CODES, Instance
+from testbed.cloud.json_object import Json
 from testbed.cloud.wire import moment
 
 ACCOUNT = "111122223333"

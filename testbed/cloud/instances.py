@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import uuid4
 
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
+
 CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
 LIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
 

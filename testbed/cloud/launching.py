@@ -10,9 +10,10 @@ from typing import Any
 
 from testbed.cloud import filters
 from testbed.cloud.catalogue import architecture
-from testbed.cloud.cloud import Cloud, Json
+from testbed.cloud.cloud import Cloud
 from testbed.cloud.errors import AwsError
 from testbed.cloud.instances import Instance
+from testbed.cloud.json_object import Json
 from testbed.cloud.templates import user_data_of
 
 

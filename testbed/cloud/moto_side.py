@@ -12,11 +12,11 @@ import time
 from typing import Any
 
 from testbed.cloud.errors import AwsError
+from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT, CloudSettings
 from testbed.cloud.wire import Answer, Call
 from testbed.cloud.world import World
 
-Json = dict[str, Any]
 ANYONE = "{}"
 XML_CODE = re.compile(rb"<Code>([^<]+)</Code>")
 JSON_CODE = re.compile(rb'"__type":\s*"(?:[^"#]*#)?([^"]+)"')

@@ -7,8 +7,9 @@ import json
 import time
 
 from testbed.cloud import filters
-from testbed.cloud.cloud import Cloud, Json, Operations, Work
+from testbed.cloud.cloud import Cloud, Operations, Work
 from testbed.cloud.errors import AwsError
+from testbed.cloud.json_object import Json
 from testbed.cloud.wire import moment
 
 TYPE_FILTERS: dict[str, filters.Values] = {

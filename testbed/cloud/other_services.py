@@ -7,9 +7,10 @@ import time
 from datetime import UTC
 
 from testbed.cloud import filters
-from testbed.cloud.cloud import Cloud, Json, Operations, Work
+from testbed.cloud.cloud import Cloud, Operations, Work
 from testbed.cloud.errors import AwsError
 from testbed.cloud.instances import CODES, Instance
+from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT
 
 # ---- SSM ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
+
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN = 60.0  # 1.5 s alone; a loaded machine takes longer
 GONE_WITHIN = 10.0

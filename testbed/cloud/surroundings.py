@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from testbed.cloud import filters, launching
-from testbed.cloud.cloud import Cloud, Json, Operations, Work
+from testbed.cloud.cloud import Cloud, Operations, Work
 from testbed.cloud.errors import AwsError
+from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.wire import moment
 

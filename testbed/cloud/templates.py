@@ -4,8 +4,9 @@ import base64
 import binascii
 
 from testbed.cloud import filters
-from testbed.cloud.cloud import Json, Operations, Work
+from testbed.cloud.cloud import Operations, Work
 from testbed.cloud.errors import AwsError
+from testbed.cloud.json_object import Json
 from testbed.cloud.templates_store import Template
 from testbed.cloud.wire import moment
 

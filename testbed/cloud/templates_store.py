@@ -6,11 +6,9 @@ moto's own are not used: it does not page, mistakes codes on delete, and ignores
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from testbed.cloud.errors import AwsError
-
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,9 @@ A call that was refused made nothing and does not use up its token.
 
 import hashlib
 import json
-from typing import Any
 
 from testbed.cloud.errors import AwsError
-
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
 
 
 def digest(params: Json) -> str:

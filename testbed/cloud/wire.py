@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape
 import botocore.session
 
 from testbed.cloud.errors import AwsError
+from testbed.cloud.json_object import Json
 
-Json = dict[str, Any]
 FORM = "application/x-www-form-urlencoded"
 REQUEST_ID = "00000000-0000-0000-0000-000000000000"
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
+
 DEFAULT = Path(__file__).with_name("world.json")
 # Spot costs these shares of the on-demand price, by the zone's place in the alphabet (the recorded traffic's rule).
 SPOT_SHARES = (0.40, 0.42, 0.44, 0.46, 0.48, 0.50)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def _name(common: str, organizations: tuple[str, ...]) -> x509.Name:
 
 
 def _dated(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.datetime.fromtimestamp(time.time(), datetime.UTC)
     builder = builder.not_valid_before(now - CLOCK_SKEW).not_valid_after(now + LIFETIME)
     return builder.serial_number(x509.random_serial_number())
 

@@ -3,7 +3,7 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -11,10 +11,10 @@ from acceptance.traffic.cases import holds_traffic, read_cases
 from acceptance.traffic.lane import Lane
 from acceptance.traffic.steps import Steps, UnknownStep, pods_of
 from acceptance.traffic.worker import PlayedWorker, environment
+from dovetail.model.json import Json
 from testbed.cloud.server import CloudServer
 from testbed.plane import ApiClient
 
-Json = dict[str, Any]
 LINE: Json = {"id": "a", "input": {"nodeClasses": []}, "expected": {"calls": [{"phase": "class", "seconds": 2}]}}
 
 

@@ -21,7 +21,7 @@ from dovetail.activities.termination.drain_node import Draining
 from dovetail.activities.termination.evict_pod import Evicting
 from dovetail.activities.termination.eviction_pace import Turns
 from dovetail.activities.termination.terminate_instance import Terminating
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.messages.steps import ClaimRef, Departure, JoinOutcome
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
@@ -83,7 +83,7 @@ class Watched:
 class Worker:
     """The steps over one adapter, made anew after each death."""
 
-    def __init__(self, adapter: EmbeddedAdapter, fate: Fate) -> None:
+    def __init__(self, adapter: SimulatedAdapter, fate: Fate) -> None:
         claims: Any = Watched(adapter.claims, fate)
         nodes: Any = Watched(adapter.nodes, fate)
         pods: Any = Watched(adapter.pods, fate)
@@ -101,7 +101,7 @@ class Worker:
 class Life:
     """One claim."""
 
-    def __init__(self, adapter: EmbeddedAdapter, name: str, fate: Fate, worker: Worker | None = None) -> None:
+    def __init__(self, adapter: SimulatedAdapter, name: str, fate: Fate, worker: Worker | None = None) -> None:
         self.adapter, self.name, self.fate = adapter, name, fate
         self.worker = worker or Worker(adapter, fate)
         self.ref = ClaimRef(name=name, uid="")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from tests.activities.lives import Fate, Life, Worker
 from tests.adapters.simulator.manifests import a_node_class
 
@@ -21,10 +21,10 @@ CLAIMS = 60
 
 
 @pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedWorld, EmbeddedAdapter]]:
-    made = EmbeddedWorld.create(tmp_path / "world.sqlite", WorldSettings(boot=1.0, node_ready=0.2))
+async def world(tmp_path: Path) -> AsyncIterator[tuple[SimulatedWorld, SimulatedAdapter]]:
+    made = SimulatedWorld.create(tmp_path / "world.sqlite", WorldSettings(boot=1.0, node_ready=0.2))
     made.apply(a_node_class())
-    adapter = EmbeddedAdapter.open(tmp_path / "world.sqlite", "dovetail/test")
+    adapter = SimulatedAdapter.open(tmp_path / "world.sqlite", "dovetail/test")
     try:
         with made.playing():
             yield made, adapter
@@ -34,7 +34,7 @@ async def world(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedWorld, EmbeddedAd
 
 
 async def test_sixty_claims_at_once_take_few_requests_and_hardly_a_conflict(
-    world: tuple[EmbeddedWorld, EmbeddedAdapter],
+    world: tuple[SimulatedWorld, SimulatedAdapter],
 ) -> None:
     outside, adapter = world
     fate = Fate()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from tests.activities.lives import Fate, Fault, Life
 from tests.adapters.simulator.manifests import a_node_class
 
@@ -23,7 +23,7 @@ LAUNCH_CALL = 4  # read, find, prepare, patch, launch
 class Stage:
     """A world that moves fast, and what its ledger says."""
 
-    def __init__(self, world: EmbeddedWorld, adapter: EmbeddedAdapter) -> None:
+    def __init__(self, world: SimulatedWorld, adapter: SimulatedAdapter) -> None:
         self.world, self.adapter = world, adapter
 
     def bought(self, uid: str) -> set[str]:
@@ -42,9 +42,9 @@ class Stage:
 @pytest_asyncio.fixture
 async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
     monkeypatch.setattr("dovetail.activities.termination.drain_node.MINIMUM_SECONDS", 0.0)
-    world = EmbeddedWorld.create(tmp_path / "world.sqlite", WorldSettings(speed=20.0))
+    world = SimulatedWorld.create(tmp_path / "world.sqlite", WorldSettings(speed=20.0))
     world.apply(a_node_class())
-    adapter = EmbeddedAdapter.open(tmp_path / "world.sqlite", "dovetail/test")
+    adapter = SimulatedAdapter.open(tmp_path / "world.sqlite", "dovetail/test")
     try:
         with world.playing():
             yield Stage(world, adapter)

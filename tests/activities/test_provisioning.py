@@ -12,8 +12,8 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
 from dovetail.activities.provisioning.publish_round import Telling
 from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.lifecycle.conditions import claim_conditions_with, true
 from dovetail.messages.inputs import ProvisioningAnswer, ProvisioningRequest
 from dovetail.messages.plans import ProvisioningPlan
@@ -29,8 +29,8 @@ ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
 
 @dataclass
 class Stage:
-    world: EmbeddedWorld
-    adapter: EmbeddedAdapter
+    world: SimulatedWorld
+    adapter: SimulatedAdapter
 
     def planning(self) -> "asyncio.Task[ProvisioningAnswer]":
         """The step, under way."""
@@ -59,7 +59,7 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     file = tmp_path / "world.sqlite"
-    world = EmbeddedWorld.create(file)
+    world = SimulatedWorld.create(file)
     world.apply(a_node_class())
     ready: dict[str, object] = {
         "type": "Ready",
@@ -72,7 +72,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     world.apply({**a_pool(), "status": {"conditions": [ready]}})
     world.apply(a_deployment(1, cpu="1"))
     with world.playing():
-        adapter = EmbeddedAdapter.open(file, "dovetail/test")
+        adapter = SimulatedAdapter.open(file, "dovetail/test")
         yield Stage(world, adapter)
         adapter.close()
     world.close()

@@ -1,6 +1,6 @@
 """What the API of sig-autoscaling accepts and refuses of CapacityBuffers (S-211); case.py says how it is read."""
 
-from tests.api.case import MATCH, REQUIRED, Case, vary
+from tests.api.case import MATCH, REQUIRED, At, Case, vary
 from tests.api.manifests import REMOVED, a_buffer, changed
 
 WORKLOAD = {"apiGroup": "apps", "kind": "Deployment", "name": "web"}
@@ -17,8 +17,8 @@ BUFFER = [
     *vary("S-211", lambda: OF_A_WORKLOAD, "spec.percentage", "", {f"{count} percent": count for count in (0, 20, 300)}),
     *vary("S-211", a_buffer, "spec.replicas", "greater than or equal to 0", {"less than nothing": -1}),
     *vary("S-211", a_buffer, "spec.percentage", "greater than or equal to 0", {"less than 0 percent": -1}),
-    *vary("S-211", a_buffer, "spec.limits", MATCH, {"a limit in words": {"cpu": "much"}}, "spec.limits.cpu"),
-    *vary("S-211", a_buffer, "spec.scalableRef", "exclude each other", {"of both": WORKLOAD}, "spec"),
-    *vary("S-211", a_buffer, "spec.replicas", "needs replicas or limits", {"without a size": None}, "spec"),
-    *vary("S-211", a_buffer, "spec.podTemplateRef", REQUIRED, {"of nothing named": {}}, "spec.podTemplateRef.name"),
+    *vary("S-211", a_buffer, "spec.limits", At("spec.limits.cpu", MATCH), {"a limit in words": {"cpu": "much"}}),
+    *vary("S-211", a_buffer, "spec.scalableRef", At("spec", "exclude each other"), {"of both": WORKLOAD}),
+    *vary("S-211", a_buffer, "spec.replicas", At("spec", "needs replicas or limits"), {"without a size": None}),
+    *vary("S-211", a_buffer, "spec.podTemplateRef", At("spec.podTemplateRef.name", REQUIRED), {"of nothing named": {}}),
 ]

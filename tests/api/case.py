@@ -29,16 +29,23 @@ class Case:
         return f"{self.cites} {self.manifest['kind']} {self.what}"
 
 
+@dataclass(frozen=True, slots=True)
+class At:
+    """A refusal at another field than the one that was changed."""
+
+    field: str
+    refusal: str
+
+
 def one(**fields: Any) -> list[dict[str, Any]]:
     """A list of one object."""
     return [fields]
 
 
-def vary(
-    cites: str, make: Callable[[], Manifest], path: str, refusal: str, values: dict[str, Any], field: str = ""
-) -> list[Case]:
-    """A case for each value that is put in one place of a valid manifest; the error is expected there or at `field`."""
+def vary(cites: str, make: Callable[[], Manifest], path: str, refusal: str | At, values: dict[str, Any]) -> list[Case]:
+    """A case for each value that is put in one place of a valid manifest; the error is expected there or At a field."""
+    at = refusal if isinstance(refusal, At) else At(path, refusal)
     return [
-        Case(cites=cites, what=what, manifest=changed(make(), path, value), refusal=refusal, field=field or path)
+        Case(cites=cites, what=what, manifest=changed(make(), path, value), refusal=at.refusal, field=at.field)
         for what, value in values.items()
     ]

@@ -1,6 +1,6 @@
 """What Karpenter's API accepts and refuses of NodeClaims and NodeOverlays (A-15, A-17); case.py says how it is read."""
 
-from tests.api.case import MATCH, Case, one, vary
+from tests.api.case import MATCH, At, Case, one, vary
 from tests.api.manifests import a_claim, an_overlay, changed
 from tests.api.template_cases import AWS_DOMAIN, min_values_cases, requirement_cases, template_cases
 
@@ -43,9 +43,8 @@ OVERLAY = [
         "W-3",
         an_overlay,
         "spec.requirements",
-        AWS_DOMAIN,
+        At("spec.requirements[0].key", AWS_DOMAIN),
         {"a requirement on the tenancy": one(key="karpenter.k8s.aws/instance-tenancy", operator="Exists")},
-        "spec.requirements[0].key",
     ),
     *vary("A-17", an_overlay, "spec.price", "", {f"price {price}": price for price in ("0", "1", "0.01")}),
     *vary(
@@ -69,9 +68,8 @@ OVERLAY = [
         "A-17",
         lambda: changed(an_overlay(), "spec.price", "1"),
         "spec.priceAdjustment",
-        "cannot set both 'price' and 'priceAdjustment'",
+        At("spec", "cannot set both 'price' and 'priceAdjustment'"),
         {"price and adjustment": "+1"},
-        "spec",
     ),
     *vary("A-17", an_overlay, "spec.capacity", "", {"capacity": {"example.com/gpu": 1, "hugepages-2Mi": "4Mi"}}),
     *vary(

@@ -1,6 +1,6 @@
 """What is accepted and refused of an EC2NodeClass's disks, network and plain fields (W-8, W-17 to W-24)."""
 
-from tests.api.case import MATCH, REQUIRED, one, vary
+from tests.api.case import MATCH, REQUIRED, At, one, vary
 from tests.api.manifests import a_node_class
 
 AT_LEAST_ONE = "expected at least one, got none, "
@@ -40,12 +40,11 @@ DEVICES = [
         "W-17",
         a_node_class,
         DISKS,
-        MATCH,
+        At(f"{DISKS}[0].ebs.volumeSize", MATCH),
         {
             f"size {size}": one(ebs={"volumeSize": size})
             for size in ("59001Gi", "64001G", "59Ti", "65T", "18Ti", "49Ti", "0Gi", "100", "100Mi", "1.5Ti")
         },
-        f"{DISKS}[0].ebs.volumeSize",
     ),
     *vary("W-17", a_node_class, DISKS, "at most 50 items", {"51 disks": [{"deviceName": "a"}] * 51}),
     *vary(
@@ -60,17 +59,15 @@ DEVICES = [
         "W-17",
         a_node_class,
         DISKS,
-        "snapshotID or volumeSize must be defined",
+        At(f"{DISKS}[0].ebs", "snapshotID or volumeSize must be defined"),
         {"a volume of unknown size": one(ebs={"volumeType": "gp3"})},
-        f"{DISKS}[0].ebs",
     ),
     *vary(
         "W-17",
         a_node_class,
         DISKS,
-        "snapshotID must be set when volumeInitializationRate is set",
+        At(f"{DISKS}[0].ebs", "snapshotID must be set when volumeInitializationRate is set"),
         {"a rate without snapshot": one(ebs={"volumeSize": "1Gi", "volumeInitializationRate": 100})},
-        f"{DISKS}[0].ebs",
     ),
     *(
         case
@@ -79,18 +76,16 @@ DEVICES = [
             "W-17",
             a_node_class,
             DISKS,
-            refusal,
+            At(f"{DISKS}[0].ebs.volumeInitializationRate", refusal),
             {f"rate {rate}": one(ebs={"snapshotID": "snap-1", "volumeInitializationRate": rate})},
-            f"{DISKS}[0].ebs.volumeInitializationRate",
         )
     ),
     *vary(
         "W-17",
         a_node_class,
         DISKS,
-        "gp3",
+        At(f"{DISKS}[0].ebs.volumeType", "gp3"),
         {"type gp9": one(ebs={"volumeSize": "1Gi", "volumeType": "gp9"})},
-        f"{DISKS}[0].ebs.volumeType",
     ),
 ]
 
@@ -145,9 +140,8 @@ NETWORK = [
         "W-19",
         a_node_class,
         INTERFACES,
-        "efa-only",
+        At(f"{INTERFACES}[1].interfaceType", "efa-only"),
         {"type efa": [PRIMARY, _interface(0, 1, "efa")]},
-        f"{INTERFACES}[1].interfaceType",
     ),
     *vary(
         "W-19",
@@ -156,7 +150,7 @@ NETWORK = [
         "at most 150 items",
         {"151 interfaces": [PRIMARY, *(_interface(0, index, "interface") for index in range(1, 151))]},
     ),
-    *vary("W-19", a_node_class, INTERFACES, REQUIRED, {"no card": [{}]}, f"{INTERFACES}[0].networkCardIndex"),
+    *vary("W-19", a_node_class, INTERFACES, At(f"{INTERFACES}[0].networkCardIndex", REQUIRED), {"no card": [{}]}),
     *vary(
         "W-20",
         a_node_class,

@@ -1,6 +1,6 @@
 """What is accepted and refused of an EC2NodeClass's identity and selectors (W-9 to W-16); see case.py."""
 
-from tests.api.case import MATCH, REQUIRED, Case, one, vary
+from tests.api.case import MATCH, REQUIRED, At, Case, one, vary
 from tests.api.manifests import REMOVED, Manifest, a_node_class, changed
 
 AT_LEAST_ONE = "expected at least one, got none, "
@@ -24,8 +24,8 @@ ONE_IDENTITY = "must specify exactly one of ['role', 'instanceProfile']"
 IDENTITY = [
     Case(cites="W-9", what="with nothing but what is required", manifest=a_node_class()),
     Case(cites="W-9", what="with a profile instead of a role", manifest=_with_profile()),
-    *vary("W-9", a_node_class, "spec.role", ONE_IDENTITY, {"neither role nor profile": REMOVED}, "spec"),
-    *vary("W-9", a_node_class, "spec.instanceProfile", ONE_IDENTITY, {"role and profile": "profile"}, "spec"),
+    *vary("W-9", a_node_class, "spec.role", At("spec", ONE_IDENTITY), {"neither role nor profile": REMOVED}),
+    *vary("W-9", a_node_class, "spec.instanceProfile", At("spec", ONE_IDENTITY), {"role and profile": "profile"}),
     *vary("W-9", a_node_class, "spec.role", "role cannot be empty", {"an empty role": ""}),
     *vary("W-9", _with_profile, "spec.instanceProfile", "instanceProfile cannot be empty", {"an empty profile": ""}),
 ]
@@ -51,16 +51,15 @@ SELECTORS = [
         "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",
         {"subnet id and tags": one(id="subnet-1", tags={"a": "b"})},
     ),
-    *vary("W-10", a_node_class, SUBNETS, MATCH, {"a wrong subnet id": one(id="net-1")}, f"{SUBNETS}[0].id"),
+    *vary("W-10", a_node_class, SUBNETS, At(f"{SUBNETS}[0].id", MATCH), {"a wrong subnet id": one(id="net-1")}),
     *vary(
         "W-10",
         a_node_class,
         SUBNETS,
-        EMPTY_TAG,
+        At(f"{SUBNETS}[0].tags", EMPTY_TAG),
         {"an empty tag key": one(tags={"": "a"}), "an empty tag value": one(tags={"a": ""})},
-        f"{SUBNETS}[0].tags",
     ),
-    *vary("W-10", a_node_class, SUBNETS, "at most 20", {"21 tags": one(tags=MANY_TAGS)}, f"{SUBNETS}[0].tags"),
+    *vary("W-10", a_node_class, SUBNETS, At(f"{SUBNETS}[0].tags", "at most 20"), {"21 tags": one(tags=MANY_TAGS)}),
     *vary("W-11", a_node_class, GROUPS, "", {"a group id": one(id="sg-12"), "a group name": one(name="nodes")}),
     *vary("W-11", a_node_class, GROUPS, "securityGroupSelectorTerms cannot be empty", {"no group terms": []}),
     *vary("W-11", a_node_class, GROUPS, AT_LEAST_ONE + "['tags', 'id', 'name']", {"an empty group term": [{}]}),
@@ -78,7 +77,7 @@ SELECTORS = [
         f"'name' {NO_OTHER_GROUP_FIELD}",
         {"group name and tags": one(name="nodes", tags={"a": "b"})},
     ),
-    *vary("W-11", a_node_class, GROUPS, MATCH, {"a wrong group id": one(id="group-1")}, f"{GROUPS}[0].id"),
+    *vary("W-11", a_node_class, GROUPS, At(f"{GROUPS}[0].id", MATCH), {"a wrong group id": one(id="group-1")}),
 ]
 
 NO_OTHER_AMI_FIELD = "is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms"
@@ -135,7 +134,7 @@ AMI_TERMS = [
         "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
         {"alias and another term": [{"alias": "al2023@latest"}, {"id": "ami-1"}]},
     ),
-    *vary("W-12", _of_family, AMIS, MATCH, {"a wrong image id": one(id="image-1")}, f"{AMIS}[0].id"),
+    *vary("W-12", _of_family, AMIS, At(f"{AMIS}[0].id", MATCH), {"a wrong image id": one(id="image-1")}),
     *vary(
         "W-13",
         a_node_class,
@@ -150,52 +149,48 @@ AMI_TERMS = [
         "W-13",
         a_node_class,
         AMIS,
-        "'alias' is improperly formatted, must match the format 'family@version'",
+        At(f"{AMIS}[0].alias", "'alias' is improperly formatted, must match the format 'family@version'"),
         {f"alias {alias}": one(alias=alias) for alias in ("al2023", "al2023@", "@latest", "al-2023@latest")},
-        f"{AMIS}[0].alias",
     ),
     *vary(
         "W-13",
         a_node_class,
         AMIS,
-        "family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket'",
+        At(
+            f"{AMIS}[0].alias", "family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket'"
+        ),
         {f"alias {alias}": one(alias=alias) for alias in ("ubuntu@latest", "AL2023@latest")},
-        f"{AMIS}[0].alias",
     ),
     *vary(
         "W-13",
         a_node_class,
         AMIS,
-        "windows families may only specify version 'latest'",
+        At(f"{AMIS}[0].alias", "windows families may only specify version 'latest'"),
         {"a pinned Windows": one(alias="windows2022@v1.0.0")},
-        f"{AMIS}[0].alias",
     ),
-    *vary("W-13", a_node_class, AMIS, "30", {"a long alias": one(alias="al2023@" + "v" * 24)}, f"{AMIS}[0].alias"),
+    *vary("W-13", a_node_class, AMIS, At(f"{AMIS}[0].alias", "30"), {"a long alias": one(alias="al2023@" + "v" * 24)}),
     *vary("W-14", a_node_class, "spec.amiFamily", "", {"the alias's family": "AL2023", "family Custom": "Custom"}),
     *vary(
         "W-14",
         a_node_class,
         "spec.amiFamily",
-        "if set, amiFamily must be 'AL2023' or 'Custom' when using an AL2023 alias",
+        At("spec", "if set, amiFamily must be 'AL2023' or 'Custom' when using an AL2023 alias"),
         {"another family than the alias's": "Bottlerocket"},
-        "spec",
     ),
     *vary(
         "W-14",
         lambda: changed(a_node_class(), "spec.amiFamily", "AL2023"),
         AMIS,
-        "if set, amiFamily must be 'Bottlerocket' or 'Custom' when using a Bottlerocket alias",
+        At("spec", "if set, amiFamily must be 'Bottlerocket' or 'Custom' when using a Bottlerocket alias"),
         {"another alias than the family's": one(alias="bottlerocket@latest")},
-        "spec",
     ),
     *vary("W-14", _of_family, "spec.amiFamily", "Windows2025", {"family Ubuntu": "Ubuntu"}),
     *vary(
         "W-14",
         _of_family,
         "spec.amiFamily",
-        "must specify amiFamily if amiSelectorTerms does not contain an alias",
+        At("spec", "must specify amiFamily if amiSelectorTerms does not contain an alias"),
         {"neither alias nor family": REMOVED},
-        "spec",
     ),
 ]
 
@@ -230,20 +225,19 @@ PLACEMENT = [
             "reservation id and criteria": one(id="cr-1", instanceMatchCriteria="open"),
         },
     ),
-    *vary("W-15", a_node_class, RESERVATIONS, MATCH, {"id xcr-1": one(id="xcr-1")}, f"{RESERVATIONS}[0].id"),
+    *vary("W-15", a_node_class, RESERVATIONS, At(f"{RESERVATIONS}[0].id", MATCH), {"id xcr-1": one(id="xcr-1")}),
     *vary(
         "W-15",
         a_node_class,
         RESERVATIONS,
-        MATCH,
+        At(f"{RESERVATIONS}[0].ownerID", MATCH),
         {"an owner of 11 digits": one(tags={"a": "b"}, ownerID="12345678901")},
-        f"{RESERVATIONS}[0].ownerID",
     ),
     *vary("W-16", a_node_class, GROUP, "", {"a group's name": {"name": "a"}, "a group's id": {"id": "pg-1"}}),
     *vary("W-16", a_node_class, GROUP, AT_LEAST_ONE + "['name', 'id']", {"an empty selector": {}}),
     *vary("W-16", a_node_class, GROUP, "'name' and 'id' are mutually exclusive", {"both": {"name": "a", "id": "pg-1"}}),
-    *vary("W-16", a_node_class, GROUP, "at least 1", {"an empty name": {"name": ""}}, f"{GROUP}.name"),
-    *vary("W-16", a_node_class, GROUP, MATCH, {"id group-1": {"id": "group-1"}}, f"{GROUP}.id"),
+    *vary("W-16", a_node_class, GROUP, At(f"{GROUP}.name", "at least 1"), {"an empty name": {"name": ""}}),
+    *vary("W-16", a_node_class, GROUP, At(f"{GROUP}.id", MATCH), {"id group-1": {"id": "group-1"}}),
 ]
 
 SELECTOR_CASES = [*IDENTITY, *SELECTORS, *AMI_TERMS, *PLACEMENT]

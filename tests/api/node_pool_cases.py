@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.api.case import MATCH, REQUIRED, Case, one, vary
+from tests.api.case import MATCH, REQUIRED, At, Case, one, vary
 from tests.api.manifests import REMOVED, Manifest, a_pool, changed
 from tests.api.template_cases import (
     AWS_DOMAIN,
@@ -28,9 +28,8 @@ POOL = [
         "A-10",
         a_pool,
         POOL_REQUIREMENTS,
-        NODE_POOL_KEY,
+        At(f"{POOL_REQUIREMENTS}[0].key", NODE_POOL_KEY),
         {"a requirement on the pool": one(key="karpenter.sh/nodepool", operator="In", values=["a"])},
-        f"{POOL_REQUIREMENTS}[0].key",
     ),
     *vary(
         "A-13",
@@ -89,31 +88,28 @@ POOL = [
         "A-13",
         a_pool,
         BUDGETS,
-        MATCH,
+        At(f"{BUDGETS}[0].nodes", MATCH),
         {f"budget {nodes}": one(nodes=nodes) for nodes in ("-1", "101%", "1000%", "-10%", "5.5", "many", "")},
-        f"{BUDGETS}[0].nodes",
     ),
     *vary(
         "A-13",
         a_pool,
         BUDGETS,
-        MATCH,
+        At(f"{BUDGETS}[0].schedule", MATCH),
         {
             f"schedule {schedule}": one(nodes="1", schedule=schedule, duration="1h")
             for schedule in ("@every-now-and-then", "* * * *", "bad")
         },
-        f"{BUDGETS}[0].schedule",
     ),
     *vary(
         "A-13",
         a_pool,
         BUDGETS,
-        MATCH,
+        At(f"{BUDGETS}[0].duration", MATCH),
         {
             f"budget duration {duration}": one(nodes="1", schedule="@daily", duration=duration)
             for duration in ("30s", "1d", "-1h", "1h30s", "Never")
         },
-        f"{BUDGETS}[0].duration",
     ),
     *vary(
         "A-13",
@@ -126,14 +122,13 @@ POOL = [
             "a good budget and one without duration": [{"nodes": "1"}, {"nodes": "1", "schedule": "@daily"}],
         },
     ),
-    *vary("A-13", a_pool, BUDGETS, "Drifted", {"reason Bored": one(reasons=["Bored"])}, f"{BUDGETS}[0].reasons[0]"),
+    *vary("A-13", a_pool, BUDGETS, At(f"{BUDGETS}[0].reasons[0]", "Drifted"), {"reason Bored": one(reasons=["Bored"])}),
     *vary(
         "A-13",
         a_pool,
         BUDGETS,
-        "Duplicate value",
+        At(f"{BUDGETS}[0].reasons", "Duplicate value"),
         {"a reason twice": one(reasons=["Empty"] * 2)},
-        f"{BUDGETS}[0].reasons",
     ),
     *vary("A-13", a_pool, BUDGETS, "at most 50 items", {"51 budgets": [{"nodes": "1"}] * 51}),
     *vary(
@@ -162,11 +157,10 @@ STATIC = [
         "A-14",
         _static("spec.replicas", 3),
         "spec.limits",
-        STATIC_LIMITS,
+        At("spec", STATIC_LIMITS),
         {"static, cpu limited": {"cpu": "5"}, "static, nodes and cpu limited": {"nodes": "5", "cpu": "5"}},
-        "spec",
     ),
-    *vary("A-14", _static("spec.replicas", 3), "spec.weight", STATIC_WEIGHT, {"static with weight": 5}, "spec"),
+    *vary("A-14", _static("spec.replicas", 3), "spec.weight", At("spec", STATIC_WEIGHT), {"static with weight": 5}),
     *vary(
         "A-13",
         _static("spec.replicas", 3),

@@ -5,7 +5,7 @@ Requirements, taints, the reference to a NodeClass, the two durations; case.py s
 
 from collections.abc import Callable
 
-from tests.api.case import MATCH, REQUIRED, Case, one, vary
+from tests.api.case import MATCH, REQUIRED, At, Case, one, vary
 from tests.api.manifests import REMOVED, Manifest
 
 IN_NEEDS_VALUE = "requirements with operator 'In' must have a value defined"
@@ -60,44 +60,40 @@ def requirement_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
             },
         ),
         *vary("A-9", make, path, "at most 100 items", {"101 of them": [{"key": "a", "operator": "Exists"}] * 101}),
-        *vary("A-9", make, path, "Lte", {"unknown operator": one(key="a", operator="Near")}, f"{path}[0].operator"),
-        *vary("A-9", make, path, REQUIRED, {"no key": one(operator="Exists")}, f"{path}[0].key"),
-        *vary("A-9", make, path, REQUIRED, {"no operator": one(key="a")}, f"{path}[0].operator"),
+        *vary("A-9", make, path, At(f"{path}[0].operator", "Lte"), {"unknown operator": one(key="a", operator="Near")}),
+        *vary("A-9", make, path, At(f"{path}[0].key", REQUIRED), {"no key": one(operator="Exists")}),
+        *vary("A-9", make, path, At(f"{path}[0].operator", REQUIRED), {"no operator": one(key="a")}),
         *vary("A-9", make, path, REQUIRED, {"no list": REMOVED}),
         *vary(
             "A-4",
             make,
             path,
-            MATCH,
+            At(f"{path}[0].key", MATCH),
             {"a key with spaces": one(key="a b", operator="Exists")},
-            f"{path}[0].key",
         ),
         *vary(
             "A-10",
             make,
             path,
-            KARPENTER_DOMAIN,
+            At(f"{path}[0].key", KARPENTER_DOMAIN),
             {
                 key: one(key=key, operator="Exists")
                 for key in ("karpenter.sh/other", "foo-karpenter.sh/x", "x.karpenter.sh/y", "karpenter.sh")
             },
-            f"{path}[0].key",
         ),
         *vary(
             "A-10",
             make,
             path,
-            AWS_DOMAIN,
+            At(f"{path}[0].key", AWS_DOMAIN),
             {"an unknown AWS label": one(key="karpenter.k8s.aws/other", operator="Exists")},
-            f"{path}[0].key",
         ),
         *vary(
             "A-10",
             make,
             path,
-            HOSTNAME,
+            At(f"{path}[0].key", HOSTNAME),
             {"the hostname": one(key="kubernetes.io/hostname", operator="Exists")},
-            f"{path}[0].key",
         ),
     ]
 
@@ -124,20 +120,18 @@ def min_values_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
             "A-9",
             make,
             path,
-            "greater than or equal to 1",
+            At(f"{path}[0].minValues", "greater than or equal to 1"),
             {
                 "minValues 0": one(key="a", operator="In", values=["1"], minValues=0),
                 "minValues -1": one(key="a", operator="In", values=["1"], minValues=-1),
             },
-            f"{path}[0].minValues",
         ),
         *vary(
             "A-9",
             make,
             path,
-            "less than or equal to 50",
+            At(f"{path}[0].minValues", "less than or equal to 50"),
             {"minValues 51": one(key="a", operator="In", values=[*fifty, "v50"], minValues=51)},
-            f"{path}[0].minValues",
         ),
     ]
 
@@ -155,17 +149,16 @@ def _taint_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
                 "a soft taint": one(key="a", value="b", effect="PreferNoSchedule"),
             },
         ),
-        *vary("A-11", make, path, REQUIRED, {"a taint without key": one(effect="NoSchedule")}, f"{path}[0].key"),
-        *vary("A-11", make, path, REQUIRED, {"a taint without effect": one(key="a")}, f"{path}[0].effect"),
-        *vary("A-11", make, path, "NoExecute", {"effect Never": one(key="a", effect="Never")}, f"{path}[0].effect"),
-        *vary("A-11", make, path, MATCH, {"key a b": one(key="a b", effect="NoSchedule")}, f"{path}[0].key"),
+        *vary("A-11", make, path, At(f"{path}[0].key", REQUIRED), {"a taint without key": one(effect="NoSchedule")}),
+        *vary("A-11", make, path, At(f"{path}[0].effect", REQUIRED), {"a taint without effect": one(key="a")}),
+        *vary("A-11", make, path, At(f"{path}[0].effect", "NoExecute"), {"effect Never": one(key="a", effect="Never")}),
+        *vary("A-11", make, path, At(f"{path}[0].key", MATCH), {"key a b": one(key="a b", effect="NoSchedule")}),
         *vary(
             "A-11",
             make,
             path,
-            MATCH,
+            At(f"{path}[0].value", MATCH),
             {"value a b": one(key="a", value="a b", effect="NoSchedule")},
-            f"{path}[0].value",
         ),
     ]
 

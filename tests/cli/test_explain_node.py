@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.cli.explain.explain_node_text import node_text
 from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.json import Json
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
-from tests.cli.worlds import Json, a_ready_pool, a_world, looked
+from tests.cli.worlds import a_ready_pool, a_world, looked
 
 OPEN = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
 
@@ -53,7 +54,7 @@ def a_bound_pod(name: str, node: str, app: str = "web") -> Json:
     return {**a_pod(name, {"app": app}, nodeName=node), "status": {"phase": "Running"}}
 
 
-async def explained(world: EmbeddedWorld, name: str = "n1") -> NodeAnswer:
+async def explained(world: SimulatedWorld, name: str = "n1") -> NodeAnswer:
     return explain_node_now(await looked(world), name)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.cli.doctor.doctor import DoctorAnswer, doctor
 from dovetail.cli.doctor.text import doctor_text
@@ -53,7 +53,7 @@ def stage(temporal: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 @contextmanager
-def working(world: EmbeddedWorld) -> Iterator[None]:
+def working(world: SimulatedWorld) -> Iterator[None]:
     """A worker, as a process of its own, for as long as the block lasts."""
     command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--cluster", CLUSTER, "--world", str(world.file)]
     with world.file.with_name("worker.log").open("wb") as log:
@@ -77,7 +77,7 @@ def verdicts(answer: DoctorAnswer) -> dict[str, str]:
 
 
 async def test_a_claims_whole_life_is_told_and_a_drain_that_hangs_names_its_pods(stage: Stage, tmp_path: Path) -> None:
-    world = EmbeddedWorld.create(tmp_path / "world.db")
+    world = SimulatedWorld.create(tmp_path / "world.db")
     settings = settings_of(world)
     for body in (a_node_class(), a_pool(), a_pdb(maxUnavailable=0), a_deployment(2)):
         world.apply(body)
@@ -104,13 +104,13 @@ async def test_a_claims_whole_life_is_told_and_a_drain_that_hangs_names_its_pods
     assert state is not None and note == ""
 
 
-def initialised(world: EmbeddedWorld) -> bool:
+def initialised(world: SimulatedWorld) -> bool:
     claims = world.objects("NodeClaim")
     conditions = [c for claim in claims for c in claim.get("status", {}).get("conditions", [])]
     return any(c["type"] == names.INITIALIZED_CONDITION and c["status"] == "True" for c in conditions)
 
 
-def evictions(world: EmbeddedWorld) -> list[object]:
+def evictions(world: SimulatedWorld) -> list[object]:
     return [entry for entry in world.ledger() if "evict" in entry.operation]
 
 

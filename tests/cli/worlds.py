@@ -4,20 +4,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.explain.sources import Look, look
+from dovetail.model.json import Json
 from dovetail.worker.settings import Settings, read_settings
 from tests.adapters.simulator.manifests import a_node_class, a_pool
-
-Json = dict[str, Any]
 
 CLUSTER = "demo"
 _CONDITIONS = ("Ready", "ValidationSucceeded", "NodeClassReady")
 
 
-def a_world(folder: Path, *bodies: Json) -> EmbeddedWorld:
+def a_world(folder: Path, *bodies: Json) -> SimulatedWorld:
     """A world with a NodeClass and these objects. Its pods have been refused by its scheduler."""
-    world = EmbeddedWorld.create(folder / "world.db")
+    world = SimulatedWorld.create(folder / "world.db")
     world.apply(a_node_class())
     for body in bodies:
         world.apply(body)
@@ -39,11 +38,11 @@ def a_ready_pool(name: str = "default", taints: list[Json] | None = None, **spec
     return pool
 
 
-def settings_of(world: EmbeddedWorld) -> Settings:
+def settings_of(world: SimulatedWorld) -> Settings:
     """What the command line would give."""
     return read_settings({}, cluster=CLUSTER, world=world.file)
 
 
-async def looked(world: EmbeddedWorld) -> Look:
+async def looked(world: SimulatedWorld) -> Look:
     """A look at the world as it is now."""
     return await look(settings_of(world), None)

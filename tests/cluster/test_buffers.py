@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -16,7 +15,6 @@ from tests.cluster.system.ground import BUFFERS, Ground, deployment, has_conditi
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 GATES = "CapacityBuffer=true"
 [KIND] = [kind for kind in KINDS if kind.kind == "CapacityBuffer"]

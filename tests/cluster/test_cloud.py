@@ -5,11 +5,11 @@ Shortages are remembered in a ConfigMap for minutes; each test names pools of it
 """
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from testbed.up import NODE_CLASS
 from tests.cluster.system.adopting import set_class
 from tests.cluster.system.ground import Ground, deployment, node_pool
@@ -17,7 +17,6 @@ from tests.cluster.system.scenes import settle
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 

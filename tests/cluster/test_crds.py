@@ -7,6 +7,7 @@ runs; only what must exist to be changed is really created.
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -122,25 +123,36 @@ async def test_labels_and_annotations_of_a_claim_change(server: ApiClient, creat
     assert answer.status == 200, answer.text
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new", "refusal"),
-    [
-        ("spec.replicas", None, 3, "Cannot transition NodePool between static (replicas set) and dynamic"),
-        ("spec.replicas", 3, None, "Cannot transition NodePool between static (replicas set) and dynamic"),
-        ("spec.template.spec.nodeClassRef.group", "a.example", "b.example", "nodeClassRef.group is immutable"),
-        ("spec.template.spec.nodeClassRef.kind", "A", "B", "nodeClassRef.kind is immutable"),
-    ],
-)
-async def test_a_pool_does_not_change_its_nature(
-    server: ApiClient, created: list[str], path: str, old: Any, new: Any, refusal: str
-) -> None:
-    """A-13, A-14."""
-    where = await create(server, created, changed(changed(a_pool(), path, old), "metadata.name", "natured"))
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of one field, and a piece of the refusal."""
 
-    answer = await server.patch(where, changed({}, path, new))
+    path: str
+    old: Any
+    new: Any
+    refusal: str
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("spec.replicas", None, 3, "Cannot transition NodePool between static (replicas set) and dynamic"),
+        Change("spec.replicas", 3, None, "Cannot transition NodePool between static (replicas set) and dynamic"),
+        Change("spec.template.spec.nodeClassRef.group", "a.example", "b.example", "nodeClassRef.group is immutable"),
+        Change("spec.template.spec.nodeClassRef.kind", "A", "B", "nodeClassRef.kind is immutable"),
+    ],
+    ids=lambda change: f"{change.path}-{change.old}-{change.new}",
+)
+async def test_a_pool_does_not_change_its_nature(server: ApiClient, created: list[str], change: Change) -> None:
+    """A-13, A-14."""
+    where = await create(
+        server, created, changed(changed(a_pool(), change.path, change.old), "metadata.name", "natured")
+    )
+
+    answer = await server.patch(where, changed({}, change.path, change.new))
 
     assert answer.status == 422
-    assert refusal in answer.text
+    assert change.refusal in answer.text
 
 
 async def test_a_pool_may_name_another_class_of_the_same_kind(server: ApiClient, created: list[str]) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from temporalio.client import WorkflowFailureError
@@ -17,12 +17,12 @@ from temporalio.service import RPCError
 
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model import names
+from dovetail.model.json import Json
 from tests.cluster.system.fleets import fleet_pool, workload
 from tests.cluster.system.ground import Ground, has_condition, no_eviction
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
-Json = dict[str, Any]
 
 EVENTS: Final = 40
 LONGEST_PAUSE: Final = 6.0

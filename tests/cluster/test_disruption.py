@@ -6,13 +6,14 @@ measured by `python -m acceptance.bench.live`.
 """
 
 import asyncio
-from datetime import UTC, datetime
+import time
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 from testbed.plane import AuditEntry
 from tests.cluster.system.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
 from tests.cluster.system.ground import DEPLOYMENTS, Ground, has_condition, is_tainted, no_eviction, owner_of
@@ -21,7 +22,6 @@ from tests.cluster.system.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 NOMINATED_SECONDS = 21.0
 
@@ -95,9 +95,9 @@ def plan_of(entry: AuditEntry) -> str:
 
 async def nominations_are_over(ground: Ground) -> bool:
     """D-20: a node that a pod has just come to is no candidate yet; two that are free at different times go apart."""
-    now = datetime.now(UTC)
-    started = [datetime.fromisoformat(p["status"]["startTime"]) for p in await ground.objects("Pod")]
-    return all((now - at).total_seconds() > NOMINATED_SECONDS for at in started)
+    now = time.time()
+    started = [parse_time(p["status"]["startTime"]) for p in await ground.objects("Pod")]
+    return all(now - at > NOMINATED_SECONDS for at in started)
 
 
 async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Ground) -> None:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from tests.cluster.system.ground import (
     Ground,
     claim_id,
@@ -28,7 +28,6 @@ from tests.cluster.system.scenes import NEVER, boot, gone, settle
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
-Json = dict[str, Any]
 
 AT_ONCE = 5
 ROUNDS = 4

@@ -9,11 +9,11 @@ import asyncio
 import time
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
 from tests.cluster.system.fleets import fleet_pool, pool_claims, workload
@@ -23,7 +23,6 @@ from tests.cluster.system.timeline import moment
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 NO_NODE_WITHOUT_INSTANCE = 120.0
 NO_INSTANCE_WITHOUT_CLAIM = 300.0

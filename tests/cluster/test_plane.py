@@ -277,10 +277,9 @@ async def _create_pod(
     name: str,
     *,
     nodeName: str,  # noqa: N803 - the field's own name
-    annotations: dict[str, str] | None = None,
-    finalizers: list[str] | None = None,
+    **metadata: Any,
 ) -> dict[str, Any]:
-    metadata = {"name": name, "labels": {"app": name}, "annotations": annotations, "finalizers": finalizers}
+    metadata = {"name": name, "labels": {"app": name}, **metadata}
     spec = {"nodeName": nodeName, "containers": [{"name": "main", "image": "none"}]}
     created = await api.post(f"/api/v1/namespaces/{namespace}/pods", {"metadata": metadata, "spec": spec})
     assert created.status == 201, created.text

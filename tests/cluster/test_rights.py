@@ -6,18 +6,17 @@ Rights are the commonest mistake of an installation. The refusals are the API se
 import asyncio
 import os
 import signal
-from typing import Any
 
 import pytest
 import yaml
 
+from dovetail.model.json import Json
 from testbed.up import RIGHTS, give_rights
 from tests.cluster.system.ground import Ground, claim_id
 from tests.cluster.system.scenes import gone, settle
 
 pytestmark = pytest.mark.cluster
 
-Json = dict[str, Any]
 
 ENDS_SECONDS = 120.0
 

@@ -8,11 +8,11 @@ what the product promises: its timings are measured elsewhere.
 import asyncio
 import json
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.worker.telemetry import product_version
 from testbed.plane import AuditEntry
 from tests.cluster.system.ground import (
@@ -28,8 +28,6 @@ from tests.cluster.system.ground import (
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone, settle
 
 pytestmark = pytest.mark.cluster
-
-Json = dict[str, Any]
 
 
 def moment(entries: list[AuditEntry], what: str) -> str:

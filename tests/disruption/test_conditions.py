@@ -10,9 +10,10 @@ from dovetail.disruption.upkeep.conditions import (
     judge_drifted,
     resulting_condition,
 )
-from dovetail.disruption.upkeep.hash_migration import VERSION, hash_stamps
+from dovetail.disruption.upkeep.hash_migration import hash_stamps
 from dovetail.disruption.upkeep.timers import is_expired, stamp_from_list
 from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, NodePool
@@ -21,7 +22,7 @@ from tests.disruption.worlds import HOUR, NOW, TYPES, a_pair, a_pod, a_pool, con
 FACTS = DriftFacts(catalogue=Catalogue(types=TYPES))
 
 
-def stamped(pool_hash: str, version: str = VERSION) -> dict[str, str]:
+def stamped(pool_hash: str, version: str = NODE_POOL_HASH_ALGORITHM) -> dict[str, str]:
     return {names.NODE_POOL_HASH: pool_hash, names.NODE_POOL_HASH_VERSION: version}
 
 
@@ -97,7 +98,7 @@ def test_a_change_of_the_algorithm_drifts_nothing_that_had_not_drifted() -> None
     current = replace(old, name="c", annotations=stamped("1"))
     stamps = hash_stamps(a_pool(hash="9", annotations=stamped("1", "v2")), [old, drifted, current])
     assert dict(stamps.claims) == {
-        "claim-n1": ((names.NODE_POOL_HASH, "9"), (names.NODE_POOL_HASH_VERSION, VERSION)),
-        "d": ((names.NODE_POOL_HASH_VERSION, VERSION),),
+        "claim-n1": ((names.NODE_POOL_HASH, "9"), (names.NODE_POOL_HASH_VERSION, NODE_POOL_HASH_ALGORITHM)),
+        "d": ((names.NODE_POOL_HASH_VERSION, NODE_POOL_HASH_ALGORITHM),),
     }
     assert dict(stamps.pool) == stamped("9")

@@ -8,12 +8,12 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
 from dovetail.model import names
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
 NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z
@@ -28,7 +28,7 @@ class Told:
         meter = MeterProvider(metric_readers=[self.reader]).get_meter("test")
         monkeypatch.setattr(metrics, "get_meter", lambda _name: meter)
         self.cache = Cache((*CLUSTER_KINDS, EC2_NODE_CLASS))
-        self.metrics = ConditionMetrics(self.cache, [CLASS], lambda: NOW)
+        self.metrics = ConditionMetrics(CachedConditions(self.cache), [CLASS], lambda: NOW)
         self.metrics.follow()
         self.version = 0
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
+from dovetail.model.json import Json
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.ports.objects import NewClaim
-
-Json = dict[str, Any]
 
 NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 

@@ -3,18 +3,16 @@
 Few values per field, so that rules meet: two zones, three labels, a handful of sizes.
 """
 
-from typing import Any
-
 from hypothesis import strategies as st
 
-Raw = dict[str, Any]
+from dovetail.model.json import Json
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 ZONES = ("z1", "z2", "z3")
 APPS = ("x", "y", "z")
 
 
-def _type(name: str, cpu: int, zones: tuple[str, ...], price: float) -> Raw:
+def _type(name: str, cpu: int, zones: tuple[str, ...], price: float) -> Json:
     return {
         "name": name,
         "requirements": [
@@ -49,7 +47,7 @@ _taints = st.sampled_from(([], [{"key": "k", "effect": "NoSchedule"}], [{"key": 
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> list[Raw]:
+def pools(draw: st.DrawFn) -> list[Json]:
     """One to three pools."""
     found = []
     for number in range(draw(st.integers(1, 3))):
@@ -64,7 +62,7 @@ def pools(draw: st.DrawFn) -> list[Raw]:
                 )
             )
         )
-        spec: Raw = {
+        spec: Json = {
             "template": {
                 "metadata": {"labels": draw(st.sampled_from(({}, {"tier": "t"})))},
                 "spec": {
@@ -87,11 +85,11 @@ def pools(draw: st.DrawFn) -> list[Raw]:
     return found
 
 
-def _term(app: str, key: str) -> Raw:
+def _term(app: str, key: str) -> Json:
     return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
 
 
-def _merged(left: Raw, right: Raw) -> Raw:
+def _merged(left: Json, right: Json) -> Json:
     """Both: what is a list grows, what is a mapping is merged, what is neither is the right one's."""
     result = dict(left)
     for field, value in right.items():
@@ -106,15 +104,15 @@ def _merged(left: Raw, right: Raw) -> Raw:
 
 
 @st.composite
-def _rules(draw: st.DrawFn, app: str) -> Raw:
+def _rules(draw: st.DrawFn, app: str) -> Json:
     """One rule or two at once: what each of them remembers must not be taken for the other's."""
-    spec: Raw = draw(_rule(app))
+    spec: Json = draw(_rule(app))
     return _merged(spec, draw(_rule(app))) if draw(st.integers(0, 2)) == 0 else spec
 
 
 @st.composite
-def _rule(draw: st.DrawFn, app: str) -> Raw:
-    spec: Raw = {}
+def _rule(draw: st.DrawFn, app: str) -> Json:
+    spec: Json = {}
     key, other = draw(st.sampled_from((ZONE, HOSTNAME))), draw(st.sampled_from(APPS))
     match draw(st.integers(0, 8)):
         case 0:
@@ -138,8 +136,8 @@ def _rule(draw: st.DrawFn, app: str) -> Raw:
             preferred = [{"weight": 5, "podAffinityTerm": _term(other, key)}]
             spec["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
         case 5:
-            expressions: list[Raw] = [{"key": "team", "operator": draw(st.sampled_from(("Exists", "DoesNotExist")))}]
-            terms: list[Raw] = [{"matchExpressions": expressions}]
+            expressions: list[Json] = [{"key": "team", "operator": draw(st.sampled_from(("Exists", "DoesNotExist")))}]
+            terms: list[Json] = [{"matchExpressions": expressions}]
             if draw(st.booleans()):
                 terms.append(
                     {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}]}
@@ -153,12 +151,12 @@ def _rule(draw: st.DrawFn, app: str) -> Raw:
 
 
 @st.composite
-def pods(draw: st.DrawFn, nodes: int) -> list[Raw]:
+def pods(draw: st.DrawFn, nodes: int) -> list[Json]:
     """Up to twelve pods, some bound to one of the nodes."""
     found = []
     for number in range(draw(st.integers(1, 12))):
         app = draw(st.sampled_from(APPS))
-        container: Raw = {
+        container: Json = {
             "name": "c",
             "image": "x",
             "resources": {"requests": {"cpu": draw(st.sampled_from(("100m", "1", "1500m", "3"))), "memory": "512Mi"}},
@@ -167,7 +165,7 @@ def pods(draw: st.DrawFn, nodes: int) -> list[Raw]:
             container["ports"] = [{"containerPort": 80, "hostPort": 80}]
         bound = nodes and draw(st.integers(0, 3)) == 0
         spec = {"containers": [container], **({} if bound else draw(_rules(app)))}
-        status: Raw = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "reason": "Unschedulable"}]}
+        status: Json = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "reason": "Unschedulable"}]}
         if bound:
             container["resources"]["requests"]["cpu"] = "100m"
             spec["nodeName"] = f"n{draw(st.integers(0, nodes - 1))}"
@@ -187,7 +185,7 @@ def pods(draw: st.DrawFn, nodes: int) -> list[Raw]:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> Raw:
+def clusters(draw: st.DrawFn) -> Json:
     """A whole input."""
     count = draw(st.integers(0, 3))
     nodes, claims = [], []

@@ -21,13 +21,13 @@ from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.settings import WorldSettings
 from dovetail.adapters.simulator.store import Store
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.model import names
-from dovetail.worker.wiring import EMBEDDED_PLAYER
+from dovetail.model.json import Json
+from dovetail.worker.wiring import SIMULATED_PLAYER
 from tests.faults.orders import VARIABLE, Orders
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.1
@@ -48,7 +48,7 @@ class Stage:
     cluster: str
     temporal: TemporalServer
     owns_temporal: bool = False
-    world: EmbeddedWorld = field(init=False)
+    world: SimulatedWorld = field(init=False)
     orders: Orders = field(init=False)
     player: "subprocess.Popen[bytes] | None" = None
     workers: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
@@ -57,10 +57,10 @@ class Stage:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.file = self.folder / "world.db"
-        self.world = EmbeddedWorld.create(self.file, FAST)
+        self.world = SimulatedWorld.create(self.file, FAST)
         self.orders = Orders(self.folder / "faults")
         self.player = self._spawn(
-            "player.log", [sys.executable, "-m", EMBEDDED_PLAYER, str(self.file), "--parent", str(os.getpid())]
+            "player.log", [sys.executable, "-m", SIMULATED_PLAYER, str(self.file), "--parent", str(os.getpid())]
         )
 
     # Processes

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from tests.system.stage import Json, Stage, has_condition
+from dovetail.model.json import Json
+from tests.system.stage import Stage, has_condition
 
 pytestmark = pytest.mark.temporal
 

@@ -3,7 +3,8 @@
 import pytest
 
 from dovetail.model import names
-from tests.system.stage import Json, Stage, deployment, has_condition, node_class, node_pool
+from dovetail.model.json import Json
+from tests.system.stage import Stage, deployment, has_condition, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

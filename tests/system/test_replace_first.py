@@ -6,7 +6,8 @@ Upstream deletes both within a second and makes replacements afterwards: all six
 import pytest
 
 from dovetail.model import names
-from tests.system.stage import Json, Stage, deployment, node_class, node_pool
+from dovetail.model.json import Json
+from tests.system.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]  # its nodes grow old by the clock: minutes a case
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from tests.system.histories import replay_all
-from tests.system.stage import Json, Stage
+from tests.system.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -6,9 +6,9 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from dovetail.model.json import Json
 from testbed.cloud.server import CloudServer
 
-Json = dict[str, Any]
 ONCE = Config(retries={"total_max_attempts": 1}, read_timeout=10, connect_timeout=5)
 TEMPLATE: Json = {
     "ImageId": "ami-0a12023a",

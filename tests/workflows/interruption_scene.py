@@ -32,8 +32,6 @@ from testbed.cloud.server import CloudServer
 from tests.activities.fakes import FakeClaims, World
 from tests.adapters.aws.worlds import Notices, a_claim
 
-Json = dict[str, Any]
-
 SPOT = "EC2 Spot Instance Interruption Warning"
 REBALANCE = "EC2 Instance Rebalance Recommendation"
 STATE = "EC2 Instance State-change Notification"

@@ -15,8 +15,7 @@ from acceptance.traffic.comparing.orders import disorders
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.values import ABSENT, Bag, Difference, differences, pair
 from acceptance.traffic.playing import Played, PlayedPhase
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 # What says most comes first; a question by name is equal to any other until the name is known.
 _FIRST: Final = ("CreateInstanceProfile", "CreateLaunchTemplate", "CreateFleet", "CreateTags")

@@ -8,12 +8,11 @@ there for orientation: they have recordings of their own.
 import itertools
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from acceptance.traffic.comparing.values import Bag
+from dovetail.model.json import Json
 from dovetail.model.resources import parse_quantity
-
-Json = dict[str, Any]
 
 STATES: Final = ("nodeClasses", "nodeClaims", "nodes", "pods", "instances")
 _MILLI: Final = 1000

@@ -5,11 +5,10 @@ created, then gets its role; an instance is terminated before its NodeClaim disa
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from acceptance.traffic.playing import Played
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 LATENESS: Final = 0.5  # the cluster is looked at every 0.3 s
 

@@ -6,14 +6,13 @@ end; that it was needed is itself a difference, and a named one.
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from acceptance.traffic.cases import Case
 from acceptance.traffic.comparing.case import Found
 from acceptance.traffic.comparing.objects import STATES
 from acceptance.traffic.playing import Played, PlayedPhase
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 OTHER_STEP: Final = Found(phase="steps", what="timing", path="step", theirs="in one step", ours="in another")
 _STEP: Final = "step"

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import yaml
 
-Json = dict[str, Any]
+from dovetail.model.json import Json
+
 _LABELS: Final = re.compile(r"^--node-labels=(.*)$", re.DOTALL)
 _SCRIPTS: Final = ("/etc/eks/bootstrap.sh", "Start-EKSBootstrap.ps1", "EKSBootstrapScriptFile")
 

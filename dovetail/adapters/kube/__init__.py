@@ -1,1 +1,1 @@
-"""The Kubernetes API: a watch-fed cache, parsing, writes, failures."""
+"""The Kubernetes API: its client, the watch that feeds the cache, reads and writes, failures."""

@@ -1,6 +1,6 @@
 """The whole of this adapter, wired: what the composition root opens, uses and closes.
 
-Says in one failure what is missing: no kubeconfig (Misconfigured), no server (Unreachable), no credentials
+Opening fails with what is missing: a kubeconfig (Misconfigured), a server (Unreachable) or credentials
 (Unauthenticated).
 """
 
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from dovetail.adapters.kube.buffers import KubeCapacityBuffers
-from dovetail.adapters.kube.claims import KubeNodeClaims
 from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.nodes import KubeNodes
-from dovetail.adapters.kube.notices import KubeNotices
-from dovetail.adapters.kube.overlays import KubeNodeOverlays
-from dovetail.adapters.kube.pods import KubePods
-from dovetail.adapters.kube.pools import KubeNodePools
-from dovetail.adapters.kube.watch import Watch
-from dovetail.adapters.kube.watch_thread import WatchThread
+from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.notices import KubeNotices
+from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
+from dovetail.adapters.kube.objects.pods import KubePods
+from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.watching.thread import WatchThread
+from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
 from dovetail.adapters.kubernetes_json.store import Kind
@@ -74,8 +74,9 @@ class KubeAdapter:
         own_thread: bool = False,
         observe: Observer = unobserved,
     ) -> "KubeAdapter":
-        """Ask the server whether it is there, and start watching. `own_thread` for the planner process; `gated`: kinds
-        that are watched because a feature gate is open."""
+        """Check that the server answers, and start watching.
+
+        `own_thread`: the watch runs in a thread of its own; `gated`: kinds watched because a feature gate is open."""
         client = Client(address, observe)
         try:
             await client.open()
@@ -104,7 +105,9 @@ class KubeAdapter:
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until the view can be used; NotSeenYet with what is missing; refusals get less patience."""
+        """Wait until the view can be used; NotSeenYet, with what is missing, when that takes too long.
+
+        Less time is granted where the server answers and refuses."""
         began = time.monotonic()
         while self.watch.problem():
             patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout

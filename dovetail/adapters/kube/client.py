@@ -1,8 +1,8 @@
 """The one place that talks to the API server.
 
 Paths and raw JSON in, raw JSON out; the official client carries the connection (TLS, tokens, proxies), its models are
-not used (1 ms a pod). Every status is looked at here: what the caller did not say it expects becomes a failure. The
-trap avoided: a request without an end; each has a bound.
+not used (1 ms a pod). Every status is looked at here: one that the caller does not expect becomes a failure. Every
+request has a time limit.
 """
 
 import asyncio
@@ -27,10 +27,8 @@ from dovetail.ports.failures import Unreachable
 MERGE_PATCH: Final = "application/merge-patch+json"
 
 _CONNECT_SECONDS: Final = 5.0
-_CALL_SECONDS: Final = (
-    30.0  # longer than the API server takes before it gives up on itself is pointless; lists included
-)
-_RELOAD_SECONDS: Final = 10.0  # credentials refused again so soon after having been renewed will not get better
+_CALL_SECONDS: Final = 30.0  # lists included; the API server gives up on a request of its own accord about then
+_RELOAD_SECONDS: Final = 10.0  # credentials refused sooner than this after they were renewed are not renewed again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +52,7 @@ Observer = Callable[[Request, int, float], None]  # request, status (0: no answe
 
 
 def unobserved(request: Request, status: int, seconds: float) -> None:
-    """The observer of a client whose calls nobody counts."""
+    """The observer of a client whose calls are not counted."""
 
 
 def object_path(collection: str, name: str, subresource: str = "", namespace: str = "") -> str:
@@ -159,16 +157,16 @@ class Client:
         self._loaded_at = asyncio.get_running_loop().time()
         former = self._official
         if former is not None and former.configuration.cert_file == settings.cert_file:
-            former.configuration.api_key = settings.api_key  # a new token; what is under way goes on
+            former.configuration.api_key = settings.api_key  # a new token; requests under way continue
             return
-        # Whether there is a proxy is asked of the environment once, not at every request.
+        # The environment is asked for a proxy once, not at every request.
         settings.client_session_kwargs = {"trust_env": bool(getproxies())}
         self._official = official.ApiClient(configuration=settings)
         if former is not None:
             await former.close()
 
     async def _renew(self, since: float) -> bool:
-        """Load the credentials again, unless that was just done; whether it was done after `since`."""
+        """Load the credentials again, unless that was done a moment ago; whether they were loaded after `since`."""
         async with self._loading:
             if asyncio.get_running_loop().time() - self._loaded_at > _RELOAD_SECONDS:
                 await self._load()
@@ -212,7 +210,7 @@ async def _lines(response: aiohttp.ClientResponse, subject: str) -> AsyncIterato
 
 @contextmanager
 def _translated(subject: str) -> Iterator[None]:
-    """Silence and broken connections in the words of dovetail.ports.failures."""
+    """Silence and broken connections become Unreachable."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

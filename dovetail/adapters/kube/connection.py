@@ -1,6 +1,6 @@
 """Where the API server is, and who we are to it: a kubeconfig, or the service account of the pod we run in.
 
-The trap avoided: a stack trace where a person needs to read which file is missing.
+Whatever cannot be read becomes Misconfigured, which names the file.
 """
 
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ from dovetail.ports.failures import Misconfigured
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
-# Drains, waits and watches share one process: more requests at once than the library's default of 100 would only wait
-# in the server's own queue, fewer make a plan of 100 claims wait for its own watches.
+# Drains, waits and watches share one process. More requests at once would only wait in the server's own queue; with
+# fewer, a plan of 100 claims would wait for its own watches.
 _CONNECTIONS: Final = 100
 
 
@@ -28,17 +28,17 @@ def user_agent() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAddress:
-    """Which cluster is meant, and how we call ourselves. No kubeconfig: the cluster that this pod runs in."""
+    """Which cluster is meant, and our name there. No kubeconfig: the cluster that this pod runs in."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     agent: str = field(default_factory=user_agent)
 
     async def load(self) -> Any:
-        """The library's configuration for it; Misconfigured in words where that cannot be had."""
+        """The library's configuration for it; Misconfigured where there is none."""
         settings = client.Configuration()
         settings.connection_pool_maxsize = _CONNECTIONS
-        settings.retries = None  # our callers decide what is tried again, and when; 0 would try for ever
+        settings.retries = None  # callers decide what is tried again, and when; 0 would mean trying for ever
         try:
             if self.kubeconfig is not None:
                 await self._load_file(settings)

@@ -1,8 +1,7 @@
 """What an answer of the API server means: its status becomes one of dovetail.ports.failures.
 
-Classified by status code and by the machine-read `reason` of the Status object, never by the message. The trap avoided:
-the client library raises for nothing when it is asked for raw answers, so a status that nobody looks at is a success
-that never was.
+Classified by status code and by the machine-read `reason` of the Status object, never by the message. Asked for raw
+answers, the client library raises for no status at all, so every status is looked at here.
 """
 
 from collections.abc import Mapping
@@ -20,6 +19,9 @@ from dovetail.ports.failures import (
     Unreachable,
 )
 
+NOT_FOUND: Final = 404
+CONFLICT: Final = 409
+
 _NOT_NOW: Final = frozenset({408, 425, 500, 502, 503, 504})
 _EXPIRED: Final = 410
 _LONGEST_MESSAGE: Final = 500  # a refusal may quote a whole object
@@ -35,7 +37,7 @@ class NotServed(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer: its status and its decoded body; the body of a failure is a Status object where the server is well."""
+    """An answer: its status and its decoded body. The body of a failure is a Status object, unless a proxy wrote it."""
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
@@ -65,13 +67,13 @@ def failure_of(answer: Answer, subject: str) -> Failure:
         return Unauthenticated(subject, message)
     if status == 403:
         return Forbidden(subject, message)
-    if status == 409:
+    if status == CONFLICT:
         return Taken(subject, message) if answer.reason == "AlreadyExists" else Conflict(subject, message)
     if status == 429:
         return Throttled(subject, message, answer.retry_after)
     if status == _EXPIRED:
         return Expired(subject, message)
-    if status == 404:
+    if status == NOT_FOUND:
         return NotServed(subject, message)
     if status in _NOT_NOW:
         return Unreachable(subject, message, answer.retry_after)

@@ -1,7 +1,7 @@
-"""The port Inspection over the Kubernetes API: what is served, what we may do, what time it is there, and everything.
+"""The port Inspection over the Kubernetes API: what is served, what we may do, the server's clock, and all objects.
 
-Nothing here comes from the cache, because a cache that cannot be filled is one of the things a person asks about.
-RIGHTS are those of deploy/kubernetes/rbac.yaml, held equal by a test.
+Nothing here comes from the cache, because a cache that cannot be filled is one of the things a person looks into.
+RIGHTS are those of deploy/kubernetes/rbac.yaml; a test keeps them equal.
 """
 
 import asyncio
@@ -55,16 +55,16 @@ class KubeInspection:
         answered = self._clock()
         moment = answer.moment if answer.moment is not None else asked
         served = await asyncio.gather(*[self._is_served(kind) for kind in self._kinds])
-        wishes = [(group, resource, verb) for group, resource, verbs in RIGHTS for verb in verbs]
-        granted = await asyncio.gather(*[self._may(*wish) for wish in wishes])
+        rights = [(group, resource, verb) for group, resource, verbs in RIGHTS for verb in verbs]
+        granted = await asyncio.gather(*[self._may(*right) for right in rights])
         return ClusterFacts(
             address=self._client.host,
             version=str(answer.body.get("gitVersion") or "unknown"),
-            # The header says whole seconds, cut: half a second is added, and stays as the error beside the trip.
+            # The header is cut to whole seconds: half a second is added, and is part of the error beside the trip.
             clock_ahead=moment + 0.5 - (asked + answered) / 2 if answer.moment is not None else 0.0,
             clock_error=0.5 + (answered - asked) / 2,
             missing_kinds=tuple(k.name for k, there in zip(self._kinds, served, strict=True) if not there),
-            missing_rights=tuple(_words(*w) for w, may in zip(wishes, granted, strict=True) if not may),
+            missing_rights=tuple(_words(*right) for right, may in zip(rights, granted, strict=True) if not may),
         )
 
     async def objects(self) -> RawObjects:
@@ -84,16 +84,16 @@ class KubeInspection:
         except NotServed:
             return False
         except Forbidden:
-            return True  # it is there; the missing right is told as such
+            return True  # it is served; the missing right is reported among the rights
         return True
 
     async def _may(self, group: str, resource: str, verb: str) -> bool:
         name, _, subresource = resource.partition("/")
-        wish = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
+        attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": wish},
+            "spec": {"resourceAttributes": attributes},
         }
         request = Request(method="POST", path=_REVIEWS, subject="SelfSubjectAccessReview", body=body)
         answer = await self._client.call(request)

@@ -1,18 +1,17 @@
 """Lists, page by page.
 
-Pages of 500 keep one answer of a large cluster under a few megabytes. The trap avoided: a continuation that has expired
-half-way (410) gives an incomplete list; it is raised as Expired, and the caller starts again.
+Pages of 500 keep one answer of a large cluster under a few megabytes. A continuation that expires half-way (410) is
+raised as Expired, and the caller lists again from the beginning: the pages so far are no complete list.
 """
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request
+from dovetail.model.json import Json
 
 PAGE: Final = 500
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

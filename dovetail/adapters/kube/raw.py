@@ -4,13 +4,10 @@ The same promises as everywhere: changes carry the version they were decided on,
 a second client with its own idea of what a status means.
 """
 
-from typing import Any
-
 from dovetail.adapters.kube.client import Client, Request, object_path
-from dovetail.adapters.kube.objects import CONFLICT, NOT_FOUND
+from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND
+from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict
-
-Json = dict[str, Any]
 
 
 class RawObjects:

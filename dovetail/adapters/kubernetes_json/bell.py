@@ -1,7 +1,6 @@
-"""Wakes coroutines of any event loop from any thread: "there is news".
+"""Wakes coroutines of any event loop from any thread when something has changed.
 
-The trap avoided: looking, finding nothing, and falling asleep just after the news came; a listener registers before it
-looks.
+A listener registers before it looks. If it looked first, a change between its look and its wait would be missed.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 
 class Bell:
-    """Rung by whoever has news; heard by everyone who was listening at that moment."""
+    """Rung at a change; heard by all who are listening at that moment."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -19,7 +18,7 @@ class Bell:
 
     @contextmanager
     def listen(self) -> Iterator[asyncio.Future[None]]:
-        """A future that the next ring completes. Enter, look whether there is anything to wait for, then await it."""
+        """A future that the next ring completes. Enter, look whether a wait is needed at all, then await it."""
         loop = asyncio.get_running_loop()
         heard = loop.create_future()
         with self._lock:
@@ -32,12 +31,12 @@ class Bell:
 
     def ring(self) -> None:
         """Wake everyone who listens."""
-        if not self._listening:  # the usual case during a burst of events; a listener that comes now looks first
+        if not self._listening:  # usual during a burst of events; a listener that registers now looks first
             return
         with self._lock:
             listening, self._listening = self._listening, {}
         for heard, loop in listening.items():
-            with suppress(RuntimeError):  # that loop has been closed: nobody is listening there any more
+            with suppress(RuntimeError):  # that loop has been closed
                 loop.call_soon_threadsafe(_complete, heard)
 
 

@@ -1,31 +1,38 @@
 """The cluster in memory, fed with the raw JSON of lists and watches.
 
-Fed by the watch (from a thread of its own or from the same event loop) and by the embedded world; read through
-CachedView. Pure memory: no request, no clock. An object that cannot be read is set aside, its previous version with it,
-and reported once: an old truth must not be decided upon. The trap avoided: a snapshot whose pods are newer than its
-nodes; every change and every copy happens under one lock, and parsing outside it.
+Fed by a watch, from its own thread or from the same event loop, and read through CachedView. Pure memory: no request,
+no clock. An object that cannot be read is left out, its previous version too, and reported once: nothing is decided on
+what an object said earlier. Every change and every copy happens under one lock, so that no snapshot has pods newer than
+its nodes; parsing happens outside the lock.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.bell import Bell
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
 from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
+from dovetail.model.json import Json
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import Unreadable
 
 _log = logging.getLogger(__name__)
 
-Json = dict[str, Any]
-
 
 def log_unreadable(unreadable: Unreadable) -> None:
     """The default report: one line."""
     _log.warning("left out %s %s: %s: %s", unreadable.kind, unreadable.name, unreadable.field, unreadable.message)
+
+
+class Identity(NamedTuple):
+    """Which object, and which version of it."""
+
+    key: str
+    uid: str
+    version: int
 
 
 class Cache:
@@ -36,7 +43,7 @@ class Cache:
         self._report = report
         self._reported: dict[tuple[str, str], Unreadable] = {}
         self._lock = threading.Lock()
-        self._told: dict[str, Callable[[Any, Any], None]] = {}
+        self._listeners: dict[str, Callable[[Any, Any], None]] = {}
         self.bell = Bell()  # rings at every change and every bookmark
         self.revision = 0  # rises with every change
 
@@ -46,21 +53,22 @@ class Cache:
         """One watch event: an object was added, has changed or, with its last state, was deleted."""
         store = self._stores[kind]
         try:
-            key, uid, version = identify(store.kind, raw)
+            identity = identify(store.kind, raw)
         except UnreadableObject as error:
             self._report(Unreadable(kind=kind, name=error.name, field=error.field, message=error.message))
             return
+        key, version = identity.key, identity.version
         old = store.contents.values.get(key)  # only this thread feeds
         if deleted:
             with self._lock:
                 self._count(store.drop(key, version))
             self._reported.pop((kind, key), None)
         elif store.is_news(key, version):
-            entry = self._read(store.kind, raw, (key, uid, version))
+            entry = self._read(store.kind, raw, identity)
             with self._lock:
                 self._count(store.put(entry))
-        if kind in self._told:
-            self._tell(kind, old, store.contents.values.get(key))
+        if kind in self._listeners:
+            self._notify(kind, old, store.contents.values.get(key))
         self.bell.ring()
 
     def replace(self, kind: str, raws: Iterable[Json], version: int) -> None:
@@ -71,7 +79,7 @@ class Cache:
         listing.finish(version)
 
     def listing(self, kind: str) -> "Listing":
-        """The same, page by page: what was held before stays until the last page has come."""
+        """A list that comes page by page: what was held before stays until the last page has come."""
         return Listing(self, self._stores[kind])
 
     def bookmark(self, kind: str, version: int) -> None:
@@ -82,17 +90,19 @@ class Cache:
         self.bell.ring()
 
     def poke(self) -> None:
-        """Something else has changed that who waits wants to know: whether the view is usable."""
+        """Wake those who wait: the view has become usable, or is so no longer."""
         with self._lock:
             self.revision += 1
         self.bell.ring()
 
-    def listen(self, kind: str, told: Callable[[Any, Any], None]) -> None:
-        """Tell of each object of a kind as it changes: before and after, None where there is none. What stands comes
-        first. Told by whoever feeds, outside the lock; a list tells only of what differs."""
-        self._told[kind] = told
+    def listen(self, kind: str, listener: Callable[[Any, Any], None]) -> None:
+        """Call `listener` with each object of a kind as it changes: before and after, None where there is none.
+
+        The objects that exist now come first. The calls are made by the thread that feeds the cache, outside the lock;
+        of a list only what differs is reported."""
+        self._listeners[kind] = listener
         for key in self.objects(kind):
-            self._tell(kind, None, self.get(kind, key))
+            self._notify(kind, None, self.get(kind, key))
 
     # Reading
 
@@ -129,18 +139,18 @@ class Cache:
             return self._stores[kind].contents.values.copy()
 
     def unreadable_on(self, kind: str, node: str) -> Unreadable | None:
-        """One of the objects set aside that stand on that node."""
+        """One of the unreadable objects that are on that node."""
         with self._lock:
             return next((u for u in self._stores[kind].contents.aside.values() if u.node == node), None)
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        """What is set aside now, by kind and name."""
+        """The objects that cannot be read now, by kind and name."""
         with self._lock:
             found = [aside for store in self._stores.values() for aside in store.contents.aside.values()]
         return tuple(sorted(found, key=lambda u: (u.kind, u.name)))
 
     def has_seen(self, write: Write) -> bool:
-        """Whether a snapshot taken now knows of that write. A kind that nobody watches is in no snapshot."""
+        """Whether a snapshot taken now includes that write; always so for kinds that are not watched."""
         with self._lock:
             store = self._stores.get(write.kind)
             if store is None:
@@ -156,8 +166,8 @@ class Cache:
 
     # Inside
 
-    def _read(self, kind: Kind, raw: Json, identity: tuple[str, str, int]) -> Entry:
-        """Parse one object. What the parser did not foresee is set aside too: one object must not end the watch."""
+    def _read(self, kind: Kind, raw: Json, identity: Identity) -> Entry:
+        """Parse one object. What the parser did not foresee counts as unreadable: it must not end the watch."""
         key, uid, version = identity
         try:
             return Entry(key, uid, version, value=kind.parse(raw))
@@ -176,9 +186,9 @@ class Cache:
         for key in [k for k in self._reported if k[0] == kind and k[1] not in store.contents.aside]:
             del self._reported[key]
 
-    def _tell(self, kind: str, old: Any, new: Any) -> None:
+    def _notify(self, kind: str, old: Any, new: Any) -> None:
         if old is not new:
-            self._told[kind](old, new)
+            self._listeners[kind](old, new)
 
     def _count(self, changed: bool) -> None:
         if changed:
@@ -196,35 +206,36 @@ class Listing:
     def add(self, raw: Json) -> None:
         """One object of the list."""
         try:
-            key, uid, version = identify(self._store.kind, raw)
+            identity = identify(self._store.kind, raw)
         except UnreadableObject as error:
             self._cache._report(Unreadable(kind=error.kind, name=error.name, field=error.field, message=error.message))
             return
+        key, uid, version = identity
         held = self._store.contents
         known = held.values.get(key) if held.versions.get(key) == version and self._store.uid_of(key) == uid else None
         if known is not None:
             self._contents.put(Entry(key, uid, version, value=known))
         else:
-            self._contents.put(self._cache._read(self._store.kind, raw, (key, uid, version)))
+            self._contents.put(self._cache._read(self._store.kind, raw, identity))
 
     def finish(self, version: int) -> None:
-        """The list was complete: it takes the place of everything held so far."""
+        """The list is complete: it takes the place of everything held so far."""
         before, kind = self._store.contents.values, self._store.kind.name
         with self._cache._lock:
             self._cache._count(self._store.replace(self._contents, version))
-        if kind in self._cache._told:
+        if kind in self._cache._listeners:
             for key in before.keys() | self._contents.values.keys():
-                self._cache._tell(kind, before.get(key), self._contents.values.get(key))
+                self._cache._notify(kind, before.get(key), self._contents.values.get(key))
         self._cache._forget_reports(self._store)
         self._cache.bell.ring()
 
 
-def identify(kind: Kind, raw: Json) -> tuple[str, str, int]:
+def identify(kind: Kind, raw: Json) -> Identity:
     """The key, the UID and the version of an object."""
     try:
         meta = raw["metadata"]
         uid, version = str(meta.get("uid") or ""), int(meta["resourceVersion"])
-        return (uid if kind.by_uid else full_name(raw)), uid, version
+        return Identity(uid if kind.by_uid else full_name(raw), uid, version)
     except (KeyError, TypeError, ValueError, AttributeError):
         name = full_name(raw) if isinstance(raw, dict) else ""
         raise UnreadableObject(kind.name, name, "metadata", "no name or no resourceVersion") from None
@@ -238,7 +249,7 @@ def full_name(raw: Json) -> str:
 
 
 def _node_of(raw: Json) -> str:
-    """spec.nodeName, which pods and attachments have, as far as the object lets itself be read."""
+    """spec.nodeName of a pod or an attachment; empty where there is none."""
     spec = raw.get("spec")
     node = spec.get("nodeName") if isinstance(spec, dict) else None
     return node if isinstance(node, str) else ""

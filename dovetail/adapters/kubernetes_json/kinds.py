@@ -1,6 +1,6 @@
 """Which kinds of object are watched, where they are served, how each is read, and where a snapshot keeps it.
 
-NodeClasses belong to the cloud: their kinds are added by whoever wires a cloud, and kept raw.
+NodeClasses belong to a cloud: their kinds are added where the cloud is wired, and are kept raw.
 """
 
 from functools import partial
@@ -82,7 +82,7 @@ CLUSTER_KINDS: Final = (
     _selector_source("StatefulSet", "/apis/apps/v1/statefulsets"),
 )
 
-# Watched only where the feature gate is open, so that a closed gate and no overlays are one thing to every decision.
+# Watched only where the feature gate is open, so that decisions need not distinguish a closed gate from no overlays.
 NODE_OVERLAY: Final = Kind(
     "NodeOverlay",
     "/apis/karpenter.sh/v1alpha1/nodeoverlays",
@@ -105,8 +105,8 @@ def _followed(kind: str, path: str) -> Kind:
     return Kind(kind, path, partial(parse_workload, kind), snapshot_field="selector_sources", shares_field=True)
 
 
-# What buffers refer to. Of ReplicaSets and StatefulSets more is read than otherwise: these take the place of the kinds
-# of the same name, so that nothing is watched twice.
+# What buffers refer to. Their ReplicaSets and StatefulSets are read in more detail, and take the place of the kinds of
+# the same name, so that nothing is watched twice.
 BUFFER_KINDS: Final = (
     CAPACITY_BUFFER,
     Kind("PodTemplate", "/api/v1/podtemplates", parse_pod_template, snapshot_field="pod_templates"),

@@ -1,8 +1,8 @@
-"""The objects of one kind, as the watch tells them.
+"""The objects of one kind, as the watch reports them.
 
-Nothing in this file waits or reports. Every event is judged by the resourceVersion of its own object: an older or
-repeated one changes nothing, whatever order events come in. The trap avoided: a late repetition of an old event that
-brings a deleted object back.
+Every event is judged by the resourceVersion of its own object: an older or repeated one changes nothing, in whatever
+order events come. Deletions are remembered for a while, so that a late repetition of an old event does not bring a
+deleted object back.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from dovetail.ports.view import Unreadable
 
-# How many deletions are remembered. The server sends events in order, so one would do; this many covers any overlap of
-# two streams, at 150 bytes each.
+# How many deletions are remembered, at 150 bytes each. The server sends events in order, so one would do; this many
+# covers any overlap of two streams.
 _REMEMBERED_DELETIONS: Final = 10_000
 
 
@@ -27,7 +27,7 @@ class Kind:
     name: str
     path: str  # below the server's address: /api/v1/pods
     parse: Callable[[dict[str, Any]], Any]
-    snapshot_field: str = ""  # none: kept for raw look-ups only
+    snapshot_field: str = ""  # empty: in no snapshot, kept for look-ups only
     by_uid: bool = False
     shares_field: bool = False
     index: Callable[[Any], str] | None = None
@@ -81,7 +81,7 @@ class Index:
 
 @dataclass(slots=True)
 class Contents:
-    """What a store holds: values by key, what is set aside, and the version and UID of both."""
+    """What a store holds: values and unreadable objects by key, and the version and UID of both."""
 
     values: dict[str, Any] = field(default_factory=dict)
     aside: dict[str, Unreadable] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Contents:
     uids: dict[str, str] = field(default_factory=dict)  # only where the key is no UID
 
     def put(self, entry: Entry) -> None:
-        """Hold this entry in place of what stood under its key."""
+        """Hold this entry in place of the one under its key."""
         self.versions[entry.key] = entry.version
         if entry.uid != entry.key:
             self.uids[entry.key] = entry.uid
@@ -114,15 +114,15 @@ class Store:
         self.contents = Contents()
         self.index = Index(kind.index) if kind.index else None
         self.seen = 0  # the newest version heard of, bookmarks included
-        self._floor = 0  # nothing older is news: the last list was complete up to here
+        self._floor = 0  # older events change nothing: the last list was complete up to here
         self._gone: dict[str, int] = {}  # deletions since then, oldest first
 
     def is_news(self, key: str, version: int) -> bool:
-        """Whether an event of that object at that version tells anything new."""
+        """Whether an event of that object at that version is newer than what is known."""
         return version > max(self._floor, self.contents.versions.get(key, 0), self._gone.get(key, 0))
 
     def put(self, entry: Entry) -> bool:
-        """An object was created or has changed; whether that was news."""
+        """An object was created or has changed; whether that was new."""
         self.seen = max(self.seen, entry.version)
         if not self.is_news(entry.key, entry.version):
             return False
@@ -133,7 +133,7 @@ class Store:
         return True
 
     def drop(self, key: str, version: int) -> bool:
-        """An object was deleted at that version; whether that was news."""
+        """An object was deleted at that version; whether that was new."""
         self.seen = max(self.seen, version)
         known = self.contents.versions.get(key, 0)
         if version < known or version <= max(self._floor, self._gone.get(key, 0)):
@@ -149,7 +149,7 @@ class Store:
     def replace(self, contents: Contents, version: int) -> bool:
         """Everything there is, as listed at that version; whether anything differs.
 
-        The list is the truth even where it is older than what was seen: a server restored from a backup.
+        The list counts even where it is older than what was seen: the server may have been restored from a backup.
         """
         differs = contents.versions != self.contents.versions
         self.contents = contents

@@ -1,7 +1,7 @@
 """The ports ClusterView and ClusterLookups, answered from the cache.
 
-Used on the real cluster and in the embedded world alike. What makes a view usable is plugged in: a function that says
-in words why it is not. The trap avoided: deciding on what was true before the connection broke.
+Used on the real cluster and in the simulated world alike. Each plugs in a function that says why its cache cannot be
+trusted now, so that nothing is decided on what was true before the connection broke.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 from dovetail.ports.failures import NotReadable, NotSeenYet
 from dovetail.ports.view import Unreadable
 
-CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; the plan is asked for again
+CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
 
 
 def always_usable() -> str:
@@ -108,7 +108,7 @@ class CachedView:
             raise NotSeenYet("cluster view", problem)
 
     def _insist_on(self, kind: str, node: str) -> None:
-        """A node must not look empty because what stands on it cannot be read."""
+        """NotReadable while an object on that node cannot be read: the node must not look empty."""
         self.insist()
         aside = self.cache.unreadable_on(kind, node)
         if aside is not None:

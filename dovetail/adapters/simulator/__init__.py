@@ -1,1 +1,4 @@
-"""A whole small world in one SQLite file: a cluster, a cloud, and a ledger of every call that was made to either."""
+"""The simulated world: a cluster, a cloud, and a ledger of every call to either, in one SQLite file.
+
+People meet it as the embedded world (CLUSTER=embedded, EmbeddedNodeClass, provider ids that begin with embedded://).
+"""

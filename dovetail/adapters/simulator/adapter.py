@@ -1,4 +1,4 @@
-"""The embedded world as the composition root opens it: every port over one file.
+"""The simulated world as the composition root opens it: every port over one file.
 
 One adapter per process; any number of processes per file.
 """
@@ -13,35 +13,35 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
-from dovetail.adapters.simulator.answers.buffers import EmbeddedCapacityBuffers
-from dovetail.adapters.simulator.answers.catalogues import EmbeddedCatalogues
-from dovetail.adapters.simulator.answers.claims import EmbeddedClaims
-from dovetail.adapters.simulator.answers.cloud import EmbeddedCloud
-from dovetail.adapters.simulator.answers.nodes import EmbeddedNodes, EmbeddedPods
-from dovetail.adapters.simulator.answers.notices import EmbeddedNotices
-from dovetail.adapters.simulator.answers.pools import EmbeddedPools
+from dovetail.adapters.simulator.answers.buffers import SimulatedCapacityBuffers
+from dovetail.adapters.simulator.answers.catalogues import SimulatedCatalogues
+from dovetail.adapters.simulator.answers.claims import SimulatedNodeClaims
+from dovetail.adapters.simulator.answers.cloud import SimulatedCloud
+from dovetail.adapters.simulator.answers.nodes import SimulatedNodes, SimulatedPods
+from dovetail.adapters.simulator.answers.notices import SimulatedNotices
+from dovetail.adapters.simulator.answers.pools import SimulatedNodePools
 from dovetail.adapters.simulator.api_server.feed import Feed
 from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.cloud.catalogue import read_catalogue
 from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
-from dovetail.adapters.simulator.cloud.offers import read_shelf
 from dovetail.adapters.simulator.store import Store
 from dovetail.ports.failures import Misconfigured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedAdapter:
-    """Everything that answers a port. `view` and `lookups` are one cache."""
+class SimulatedAdapter:
+    """Every port that the simulated world answers. `view` and `lookups` are one object."""
 
     view: CachedView
     lookups: CachedView
-    claims: EmbeddedClaims
-    nodes: EmbeddedNodes
-    pods: EmbeddedPods
-    pools: EmbeddedPools
-    buffers: EmbeddedCapacityBuffers
-    notices: EmbeddedNotices
-    cloud: EmbeddedCloud
-    catalogues: EmbeddedCatalogues
+    claims: SimulatedNodeClaims
+    nodes: SimulatedNodes
+    pods: SimulatedPods
+    pools: SimulatedNodePools
+    buffers: SimulatedCapacityBuffers
+    notices: SimulatedNotices
+    cloud: SimulatedCloud
+    catalogues: SimulatedCatalogues
     feed: Feed
     store: Store
 
@@ -52,7 +52,7 @@ class EmbeddedAdapter:
         actor: str = "dovetail",
         clock: Callable[[], float] = time.time,
         gated: Iterable[Kind] = (),
-    ) -> "EmbeddedAdapter":
+    ) -> "SimulatedAdapter":
         """Open a world that exists and read it once. `actor` is the user agent in the ledger; `gated`: kinds that are
         watched because a feature gate is open."""
         if not file.exists():
@@ -60,11 +60,11 @@ class EmbeddedAdapter:
         store = Store(file)
         try:
             with store.reading() as connection:
-                shelf = read_shelf(connection)
+                catalogue = read_catalogue(connection)
         except sqlite3.Error as error:
             store.close()
             raise Misconfigured("embedded world", f"{file}: {error}") from None
-        cache = Cache((*CLUSTER_KINDS, *gated, *(WATCHED_CLASSES[kind] for kind in shelf.node_classes)))
+        cache = Cache((*CLUSTER_KINDS, *gated, *(WATCHED_CLASSES[kind] for kind in catalogue.node_classes)))
         feed = Feed(store, cache)
         feed.start()
         if feed.problem():
@@ -75,14 +75,14 @@ class EmbeddedAdapter:
         return cls(
             view=view,
             lookups=view,
-            claims=EmbeddedClaims(calls),
-            nodes=EmbeddedNodes(calls),
-            pods=EmbeddedPods(calls),
-            pools=EmbeddedPools(calls),
-            buffers=EmbeddedCapacityBuffers(calls),
-            notices=EmbeddedNotices(calls),
-            cloud=EmbeddedCloud(calls),
-            catalogues=EmbeddedCatalogues(calls, shelf.node_classes),
+            claims=SimulatedNodeClaims(calls),
+            nodes=SimulatedNodes(calls),
+            pods=SimulatedPods(calls),
+            pools=SimulatedNodePools(calls),
+            buffers=SimulatedCapacityBuffers(calls),
+            notices=SimulatedNotices(calls),
+            cloud=SimulatedCloud(calls),
+            catalogues=SimulatedCatalogues(calls, catalogue.node_classes),
             feed=feed,
             store=store,
         )

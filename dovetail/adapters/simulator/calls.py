@@ -1,7 +1,7 @@
-"""How a port adapter reaches the world: one call, one transaction, one entry in the ledger, faults on order included.
+"""How the ports reach the world: one call, one transaction, one entry in the ledger, ordered faults included.
 
-The clock is read inside the transaction, so that moments rise with the revisions. The trap avoided: a fault after the
-effect that takes the effect back; the transaction is committed first.
+The clock is read inside the transaction, so that moments rise with the revisions. A fault after the effect is raised
+once the transaction is committed, so that it does not take the effect back.
 """
 
 import sqlite3
@@ -37,7 +37,7 @@ class Calls:
         return await self.store.run(lambda: self._perform(operation, step))
 
     async def read(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """A look that leaves no entry."""
+        """A read that leaves no entry in the ledger."""
         return await self.store.run(lambda: self._read(step))
 
     def _perform(self, operation: str, step: Step[T]) -> T:

@@ -1,7 +1,7 @@
-"""Faults on order: a call that fails before its effect, or after it with the answer lost.
+"""Ordered faults: calls that fail before their effect, or after it with the answer lost.
 
-Ordered by tests, taken by the port adapters. The second kind is the one that matters: the instance is bought, and the
-caller hears that the cloud is unreachable (D-1).
+Tests order them. The second kind matters most: the instance is launched, and the caller learns only that the cloud is
+unreachable (D-1).
 """
 
 import sqlite3

@@ -1,7 +1,7 @@
-"""The ledger: what was asked of the cluster and of the cloud, by whom, and what came of it.
+"""The ledger: what was asked of the cluster and of the cloud, by whom, and with what outcome.
 
-Written in the transaction of the call itself, so that a call and its entry stand or fall together. The file refuses to
-change an entry.
+Written in the transaction of the call itself, so that neither a call nor its entry exists without the other. The file
+refuses to change an entry.
 """
 
 import sqlite3

@@ -1,8 +1,8 @@
-"""What the file of an embedded world holds.
+"""What the file of a simulated world holds.
 
-`changes` is the watch: one row per write, its number being the resourceVersion. `ledger` is what tests of faults
-believe in, so the file itself refuses to change or delete a row of it. The trap avoided: a second truth about an object
-beside its JSON; every other column is derived from the body in the same statement.
+`changes` is the watch: one row per write, its number being the resourceVersion. Tests of faults judge by `ledger`, so
+the file itself refuses to change or delete a row of it. The columns beside an object's JSON are derived from it in the
+same statement, so that they cannot differ.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""How fast the embedded world moves, and how its cloud behaves.
+"""How fast the simulated world moves, and how its cloud behaves.
 
 Kept in the file, so that every process sees a change at once. Delays are in seconds of real time and are divided by
 `speed`: the clock itself is never bent, because the worker compares the objects' timestamps with its own clock.
@@ -13,7 +13,7 @@ import orjson
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldSettings:
-    """Delays and habits. never_join counts the next launches whose kubelet stays silent; -1 stands for all of them."""
+    """Delays and behaviour. never_join counts the next launches whose kubelet never registers; -1 means all of them."""
 
     cluster: str = "embedded"
     speed: float = 1.0
@@ -21,13 +21,11 @@ class WorldSettings:
     node_ready: float = 0.5  # from the registration to the condition Ready
     shutdown: float = 1.0  # from the call to terminate to the instance's end
     pod_start: float = 0.5  # from binding to Ready
-    pod_stop: float = (
-        1.0  # from the deletion to the containers' exit, unless the pod says otherwise or its grace is less
-    )
+    pod_stop: float = 1.0  # from the deletion to the containers' exit, at most the pod's grace; a pod may name another
     repair: float = 600.0  # how long a node may be unhealthy before it is repaired
     shortage: float = 180.0  # how long an offering that was refused is not tried again (W-72)
     never_join: int = 0
-    foreign_kubelets: bool = True  # whether Nodes that no instance stands behind have a kubelet
+    foreign_kubelets: bool = True  # whether Nodes without an instance have a kubelet
 
     def delay(self, name: str) -> float:
         """A delay as it is in this world."""

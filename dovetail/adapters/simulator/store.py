@@ -34,7 +34,7 @@ class Store:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
-        # SQLite lets those who wait for the file sleep up to 0.1 s between looks; threads of one process queue here.
+        # A connection that waits for the file sleeps up to 0.1 s between tries; threads of one process queue here.
         self._writers = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -60,7 +60,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that may write. A rejection is an answer: what the ledger says of it is kept."""
+        """A transaction that may write. A rejection is an answer: its entry in the ledger is kept."""
         connection = self.connection()
         with self._writers:
             connection.execute("BEGIN IMMEDIATE")
@@ -85,7 +85,7 @@ class Store:
             connection.execute("COMMIT")
 
     async def run(self, step: Callable[[], T]) -> T:
-        """Run a blocking step on this store's own threads: the loop's default pool has six for everyone."""
+        """Run a blocking step on this store's own threads: the loop's default pool is small and shared."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="embedded-world")
         return await asyncio.get_running_loop().run_in_executor(self._pool, step)

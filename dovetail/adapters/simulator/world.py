@@ -1,7 +1,7 @@
-"""A world as tests, the demo and a person at a terminal play with it: make it, change it, look at it.
+"""A simulated world from outside: what tests, the demo and a person at a terminal create, change and look at.
 
 Everything here is synchronous and takes a millisecond. `apply` is kubectl's: it creates or merges, the status included.
-The trap avoided: a test that reaches into tables; what is not here is not to be relied upon.
+Tests use nothing but this: tables and columns may change.
 """
 
 import dataclasses
@@ -16,17 +16,18 @@ from dovetail.adapters.simulator import faults, ledger
 from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.admission import NAMESPACED
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.cloud import instances as rows
-from dovetail.adapters.simulator.cloud.instances import Bought, Machine, Order
-from dovetail.adapters.simulator.cloud.offers import write_shelf
+from dovetail.adapters.simulator.cloud.catalogue import write_catalogue
+from dovetail.adapters.simulator.cloud.default_types import CapacityPool
+from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall, Launched
 from dovetail.adapters.simulator.faults import Moment
 from dovetail.adapters.simulator.ledger import Entry
-from dovetail.adapters.simulator.play.machines import SILENT
+from dovetail.adapters.simulator.play.instances import SILENT
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 from dovetail.adapters.simulator.store import Store
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ EVERY = "*"
 NAMESPACES = ("default", "kube-system")
 
 
-class EmbeddedWorld:
+class SimulatedWorld:
     """One file, and everything that can be done to it from outside."""
 
     def __init__(self, file: Path, actor: str = "kubectl", clock: Callable[[], float] = time.time) -> None:
@@ -48,7 +49,7 @@ class EmbeddedWorld:
     @classmethod
     def create(
         cls, file: Path, settings: WorldSettings | None = None, clock: Callable[[], float] = time.time
-    ) -> "EmbeddedWorld":
+    ) -> "SimulatedWorld":
         """A new world in a new file."""
         if file.exists():
             raise FileExistsError(f"there is a world in {file} already")
@@ -61,7 +62,7 @@ class EmbeddedWorld:
         return world
 
     @classmethod
-    def open(cls, file: Path, clock: Callable[[], float] = time.time) -> "EmbeddedWorld":
+    def open(cls, file: Path, clock: Callable[[], float] = time.time) -> "SimulatedWorld":
         """A world that exists."""
         if not file.exists():
             raise FileNotFoundError(f"there is no world in {file}")
@@ -73,15 +74,15 @@ class EmbeddedWorld:
 
     # Objects
 
-    def apply(self, body: Body) -> Body:
+    def apply(self, body: Json) -> Json:
         """Create an object, or merge it into the one of its name; its status too."""
         return self._write(lambda cluster: _applied(cluster, body))
 
-    def put_raw(self, body: Body) -> Body:
-        """Store an object as it is, whatever it says: for tests of objects that nobody can read."""
+    def put_raw(self, body: Json) -> Json:
+        """Store an object unchecked: for tests of objects that cannot be read."""
         return self._write(lambda cluster: table.put(cluster.connection, body))
 
-    def patch(self, kind: str, key: str, patch: Body, subresource: str = "") -> Body:
+    def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
         """A merge patch."""
         return self._write(lambda cluster: cluster.patch(kind, key_in(kind, key), patch, subresource))
 
@@ -89,15 +90,15 @@ class EmbeddedWorld:
         """Delete an object, as kubectl does."""
         self._write(lambda cluster: cluster.delete(kind, key_in(kind, key), grace=grace))
 
-    def get(self, kind: str, key: str) -> Body | None:
+    def get(self, kind: str, key: str) -> Json | None:
         """One object."""
         return self._read(lambda cluster: cluster.read(kind, key_in(kind, key)))
 
-    def objects(self, kind: str) -> list[Body]:
+    def objects(self, kind: str) -> list[Json]:
         """All objects of a kind."""
         return self._read(lambda cluster: list(table.every(cluster.connection, kind)))
 
-    def scale(self, deployment: str, replicas: int) -> Body:
+    def scale(self, deployment: str, replicas: int) -> Json:
         """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
 
@@ -105,46 +106,46 @@ class EmbeddedWorld:
         """The node's kubelet falls silent for good: Ready turns Unknown, its pods neither start nor stop."""
         self.patch("Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
         unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-        condition = {**unknown, "lastTransitionTime": format_moment(self._clock())}
+        condition = {**unknown, "lastTransitionTime": format_time(self._clock())}
         self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
 
     # The cloud
 
-    def declare_shelf(self, declaration: Mapping[str, Any]) -> None:
-        """What this world sells, in place of the simulator's types. Before anybody opens it."""
-        self._write(lambda cluster: write_shelf(cluster.connection, declaration))
+    def declare_catalogue(self, declaration: Mapping[str, Any]) -> None:
+        """What this world sells, in place of the default types. To be called before the world is opened."""
+        self._write(lambda cluster: write_catalogue(cluster.connection, declaration))
 
-    def place(self, machine: Machine) -> Machine:
-        """Put an instance there as it is said to be, whoever bought it."""
-        return self._write(lambda cluster: rows.insert(cluster.connection, machine))
+    def add_instance(self, row: InstanceRow) -> InstanceRow:
+        """Add an instance as it is described, without a launch."""
+        return self._write(lambda cluster: rows.insert(cluster.connection, row))
 
-    def instances(self) -> list[Machine]:
+    def instances(self) -> list[InstanceRow]:
         """All instances that there ever were, oldest first."""
         return self._read(lambda cluster: rows.every(cluster.connection))
 
-    def live_instances(self) -> list[Machine]:
+    def live_instances(self) -> list[InstanceRow]:
         """Those that are not gone."""
         return self._read(lambda cluster: rows.unended(cluster.connection))
 
-    def buy(self, order: Order) -> Bought:
-        """Buy behind the product's back: a stranger's instance, or one that nobody recorded."""
-        return self._write(lambda cluster: rows.buy(cluster.connection, order, cluster.now))
+    def launch(self, call: LaunchCall) -> Launched:
+        """Launch an instance without the product: another cluster's, or one whose launch was not recorded."""
+        return self._write(lambda cluster: rows.launch(cluster.connection, call, cluster.now))
 
-    def end_instance(self, provider_id: str) -> None:
-        """Somebody terminates an instance by hand."""
-        self._write(lambda cluster: rows.end(cluster.connection, provider_id, cluster.now))
+    def terminate_instance(self, provider_id: str) -> None:
+        """Terminate an instance by hand."""
+        self._write(lambda cluster: rows.terminate(cluster.connection, provider_id, cluster.now))
 
-    def set_famine(self, instance_type: str = EVERY, zone: str = EVERY, capacity_type: str = EVERY) -> None:
-        """These pools have nothing to sell from now on."""
-        pool = (instance_type, zone, capacity_type)
-        self._write(lambda cluster: rows.set_famine(cluster.connection, pool))
+    def sell_out(self, instance_type: str = EVERY, zone: str = EVERY, capacity_type: str = EVERY) -> None:
+        """The cloud has no capacity for these offerings from now on."""
+        pool = CapacityPool(instance_type, zone, capacity_type)
+        self._write(lambda cluster: rows.sell_out(cluster.connection, pool))
 
-    def end_famines(self) -> None:
-        """Everything is for sale again; what the product remembers as short stays so until it is forgotten."""
-        self._write(lambda cluster: rows.end_famines(cluster.connection))
+    def end_sell_outs(self) -> None:
+        """The cloud has capacity for everything again; shortages that were noticed last until they are forgotten."""
+        self._write(lambda cluster: rows.end_sell_outs(cluster.connection))
 
     def never_join(self, count: int = -1) -> None:
-        """The next launches (-1: all of them) boot, and their kubelets stay silent. 0 ends it."""
+        """The next launches (-1: all of them) boot, and their kubelets never register. 0 ends it."""
         self.set(never_join=count)
 
     def set_boot_delay(self, seconds: float) -> None:
@@ -180,7 +181,7 @@ class EmbeddedWorld:
 
     @contextmanager
     def playing(self) -> Iterator[None]:
-        """The world moves by itself, on a thread of its own, until the end of the block."""
+        """Let the world move by itself, on a thread of its own, until the end of the block."""
         stop = Event()
         failures: list[BaseException] = []
         thread = Thread(target=_play, args=(self.player(), stop, failures), name="embedded-player", daemon=True)
@@ -207,7 +208,7 @@ def key_in(kind: str, key: str) -> str:
     return f"default/{key}" if kind in NAMESPACED and "/" not in key else key
 
 
-def _applied(cluster: Cluster, body: Body) -> Body:
+def _applied(cluster: Cluster, body: Json) -> Json:
     kind = body["kind"]
     key = key_in(kind, table.key_of(body))
     found = cluster.read(kind, key)

@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dovetail.cli.demo.stage import Body, Manifests
+from dovetail.cli.demo.stage import Manifests
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
-from dovetail.worker.wiring import EMBEDDED_PLAYER, create_embedded_world
+from dovetail.model.json import Json
+from dovetail.worker.wiring import SIMULATED_PLAYER, create_simulated_world
 
 NODE_CLASS_REF = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "default"}
 
@@ -19,7 +20,7 @@ class EmbeddedStage:
         self.folder = folder.resolve()
         self.cluster = cluster
         self.file = self.folder / "world.db"
-        self.world = create_embedded_world(self.file)
+        self.world = create_simulated_world(self.file)
         self.player: subprocess.Popen[bytes] | None = None
         self.temporal: TemporalServer | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -41,7 +42,7 @@ class EmbeddedStage:
         )
 
     async def prepare(self) -> list[str]:
-        play = [sys.executable, "-m", EMBEDDED_PLAYER, str(self.file), "--parent", str(os.getpid())]
+        play = [sys.executable, "-m", SIMULATED_PLAYER, str(self.file), "--parent", str(os.getpid())]
         self.player = self._spawn("player.log", play)
         self.temporal = await start_temporal(self.folder)
         self.temporal_address, self.temporal_ui = self.temporal.address, self.temporal.ui
@@ -51,13 +52,13 @@ class EmbeddedStage:
             f"a Temporal server at {self.temporal_address}, its Web UI at {self.temporal_ui}",
         ]
 
-    async def apply(self, body: Body) -> None:
+    async def apply(self, body: Json) -> None:
         self.world.apply(body)
 
     async def scale(self, deployment: str, replicas: int) -> None:
         self.world.scale(deployment, replicas)
 
-    async def objects(self, kind: str) -> list[Body]:
+    async def objects(self, kind: str) -> list[Json]:
         return self.world.objects(kind)
 
     async def live_instances(self) -> int:

@@ -7,18 +7,18 @@ code imports.
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-Body = dict[str, Any]
+from dovetail.model.json import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifests:
     """What differs between stages in the objects that the story applies."""
 
-    node_class: Body
+    node_class: Json
     node_class_ref: dict[str, str]
-    requirements: list[Body]
+    requirements: list[Json]
 
 
 class Stage(Protocol):
@@ -33,13 +33,13 @@ class Stage(Protocol):
     async def prepare(self) -> list[str]:
         """Start every server; a line each for the reader."""
 
-    async def apply(self, body: Body) -> None:
+    async def apply(self, body: Json) -> None:
         """Create or change an object."""
 
     async def scale(self, deployment: str, replicas: int) -> None:
         """Set a Deployment's replicas."""
 
-    async def objects(self, kind: str) -> list[Body]:
+    async def objects(self, kind: str) -> list[Json]:
         """All objects of a kind, as Kubernetes JSON."""
 
     async def live_instances(self) -> int:

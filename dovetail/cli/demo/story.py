@@ -14,10 +14,11 @@ from typing import Any
 
 from temporalio.client import Client
 
-from dovetail.cli.demo.stage import Body, Stage
+from dovetail.cli.demo.stage import Stage
 from dovetail.cli.output import CommandFailed, say
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 
 PODS = 12
@@ -141,15 +142,15 @@ class Story:
         claims = await self.stage.objects("NodeClaim")
         return bool(claims) and all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
 
-    async def marked_claim(self) -> Body:
-        async def marked() -> Body | None:
+    async def marked_claim(self) -> Json:
+        async def marked() -> Json | None:
             claims = await self.stage.objects("NodeClaim")
             return next((c for c in claims if names.OWNER in (c["metadata"].get("annotations") or {})), None)
 
-        found: Body = await self.until(marked, 60, "a drifted node is marked")
+        found: Json = await self.until(marked, 60, "a drifted node is marked")
         return found
 
-    async def replacement(self, marked: Body) -> str | None:
+    async def replacement(self, marked: Json) -> str | None:
         plan = marked["metadata"]["annotations"][names.OWNER].rsplit("/", 1)[-1]
         for claim in await self.stage.objects("NodeClaim"):
             ours = str((claim["metadata"].get("annotations") or {}).get(names.PLAN, "")).startswith(f"{plan}/")
@@ -164,7 +165,7 @@ class Story:
     async def claim_gone(self, name: str) -> bool:
         return all(c["metadata"]["name"] != name for c in await self.stage.objects("NodeClaim"))
 
-    async def deleting_claim(self) -> Body | None:
+    async def deleting_claim(self) -> Json | None:
         claims = await self.stage.objects("NodeClaim")
         return next((c for c in claims if c["metadata"].get("deletionTimestamp")), None)
 
@@ -219,9 +220,9 @@ class Story:
         if process.returncode:
             raise CommandFailed(f"temporal {' '.join(arguments)}: {output.decode().strip()}")
 
-    def node_pool(self, labels: dict[str, str] | None = None) -> Body:
+    def node_pool(self, labels: dict[str, str] | None = None) -> Json:
         """The story's pool."""
-        template: Body = {
+        template: Json = {
             "metadata": {"labels": {"colour": "blue", **(labels or {})}},
             "spec": {
                 "nodeClassRef": self.stage.manifests.node_class_ref,
@@ -245,7 +246,7 @@ class Story:
         }
 
 
-def deployment(replicas: int) -> Body:
+def deployment(replicas: int) -> Json:
     """Pods of one cpu each."""
     labels = {"app": "web"}
     container = {
@@ -265,7 +266,7 @@ def deployment(replicas: int) -> Body:
     }
 
 
-def has_condition(body: Body, kind: str) -> bool:
+def has_condition(body: Json, kind: str) -> bool:
     """Whether that condition is True."""
     conditions = body.get("status", {}).get("conditions") or []
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)

@@ -17,12 +17,12 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from dovetail.cli.output import CommandFailed
+from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue
 from dovetail.ports.inspection import RawObjects
 
 FORMAT: Final = "dovetail-snapshot/1"
 
-Json = dict[str, Any]
 
 _CATALOGUES: Final = TypeAdapter(tuple[Catalogue, ...])
 _CONTAINER: Final = ("name", "resources", "ports", "restartPolicy")

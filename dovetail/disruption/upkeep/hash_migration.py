@@ -7,13 +7,11 @@ are stamped before the pool: if we stopped in between, they would be forgotten o
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-
-VERSION: Final = "v3"
 
 Annotations = tuple[tuple[str, str], ...]
 
@@ -28,18 +26,18 @@ class Stamps:
 
 def hash_stamps(pool: NodePool, claims: Iterable[NodeClaim]) -> Stamps:
     """What to write, given the pool as it is and all claims that carry its label."""
-    migrating = pool.annotations.get(names.NODE_POOL_HASH_VERSION) != VERSION
+    migrating = pool.annotations.get(names.NODE_POOL_HASH_VERSION) != NODE_POOL_HASH_ALGORITHM
     stamped = tuple((c.name, _claim_stamp(pool, c)) for c in claims if migrating and _is_old(pool, c))
-    wanted = ((names.NODE_POOL_HASH, pool.hash), (names.NODE_POOL_HASH_VERSION, VERSION))
+    wanted = ((names.NODE_POOL_HASH, pool.hash), (names.NODE_POOL_HASH_VERSION, NODE_POOL_HASH_ALGORITHM))
     current = all(pool.annotations.get(key) == value for key, value in wanted)
     return Stamps(claims=stamped, pool=() if current else wanted)
 
 
 def _is_old(pool: NodePool, claim: NodeClaim) -> bool:
     ours = claim.labels.get(names.NODE_POOL) == pool.name
-    return ours and claim.annotations.get(names.NODE_POOL_HASH_VERSION) != VERSION
+    return ours and claim.annotations.get(names.NODE_POOL_HASH_VERSION) != NODE_POOL_HASH_ALGORITHM
 
 
 def _claim_stamp(pool: NodePool, claim: NodeClaim) -> Annotations:
-    version = (names.NODE_POOL_HASH_VERSION, VERSION)
+    version = (names.NODE_POOL_HASH_VERSION, NODE_POOL_HASH_ALGORITHM)
     return (version,) if claim.condition(names.DRIFTED) else ((names.NODE_POOL_HASH, pool.hash), version)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from dovetail.model import names
 from dovetail.model.drafts import draft_of
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.placements import NewNode
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
@@ -26,7 +27,6 @@ from dovetail.placement.prices import price_order
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.settings import PlacementSettings
 
-HASH_VERSION = "v3"  # the version of upstream's hash of spec.template (N-1)
 PRICE_OVERLAY = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY = "karpenter.sh/capacity-overlay-applied"
 _NewNodeDraft: Final = draft_of(NewNode)
@@ -166,7 +166,7 @@ def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, s
     return {
         **pool.template.annotations,
         names.NODE_POOL_HASH: pool.hash,
-        names.NODE_POOL_HASH_VERSION: HASH_VERSION,
+        names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM,
         names.MIN_VALUES_RELAXED: "true" if draft.min_values_relaxed else "false",
         **(_overlays(types) if draft.template.table.overlaid else {}),
     }

@@ -9,12 +9,12 @@ import json
 import ssl
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import urllib3
 import yaml
 
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
+
 AGENT = "dovetail-testbed-kubelets"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"

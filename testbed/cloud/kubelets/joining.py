@@ -6,14 +6,13 @@ at launch. What failed stays due, so that an API server that is away for a while
 
 import threading
 import time
-from typing import Any
 
 import yaml
 
+from testbed.cloud.json_object import Json
 from testbed.cloud.kubelets.clients import STRATEGIC, CloudControl, Cluster, UnreachableError
 from testbed.cloud.kubelets.node import KUBELET, SILENT, condition, make_node
 
-Json = dict[str, Any]
 LONGEST_WAIT = 20.0
 RETRY = 0.5
 NODES = "/api/v1/nodes"

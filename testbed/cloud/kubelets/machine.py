@@ -8,11 +8,10 @@ itself in every test.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from testbed.cloud.json_object import Json
 from testbed.cloud.kubelets.user_data import KubeletSetup
 
-Json = dict[str, Any]
 MI, GI = 2**20, 2**30
 UNITS = {
     "Ki": 2**10, "Mi": MI, "Gi": GI, "Ti": 2**40,

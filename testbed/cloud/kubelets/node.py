@@ -3,14 +3,13 @@
 Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready a moment later.
 """
 
-from datetime import UTC, datetime
-from typing import Any
+import time
 
 from testbed.cloud.catalogue import architecture
+from testbed.cloud.json_object import Json
 from testbed.cloud.kubelets.machine import Machine, capacity_and_allocatable
 from testbed.cloud.kubelets.user_data import read_user_data
 
-Json = dict[str, Any]
 KUBELET = "dovetail.test/kubelet"  # kwok looks after the nodes that carry this label with the value `alive`
 ALIVE, SILENT = "alive", "silent"
 ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
@@ -78,7 +77,7 @@ def make_node(instance: Json, facts: Json, version: str) -> Json:
 
 def condition(status: str, reason: str, message: str) -> Json:
     """The Ready condition."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {
         "type": "Ready",
         "status": status,

@@ -7,13 +7,12 @@ notices the missing lease. Deleting is a request; finalizers still hold the obje
 
 import threading
 import time
-from typing import Any
 
+from testbed.cloud.json_object import Json
 from testbed.cloud.kubelets.clients import Cluster, UnreachableError
 from testbed.cloud.kubelets.joining import NODES, Followed, say
 from testbed.cloud.kubelets.node import is_ready
 
-Json = dict[str, Any]
 PREFIX = "aws:///"
 SWEEP = 60.0  # also nodes of instances that we never heard of (another cloud before a reset)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-Json = dict[str, Any]
+from testbed.cloud.json_object import Json
+
 UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
 EXTRA_ARGS = re.compile(r"--kubelet-extra-args\s+'([^']*)'|-KubeletExtraArgs\s+'([^']*)'")
 

@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-Json = dict[str, Any]
+from dovetail.model.json import Json
+
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

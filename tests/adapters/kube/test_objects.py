@@ -3,25 +3,23 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dovetail.adapters.kube.claims import KubeNodeClaims
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.nodes import KubeNodes
-from dovetail.adapters.kube.notices import KubeNotices
-from dovetail.adapters.kube.pods import KubePods
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.notices import KubeNotices
+from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.raw import RawObjects
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.model.json import Json
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict, NotReadable, Taken, Throttled, Unreachable
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says
 from tests.ports.objects import a_new_claim, a_node, a_pod
-
-Json = dict[str, Any]
 
 
 @asynccontextmanager

@@ -5,21 +5,20 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.watch import Watch
-from dovetail.adapters.kube.watch_thread import WatchThread
+from dovetail.adapters.kube.watching.thread import WatchThread
+from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.model.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
 
-Json = dict[str, Any]
 PATH = NODE.path
 
 
@@ -69,9 +68,9 @@ async def watching(server: FakeServer, kinds: tuple[Kind, ...] = (NODE,)) -> Asy
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dovetail.adapters.kube.watch._FIRST_DELAY", 0.01)
-    monkeypatch.setattr("dovetail.adapters.kube.watch._LONGEST_DELAY", 0.02)
-    monkeypatch.setattr("dovetail.adapters.kube.watch._REFUSED_SECONDS", 0.01)
+    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._FIRST_DELAY", 0.01)
+    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._LONGEST_DELAY", 0.02)
+    monkeypatch.setattr("dovetail.adapters.kube.watching.watch._REFUSED_SECONDS", 0.01)
 
 
 def watches(server: FakeServer) -> list[dict[str, str]]:
@@ -199,14 +198,14 @@ class TestTrust:
             server.on(f"{PATH}?watch", streams())
             async with watching(server) as watched:
                 await watched.until(lambda: watched.watch.problem() == "")
-                monkeypatch.setattr("dovetail.adapters.kube.health.SILENCE_SECONDS", 0.05)
+                monkeypatch.setattr("dovetail.adapters.kube.watching.health.SILENCE_SECONDS", 0.05)
 
                 await watched.until(lambda: "silent" in watched.watch.problem())
 
     async def test_a_silent_connection_is_given_up_and_opened_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("dovetail.adapters.kube.watch.SILENCE_SECONDS", 0.1)
+        monkeypatch.setattr("dovetail.adapters.kube.watching.watch.SILENCE_SECONDS", 0.1)
         async with fake_server(tmp_path) as server:
             server.on(PATH, says(200, a_list(10)))
             server.on(f"{PATH}?watch", streams(), streams(added(a_thing("a", 11))))

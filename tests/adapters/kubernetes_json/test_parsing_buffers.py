@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.kube.buffers import render_status
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.parsing.buffers import (
@@ -14,10 +13,10 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
     parse_workload,
 )
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
+from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
 from dovetail.model.buffers import BufferStatus, WorkloadRef
+from dovetail.model.json import Json
 from dovetail.model.nodes import Condition
-
-Json = dict[str, Any]
 
 CONTAINER: Json = {
     "name": "main",

@@ -11,12 +11,11 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_storage_class,
     parse_volume,
 )
+from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 
-Raw = dict[str, Any]
 
-
-def _pod(name: str = "p", **spec: Any) -> Raw:
+def _pod(name: str = "p", **spec: Any) -> Json:
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}
     return {
         "metadata": {"name": name, "namespace": "shop", "uid": name, "labels": {"app": "x"}},
@@ -97,7 +96,7 @@ def test_any_reason_unschedulable_makes_a_pod_unschedulable_whatever_its_status(
         ({"status": {"startTime": "yesterday"}}, "status"),
     ],
 )
-def test_a_pod_that_cannot_be_read_is_named_with_the_field(change: Raw, field: str) -> None:
+def test_a_pod_that_cannot_be_read_is_named_with_the_field(change: Json, field: str) -> None:
     """One bad object must not hide the others."""
     with pytest.raises(UnreadableObject) as caught:
         parse_pod({**_pod(), **change})

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.adapters.kubernetes_json import rendering
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
+from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.durations import parse_seconds
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Owner
@@ -26,22 +26,22 @@ from dovetail.ports.objects import MetadataChange
     ],
 )
 def test_durations_are_written_as_the_pattern_of_the_api_has_them(seconds: float | None, text: str) -> None:
-    assert rendering.duration(seconds) == text
+    assert fields.duration(seconds) == text
     assert seconds == 0.4 or lasting(text) == seconds
 
 
 @given(st.integers(0, 10**8))
 def test_every_whole_number_of_seconds_survives(seconds: int) -> None:
-    assert parse_seconds(rendering.duration(float(seconds))) == seconds
+    assert parse_seconds(fields.duration(float(seconds))) == seconds
 
 
 def test_a_resource_that_is_no_longer_there_is_set_to_null() -> None:
-    assert rendering.amounts({"cpu": 1_500_000_000}, {"cpu": 1, "memory": 2}) == {"cpu": "1500m", "memory": None}
+    assert fields.amounts({"cpu": 1_500_000_000}, {"cpu": 1, "memory": 2}) == {"cpu": "1500m", "memory": None}
 
 
 def test_only_what_a_change_says_is_written() -> None:
-    assert rendering.metadata(MetadataChange(), []) == {}
-    assert rendering.metadata(MetadataChange(labels={"a": None}, finalizers=()), []) == {
+    assert fields.metadata(MetadataChange(), []) == {}
+    assert fields.metadata(MetadataChange(labels={"a": None}, finalizers=()), []) == {
         "labels": {"a": None},
         "finalizers": [],
     }
@@ -51,7 +51,7 @@ def test_owners_that_stand_keep_all_their_fields() -> None:
     standing = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u1", "controller": True}
     added = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name="c", uid="u2")
 
-    written = rendering.metadata(MetadataChange(add_owner=added), [standing])
+    written = fields.metadata(MetadataChange(add_owner=added), [standing])
 
     assert written["ownerReferences"] == [
         standing,
@@ -63,13 +63,13 @@ def test_an_owner_that_stands_is_not_added_again() -> None:
     standing = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u1"}
     again = Owner(api_version="v1", kind="Node", name="n", uid="u1")
 
-    assert "ownerReferences" not in rendering.metadata(MetadataChange(add_owner=again), [standing])
+    assert "ownerReferences" not in fields.metadata(MetadataChange(add_owner=again), [standing])
 
 
 def test_a_condition_is_written_with_whole_seconds() -> None:
     condition = Condition(type="Ready", status="True", reason="Ready", changed=1_700_000_000.9, generation=3)
 
-    assert rendering.condition(condition) == {
+    assert fields.condition(condition) == {
         "type": "Ready",
         "status": "True",
         "reason": "Ready",

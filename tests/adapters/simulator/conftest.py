@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.player import Player
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class
 
 
@@ -26,7 +26,7 @@ class Clock:
 class Stage:
     """A world, its clock and its player."""
 
-    world: EmbeddedWorld
+    world: SimulatedWorld
     clock: Clock
     player: Player
     file: Path
@@ -54,14 +54,14 @@ def clock() -> Clock:
 @pytest.fixture
 def stage(tmp_path: Path, clock: Clock) -> Iterator[Stage]:
     file = tmp_path / "world.sqlite"
-    world = EmbeddedWorld.create(file, clock=clock)
+    world = SimulatedWorld.create(file, clock=clock)
     world.apply(a_node_class())
     yield Stage(world, clock, world.player(), file)
     world.close()
 
 
 @pytest.fixture
-def adapter(stage: Stage) -> Iterator[EmbeddedAdapter]:
-    opened = EmbeddedAdapter.open(stage.file, "dovetail/test", stage.clock)
+def adapter(stage: Stage) -> Iterator[SimulatedAdapter]:
+    opened = SimulatedAdapter.open(stage.file, "dovetail/test", stage.clock)
     yield opened
     opened.close()

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from dovetail.adapters.simulator.play.moment import is_true
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.play.tick import is_true
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.resources import parse_resources
 from dovetail.ports.objects import NewClaim
-
-Json = dict[str, Any]
 
 CLASS = NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="default")
 
@@ -110,9 +109,9 @@ def amd64() -> Expression:
     return Expression(key=names.ARCH, operator="In", values=("amd64",))
 
 
-def ready_pods(world: EmbeddedWorld) -> list[Json]:
+def ready_pods(world: SimulatedWorld) -> list[Json]:
     return [pod for pod in world.objects("Pod") if is_true(pod, "Ready")]
 
 
-def nodes_of_pods(world: EmbeddedWorld) -> list[str]:
+def nodes_of_pods(world: SimulatedWorld) -> list[str]:
     return [pod["spec"].get("nodeName", "") for pod in world.objects("Pod")]

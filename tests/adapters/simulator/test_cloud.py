@@ -1,11 +1,11 @@
-"""The embedded cloud: tokens, famine, faults, instances that never join."""
+"""The simulated cloud: tokens, missing capacity, faults, instances that never join."""
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
-from dovetail.adapters.simulator.cloud.catalogue import machine_types
-from dovetail.adapters.simulator.cloud.instances import Order
-from dovetail.adapters.simulator.cloud.offers import simulators_shelf
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
+from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
+from dovetail.adapters.simulator.cloud.default_types import CapacityPool, default_types
+from dovetail.adapters.simulator.cloud.instances import LaunchCall
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
@@ -15,19 +15,19 @@ from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_new_claim, a_node_class
 
 
-async def a_claim(adapter: EmbeddedAdapter, name: str = "default-1", *more: Expression) -> NodeClaim:
+async def a_claim(adapter: SimulatedAdapter, name: str = "default-1", *more: Expression) -> NodeClaim:
     claim = a_new_claim(name)
     requirements = (*claim.requirements, *more)
     return await adapter.claims.create(a_new_claim(name, requirements=requirements))
 
 
-async def prepared(adapter: EmbeddedAdapter, claim: NodeClaim) -> str:
+async def prepared(adapter: SimulatedAdapter, claim: NodeClaim) -> str:
     answer = await adapter.cloud.prepare(claim)
     assert isinstance(answer, Prepared)
     return answer.request
 
 
-async def bought(adapter: EmbeddedAdapter, claim: NodeClaim, token: str = "t") -> Instance:
+async def bought(adapter: SimulatedAdapter, claim: NodeClaim, token: str = "t") -> Instance:
     answer = await adapter.cloud.launch(claim, await prepared(adapter, claim), token)
     assert isinstance(answer, Instance)
     return answer
@@ -35,7 +35,7 @@ async def bought(adapter: EmbeddedAdapter, claim: NodeClaim, token: str = "t") -
 
 def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
     """K-10's checks."""
-    types = machine_types()
+    types = default_types()
 
     assert len(types) == 144
     assert types["c-1x-amd64-linux"].price == 0.027147483648
@@ -47,10 +47,10 @@ def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
         2 * 2**40,
         1024,
     )
-    assert len(simulators_shelf().offers) == 144 * 8
+    assert len(default_catalogue().offerings) == 144 * 8
 
 
-async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: EmbeddedAdapter) -> None:
+async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
 
     instance = await bought(adapter, claim)
@@ -61,7 +61,7 @@ async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: Embedde
     assert instance.claim_uid == claim.uid
 
 
-async def test_the_same_token_buys_once(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_the_same_token_buys_once(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
 
@@ -72,7 +72,7 @@ async def test_the_same_token_buys_once(stage: Stage, adapter: EmbeddedAdapter) 
 
 
 async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """W-181: IdempotentParameterMismatch."""
     claim, other = await a_claim(adapter), await a_claim(adapter, "default-2")
@@ -85,7 +85,7 @@ async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
 
 
 async def test_a_token_never_buys_a_second_instance_even_after_the_first_is_gone(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
@@ -101,7 +101,7 @@ async def test_a_token_never_buys_a_second_instance_even_after_the_first_is_gone
 
 
 async def test_an_answer_lost_after_the_purchase_leaves_the_instance_to_be_found(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """D-1."""
     claim = await a_claim(adapter)
@@ -117,7 +117,7 @@ async def test_an_answer_lost_after_the_purchase_leaves_the_instance_to_be_found
     assert len(stage.world.instances()) == 1
 
 
-async def test_a_fault_before_the_effect_buys_nothing(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_a_fault_before_the_effect_buys_nothing(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     stage.world.fail("cloud:launch", "before", "Throttled")
 
@@ -129,46 +129,46 @@ async def test_a_fault_before_the_effect_buys_nothing(stage: Stage, adapter: Emb
 
 
 async def test_famine_in_one_pool_falls_back_to_the_next_and_is_remembered_for_three_minutes(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """W-72."""
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
-    stage.world.set_famine("c-4x-amd64-linux", "test-zone-a", "spot")
+    stage.world.sell_out("c-4x-amd64-linux", "test-zone-a", "spot")
 
     instance = await adapter.cloud.launch(claim, request, "t")
 
     assert isinstance(instance, Instance)
     assert instance.labels[names.ZONE] == "test-zone-b"
-    stage.world.end_famines()
+    stage.world.end_sell_outs()
     assert '"test-zone-a","spot"' not in (await prepared(adapter, claim)).split("]")[0]
     stage.clock.now += 181
     assert '"test-zone-a","spot"' in (await prepared(adapter, claim)).split("]")[0]
 
 
 async def test_famine_everywhere_is_no_capacity_and_the_token_stays_free(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
-    stage.world.set_famine()
+    stage.world.sell_out()
 
     refused = await adapter.cloud.launch(claim, request, "t")
-    stage.world.end_famines()
+    stage.world.end_sell_outs()
     instance = await adapter.cloud.launch(claim, request, "t")
 
     assert isinstance(refused, NoCapacity)
     assert isinstance(instance, Instance)
 
 
-async def test_a_claim_that_nothing_satisfies_has_no_capacity(adapter: EmbeddedAdapter) -> None:
+async def test_a_claim_that_nothing_satisfies_has_no_capacity(adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter, "huge", Expression(key=names.ZONE, operator="In", values=("elsewhere",)))
 
     assert isinstance(await adapter.cloud.prepare(claim), NoCapacity)
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
-async def test_a_class_that_is_not_ready_is_said_so(stage: Stage, adapter: EmbeddedAdapter, status: str) -> None:
+async def test_a_class_that_is_not_ready_is_said_so(stage: Stage, adapter: SimulatedAdapter, status: str) -> None:
     claim = await a_claim(adapter)
     conditions = [{"type": "Ready", "status": status, "message": "no subnet"}]
     stage.world.apply({**a_node_class(), "status": {"conditions": conditions}})
@@ -179,14 +179,14 @@ async def test_a_class_that_is_not_ready_is_said_so(stage: Stage, adapter: Embed
     assert "no subnet" in answer.message
 
 
-async def test_a_missing_class_is_said_so(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_a_missing_class_is_said_so(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     stage.world.delete("EmbeddedNodeClass", "default")
 
     assert isinstance(await adapter.cloud.prepare(claim), ClassNotReady)
 
 
-async def test_drift_tells_a_changed_class_and_a_changed_image_apart(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_drift_tells_a_changed_class_and_a_changed_image_apart(stage: Stage, adapter: SimulatedAdapter) -> None:
     """C-6."""
     claim = await a_claim(adapter)
     instance = await bought(adapter, claim)
@@ -214,13 +214,13 @@ def a_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
     )
 
 
-async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     instance = await bought(adapter, claim)
-    strange = Order(
+    strange = LaunchCall(
         token="",
         parameters="",
-        pools=(("c-1x-amd64-linux", "test-zone-a", "spot"),),
+        pools=(CapacityPool("c-1x-amd64-linux", "test-zone-a", "spot"),),
         cluster="another",
         claim_uid="",
         claim_name="",
@@ -228,13 +228,13 @@ async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: Em
         annotations="{}",
         user_data='{"labels": {}, "taints": []}',
     )
-    stage.world.buy(strange)
+    stage.world.launch(strange)
 
     assert [i.provider_id for i in await adapter.cloud.list_instances()] == [instance.provider_id]
 
 
 async def test_termination_is_under_way_and_then_done_however_often_it_is_asked(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """C-2."""
     instance = await bought(adapter, await a_claim(adapter))

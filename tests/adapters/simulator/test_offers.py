@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.cloud.node_classes import EC2_HASH, EC2_HASH_VERSION
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
@@ -54,16 +54,16 @@ def an_ec2_class(**annotations: str) -> dict[str, Any]:
 @pytest.fixture
 def ec2(tmp_path: Path, clock: Clock) -> Any:
     file = tmp_path / "ec2.sqlite"
-    world = EmbeddedWorld.create(file, clock=clock)
-    world.declare_shelf(SHELF)
+    world = SimulatedWorld.create(file, clock=clock)
+    world.declare_catalogue(SHELF)
     world.put_raw(an_ec2_class(**STAMPED))
-    adapter = EmbeddedAdapter.open(file, "dovetail/test", clock)
+    adapter = SimulatedAdapter.open(file, "dovetail/test", clock)
     yield adapter
     adapter.close()
     world.close()
 
 
-async def bought(adapter: EmbeddedAdapter) -> tuple[NodeClaim, Instance]:
+async def bought(adapter: SimulatedAdapter) -> tuple[NodeClaim, Instance]:
     claim = await adapter.claims.create(
         a_new_claim(
             node_class=EC2, requests={}, requirements=(Expression(key=names.ARCH, operator="Exists", values=()),)
@@ -76,7 +76,7 @@ async def bought(adapter: EmbeddedAdapter) -> tuple[NodeClaim, Instance]:
     return claim, instance
 
 
-async def test_a_world_sells_what_it_declares(ec2: EmbeddedAdapter) -> None:
+async def test_a_world_sells_what_it_declares(ec2: SimulatedAdapter) -> None:
     """The class's subnets leave one zone; spot is the cheaper way."""
     _, instance = await bought(ec2)
 
@@ -94,7 +94,7 @@ async def test_a_world_sells_what_it_declares(ec2: EmbeddedAdapter) -> None:
     assert instance.allocatable["cpu"] == 1_930_000_000
 
 
-async def test_only_the_declared_node_classes_are_understood(ec2: EmbeddedAdapter, adapter: EmbeddedAdapter) -> None:
+async def test_only_the_declared_node_classes_are_understood(ec2: SimulatedAdapter, adapter: SimulatedAdapter) -> None:
     assert ec2.catalogues.supported_classes() == {(EC2.group, EC2.kind)}
     assert adapter.catalogues.supported_classes() == {("dovetail.sh", "EmbeddedNodeClass")}
 
@@ -110,7 +110,7 @@ async def test_only_the_declared_node_classes_are_understood(ec2: EmbeddedAdapte
     ],
 )
 async def test_drift_compares_the_hash_that_stands_on_the_class(
-    ec2: EmbeddedAdapter, annotations: dict[str, str], image: str, reason: str
+    ec2: SimulatedAdapter, annotations: dict[str, str], image: str, reason: str
 ) -> None:
     """W-115: both carry hash and version, the versions are equal, the hashes differ."""
     claim = replace(a_claim(), node_class=EC2, annotations=annotations, image_id=image)
@@ -138,7 +138,7 @@ def test_a_replica_set_is_known_by_its_template_whatever_its_hash_is(stage: Stag
     assert deployment["metadata"]["name"] == "web"
 
 
-async def test_a_node_that_is_ready_and_still_tainted_loses_the_taint(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_a_node_that_is_ready_and_still_tainted_loses_the_taint(stage: Stage, adapter: SimulatedAdapter) -> None:
     """The moment between the kubelet's word and the node controller's, as a recorded cluster may hold it."""
     claim = await adapter.claims.create(a_new_claim())
     prepared = await adapter.cloud.prepare(claim)

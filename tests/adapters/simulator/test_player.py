@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.kubelet import RUN_SECONDS, STOP_SECONDS
 from dovetail.model import names
 from dovetail.model.pods import Expression
@@ -21,7 +21,7 @@ from tests.adapters.simulator.manifests import (
 )
 
 
-async def a_launch(adapter: EmbeddedAdapter, name: str = "default-1", **more: Any) -> Instance:
+async def a_launch(adapter: SimulatedAdapter, name: str = "default-1", **more: Any) -> Instance:
     claim = await adapter.claims.create(a_new_claim(name, **more))
     answer = await adapter.cloud.prepare(claim)
     assert isinstance(answer, Prepared)
@@ -30,7 +30,7 @@ async def a_launch(adapter: EmbeddedAdapter, name: str = "default-1", **more: An
     return instance
 
 
-async def test_an_instance_joins_as_a_kubelet_would_make_its_node(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_an_instance_joins_as_a_kubelet_would_make_its_node(stage: Stage, adapter: SimulatedAdapter) -> None:
     team = Expression(key="team", operator="In", values=("a",))
     startup = (Taint(key="wait", effect="NoSchedule"),)
     instance = await a_launch(adapter, requirements=(*a_new_claim().requirements, team), startup_taints=startup)
@@ -51,7 +51,7 @@ async def test_an_instance_joins_as_a_kubelet_would_make_its_node(stage: Stage, 
 
 
 async def test_a_node_becomes_ready_and_loses_the_taint_that_says_it_is_not(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     instance = await a_launch(adapter)
 
@@ -64,7 +64,7 @@ async def test_a_node_becomes_ready_and_loses_the_taint_that_says_it_is_not(
     assert [t.key for t in node.taints] == [names.UNREGISTERED_TAINT]
 
 
-async def test_an_instance_that_never_joins_runs_without_a_node(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_an_instance_that_never_joins_runs_without_a_node(stage: Stage, adapter: SimulatedAdapter) -> None:
     stage.world.never_join(1)
     await a_launch(adapter, "silent")
     await a_launch(adapter, "well")
@@ -75,7 +75,7 @@ async def test_an_instance_that_never_joins_runs_without_a_node(stage: Stage, ad
     assert len(stage.world.objects("Node")) == 1
 
 
-async def test_a_terminated_instances_node_falls_silent_and_is_removed(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_a_terminated_instances_node_falls_silent_and_is_removed(stage: Stage, adapter: SimulatedAdapter) -> None:
     instance = await a_launch(adapter)
     stage.pass_time(3)
     await adapter.cloud.terminate(instance.provider_id)
@@ -88,11 +88,11 @@ async def test_a_terminated_instances_node_falls_silent_and_is_removed(stage: St
     assert stage.world.objects("Node") == []
 
 
-async def test_a_node_held_by_a_finalizer_outlives_its_instance(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_a_node_held_by_a_finalizer_outlives_its_instance(stage: Stage, adapter: SimulatedAdapter) -> None:
     instance = await a_launch(adapter)
     stage.pass_time(3)
     stage.world.patch("Node", stage.world.objects("Node")[0]["metadata"]["name"], {"metadata": {"finalizers": ["a/b"]}})
-    stage.world.end_instance(instance.provider_id)
+    stage.world.terminate_instance(instance.provider_id)
 
     stage.pass_time(3)
 
@@ -247,7 +247,7 @@ def test_a_budget_blocks_the_eviction_that_it_does_not_allow(stage: Stage) -> No
 
 
 async def test_one_allowance_is_granted_once_and_given_again_when_the_pod_is_replaced(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     stage.world.apply(a_node())
     stage.world.apply(a_deployment(3))
@@ -263,7 +263,7 @@ async def test_one_allowance_is_granted_once_and_given_again_when_the_pod_is_rep
     assert [granted.outcome, blocked.outcome, again.outcome] == ["evicted", "blocked", "evicted"]
 
 
-async def test_two_budgets_on_one_pod_are_an_error(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_two_budgets_on_one_pod_are_an_error(stage: Stage, adapter: SimulatedAdapter) -> None:
     """T-26."""
     other = a_pdb(minAvailable=0)
     stage.world.apply(a_node())
@@ -278,7 +278,7 @@ async def test_two_budgets_on_one_pod_are_an_error(stage: Stage, adapter: Embedd
     assert (answer.outcome, answer.code) == ("unsupported", 500)
 
 
-async def test_the_claims_of_a_deleted_pool_are_collected(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_the_claims_of_a_deleted_pool_are_collected(stage: Stage, adapter: SimulatedAdapter) -> None:
     """L-1: the deletion of a NodePool cascades; each claim's finalizer is honoured."""
     claim = await adapter.claims.create(a_new_claim())
     gone = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "default", "uid": "no-such-uid"}

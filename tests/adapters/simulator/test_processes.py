@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.store import Store
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
 
 ROOT = Path(__file__).parents[3]
@@ -40,15 +40,15 @@ def run(*arguments: str) -> "subprocess.Popen[str]":
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "world.sqlite"
-    EmbeddedWorld.create(path).close()
+    SimulatedWorld.create(path).close()
     return path
 
 
 async def test_three_processes_write_at_once_without_an_error_and_a_watch_sees_all_of_it(file: Path) -> None:
-    world = EmbeddedWorld.open(file)
+    world = SimulatedWorld.open(file)
     world.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "shared", "labels": {"x": "y"}}, "spec": {}})
     last = world.ledger()[-1].id
-    adapter = EmbeddedAdapter.open(file)
+    adapter = SimulatedAdapter.open(file)
 
     writers = [run("-m", "tests.adapters.simulator.writer", str(file), name, str(ROUNDS)) for name in WRITERS]
     ends = [await asyncio.to_thread(writer.communicate, timeout=60) for writer in writers]
@@ -68,7 +68,7 @@ async def test_three_processes_write_at_once_without_an_error_and_a_watch_sees_a
 
 
 def test_the_player_as_a_process_moves_the_world_and_ends_when_told(file: Path) -> None:
-    world = EmbeddedWorld.open(file)
+    world = SimulatedWorld.open(file)
     world.apply(a_node())
     world.apply(a_deployment(3))
 
@@ -103,7 +103,7 @@ def test_a_player_without_a_world_says_so(tmp_path: Path) -> None:
 
 
 def test_two_players_on_one_world_do_no_harm(file: Path) -> None:
-    world = EmbeddedWorld.open(file)
+    world = SimulatedWorld.open(file)
     world.apply(a_node())
     world.apply(a_deployment(4))
     with world.playing(), world.playing():
@@ -118,7 +118,7 @@ def test_two_players_on_one_world_do_no_harm(file: Path) -> None:
 
 
 def test_a_player_that_is_killed_leaves_a_world_that_the_next_one_moves_on(file: Path) -> None:
-    world = EmbeddedWorld.open(file)
+    world = SimulatedWorld.open(file)
     world.apply(a_node(cpu="64"))
     player = run("-m", "dovetail.adapters.simulator.play", str(file), "--speed", "20")
     world.apply(a_deployment(40))

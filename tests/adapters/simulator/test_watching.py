@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.store import Store
@@ -17,11 +17,11 @@ from tests.adapters.simulator.manifests import a_new_claim, a_node, a_pod, a_poo
 PATIENCE_SECONDS = 10.0
 
 
-async def seen(adapter: EmbeddedAdapter, write: Write) -> None:
+async def seen(adapter: SimulatedAdapter, write: Write) -> None:
     await asyncio.wait_for(adapter.view.catch_up([write]), PATIENCE_SECONDS)
 
 
-async def test_what_somebody_else_writes_wakes_whoever_waits(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_what_somebody_else_writes_wakes_whoever_waits(stage: Stage, adapter: SimulatedAdapter) -> None:
     before = adapter.view.revision()
 
     stage.world.apply(a_node())
@@ -31,7 +31,7 @@ async def test_what_somebody_else_writes_wakes_whoever_waits(stage: Stage, adapt
     assert adapter.lookups.node("n1") is not None
 
 
-async def test_our_own_writes_are_caught_up_with(adapter: EmbeddedAdapter) -> None:
+async def test_our_own_writes_are_caught_up_with(adapter: SimulatedAdapter) -> None:
     claim = await adapter.claims.create(a_new_claim())
     version = await adapter.claims.delete(claim.name, claim.uid)
 
@@ -42,7 +42,7 @@ async def test_our_own_writes_are_caught_up_with(adapter: EmbeddedAdapter) -> No
     assert found.deleting_since is not None
 
 
-async def test_a_deletion_that_was_carried_out_is_caught_up_with(adapter: EmbeddedAdapter) -> None:
+async def test_a_deletion_that_was_carried_out_is_caught_up_with(adapter: SimulatedAdapter) -> None:
     claim = await adapter.claims.create(a_new_claim(finalizers=()))
     version = await adapter.claims.delete(claim.name, claim.uid)
 
@@ -71,7 +71,7 @@ def test_an_object_replaced_under_its_name_is_told_as_an_end_and_a_beginning(sta
 
 
 async def test_an_object_that_cannot_be_read_is_set_aside_and_the_others_stay(
-    stage: Stage, adapter: EmbeddedAdapter
+    stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     stage.world.apply(a_pool())
     broken = stage.world.apply(a_pool("broken"))
@@ -85,7 +85,7 @@ async def test_an_object_that_cannot_be_read_is_set_aside_and_the_others_stay(
     assert set(adapter.view.snapshot().pools) == {"default"}
 
 
-async def test_a_view_whose_watch_has_ended_is_not_to_be_decided_upon(stage: Stage, adapter: EmbeddedAdapter) -> None:
+async def test_a_view_whose_watch_has_ended_is_not_to_be_decided_upon(stage: Stage, adapter: SimulatedAdapter) -> None:
     before = adapter.view.revision()
     connection = sqlite3.connect(stage.file)
     connection.execute("INSERT INTO changes (kind, key, uid) VALUES ('Node', 'never-was', '')")
@@ -104,9 +104,9 @@ def test_a_file_that_holds_no_world_is_named(stage: Stage) -> None:
     empty.touch()
 
     with pytest.raises(Misconfigured, match="empty"):
-        EmbeddedAdapter.open(empty)
+        SimulatedAdapter.open(empty)
 
 
 def test_a_world_that_is_not_there_is_named(stage: Stage) -> None:
     with pytest.raises(Misconfigured, match="nowhere"):
-        EmbeddedAdapter.open(stage.file.with_name("nowhere"))
+        SimulatedAdapter.open(stage.file.with_name("nowhere"))

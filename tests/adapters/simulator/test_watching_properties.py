@@ -12,7 +12,7 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.store import Store
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node, a_pod
 
 KINDS = ("Node", "Pod")
@@ -29,7 +29,7 @@ STEPS = st.lists(
 Step = tuple[str, str, str, int]
 
 
-def act(world: EmbeddedWorld, step: Step) -> None:
+def act(world: SimulatedWorld, step: Step) -> None:
     verb, kind, name, number = step
     key = f"default/{name}" if kind == "Pod" else name
     body = a_pod(name, {"n": str(number)}, nodeName="a") if kind == "Pod" else a_node(name, n=str(number))
@@ -46,7 +46,7 @@ def act(world: EmbeddedWorld, step: Step) -> None:
 def test_the_view_ends_up_as_the_file_is(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "world.sqlite"
-        world, store = EmbeddedWorld.create(file), Store(file)
+        world, store = SimulatedWorld.create(file), Store(file)
         cache = Cache(CLUSTER_KINDS)
         revision = 0
         for step in [*steps, ("look", "Node", "a", 0)]:

@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
 
 
 def main() -> None:
     """Write, and tell how long the slowest round took."""
     file, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    world, slowest = EmbeddedWorld.open(file), 0.0
+    world, slowest = SimulatedWorld.open(file), 0.0
     for index in range(count):
         started = time.monotonic()
         node = f"{name}-{index}"

@@ -16,9 +16,8 @@ from acceptance.adopt.looking import Look, unrest
 from acceptance.adopt.states import State, moved_to
 from acceptance.traffic.paths import collection_of
 from dovetail.model import names
+from dovetail.model.json import Json
 from tests.cluster.system.ground import BUDGETS, KUBELET, Ground
-
-Json = dict[str, Any]
 
 _FILLED_IN: Final = (
     "uid",

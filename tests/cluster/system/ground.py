@@ -20,13 +20,13 @@ from temporalio.client import Client
 
 from dovetail.cli.demo.temporal_server import stop_process
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.2

@@ -1,11 +1,8 @@
 """Scenes from which several acceptance tests start: pods that run, a drifted node whose replacement takes its time."""
 
-from typing import Any
-
 from dovetail.model import names
+from dovetail.model.json import Json
 from tests.cluster.system.ground import Ground, deployment, has_condition, is_tainted, node_pool, owner_of
-
-Json = dict[str, Any]
 
 NEVER = 3600.0  # a boot that no test waits for
 

@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from testbed.plane import AuditEntry
 from testbed.up import WORKER_USER
-
-Json = dict[str, Any]
 
 
 def moment(entry: AuditEntry) -> float:

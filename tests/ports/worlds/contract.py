@@ -7,12 +7,12 @@ tests of a session, so each test makes names of its own (`unique`).
 import asyncio
 import uuid
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from dovetail.model.json import Json
 from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, ClusterView
 
-Json = dict[str, Any]
 Found = TypeVar("Found")
 
 PATIENCE_SECONDS = 20.0  # a control plane on two shared cores; nothing here takes a second on an idle machine

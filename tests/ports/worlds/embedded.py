@@ -7,22 +7,20 @@ tests has none either.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.model.json import Json
 from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, ClusterView
 
-Json = dict[str, Any]
 
-
-class EmbeddedWorldUnderTest:
+class SimulatedWorldUnderTest:
     """The ports of the adapter, and kubectl."""
 
-    def __init__(self, adapter: EmbeddedAdapter, outside: EmbeddedWorld) -> None:
+    def __init__(self, adapter: SimulatedAdapter, outside: SimulatedWorld) -> None:
         self.view: ClusterView = adapter.view
         self.lookups: ClusterLookups = adapter.lookups
         self.claims: NodeClaims = adapter.claims
@@ -51,13 +49,13 @@ class EmbeddedWorldUnderTest:
 
 
 @asynccontextmanager
-async def open_world(file: Path) -> AsyncIterator[EmbeddedWorldUnderTest]:
+async def open_world(file: Path) -> AsyncIterator[SimulatedWorldUnderTest]:
     """Make a world in a new file and let it move."""
-    outside = EmbeddedWorld.create(file, WorldSettings(foreign_kubelets=False))
-    adapter = EmbeddedAdapter.open(file, "dovetail/test")
+    outside = SimulatedWorld.create(file, WorldSettings(foreign_kubelets=False))
+    adapter = SimulatedAdapter.open(file, "dovetail/test")
     try:
         with outside.playing():
-            yield EmbeddedWorldUnderTest(adapter, outside)
+            yield SimulatedWorldUnderTest(adapter, outside)
     finally:
         adapter.close()
         outside.close()

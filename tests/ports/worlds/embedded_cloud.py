@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
-from dovetail.adapters.simulator.adapter import EmbeddedAdapter
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server.admission import NODE_CLASS_GROUP, NODE_CLASS_KIND
-from dovetail.adapters.simulator.cloud.instances import Order
-from dovetail.adapters.simulator.world import EmbeddedWorld
+from dovetail.adapters.simulator.cloud.default_types import CapacityPool
+from dovetail.adapters.simulator.cloud.instances import LaunchCall
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
@@ -17,10 +18,10 @@ from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from dovetail.ports.objects import NewClaim
 from tests.ports.worlds.contract import unique
 
-_ALIEN = Order(
+_ALIEN = LaunchCall(
     token="",
     parameters="",
-    pools=(("c-1x-amd64-linux", "test-zone-a", "spot"),),
+    pools=(CapacityPool("c-1x-amd64-linux", "test-zone-a", "spot"),),
     cluster="another",
     claim_uid="",
     claim_name="",
@@ -30,10 +31,10 @@ _ALIEN = Order(
 )
 
 
-class EmbeddedCloudWorld:
+class SimulatedCloudWorld:
     """The adapter, and the world's own switches."""
 
-    def __init__(self, adapter: EmbeddedAdapter, outside: EmbeddedWorld) -> None:
+    def __init__(self, adapter: SimulatedAdapter, outside: SimulatedWorld) -> None:
         self.cloud: Cloud = adapter.cloud
         self.catalogues: Catalogues = adapter.catalogues
         self._adapter = adapter
@@ -82,32 +83,32 @@ class EmbeddedCloudWorld:
 
     async def starve(self, instance: Instance | None) -> None:
         if instance is None:
-            self._outside.set_famine()
+            self._outside.sell_out()
             return
         labels = instance.labels
-        self._outside.set_famine(labels[names.INSTANCE_TYPE], labels[names.ZONE], labels[names.CAPACITY_TYPE])
+        self._outside.sell_out(labels[names.INSTANCE_TYPE], labels[names.ZONE], labels[names.CAPACITY_TYPE])
 
     async def feed(self) -> None:
-        self._outside.end_famines()
+        self._outside.end_sell_outs()
 
     async def stranger(self) -> str:
-        machine = self._outside.buy(_ALIEN).machine
-        assert machine is not None
-        return machine.provider_id
+        row = self._outside.launch(_ALIEN).row
+        assert row is not None
+        return row.provider_id
 
     async def bought(self) -> int:
         return len(self._outside.instances())
 
 
 @asynccontextmanager
-async def open_cloud(file: Path) -> AsyncIterator[EmbeddedCloudWorld]:
+async def open_cloud(file: Path) -> AsyncIterator[SimulatedCloudWorld]:
     """Make a world in a new file and let it move."""
-    outside = EmbeddedWorld.create(file)
+    outside = SimulatedWorld.create(file)
     outside.set(speed=20, shortage=0.5)
-    adapter = EmbeddedAdapter.open(file, "dovetail/test")
+    adapter = SimulatedAdapter.open(file, "dovetail/test")
     try:
         with outside.playing():
-            yield EmbeddedCloudWorld(adapter, outside)
+            yield SimulatedCloudWorld(adapter, outside)
     finally:
         adapter.close()
         outside.close()

@@ -131,7 +131,7 @@ class PriceKeeper:
             "DescribeSpotPriceHistory",
             "SpotPriceHistory",
             ProductDescriptions=["Linux/UNIX", "Linux/UNIX (Amazon VPC)"],
-            StartTime=datetime.now(UTC),
+            StartTime=datetime.fromtimestamp(time.time(), UTC),
             MaxResults=2000,
         )
         if not rows:

@@ -1,1 +1,1 @@
-"""Raw Kubernetes JSON becomes dovetail.model objects here and nowhere else."""
+"""Raw Kubernetes JSON becomes dovetail.model objects, here and nowhere else."""

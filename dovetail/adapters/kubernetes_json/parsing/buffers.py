@@ -1,28 +1,28 @@
 """CapacityBuffers and what they refer to: JSON of the API in, dovetail.model out.
 
-A spec that the API server let through and nobody can use makes a buffer that says so, and a template that cannot be
-read makes a source that says so: the buffer's status is where a person looks. The trap avoided: a workload whose odd
-template would hide the selector that default spreading reads.
+A spec that the API server accepted and that cannot be used makes a buffer with a `fault`, and a template that cannot be
+read a source with a `fault`: a person looks for them in the buffer's status. A workload with such a template is still
+read, because default spreading needs its selector.
 """
 
 from dataclasses import replace
 
-from pydantic import ValidationError
-
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_selector_source
 from dovetail.api.karpenter.capacity_buffer import CapacityBufferSpec
+from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.buffers import BufferStatus, CapacityBuffer, WorkloadRef
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Pod
 from dovetail.model.resources import QuantityError, parse_resources
 from dovetail.model.workloads import PodSource, SelectorSource
 
 
-def parse_capacity_buffer(raw: Json) -> CapacityBuffer:
+def parse_capacity_buffer(raw: ReadOnlyJson) -> CapacityBuffer:
     """One CapacityBuffer."""
     with reading("CapacityBuffer", raw) as place:
         meta = raw["metadata"]
@@ -40,14 +40,14 @@ def parse_capacity_buffer(raw: Json) -> CapacityBuffer:
         return _with_spec(buffer, raw.get("spec") or {})
 
 
-def _with_spec(buffer: CapacityBuffer, raw: Json) -> CapacityBuffer:
-    """S-211: or why the spec cannot be used."""
+def _with_spec(buffer: CapacityBuffer, raw: ReadOnlyJson) -> CapacityBuffer:
+    """The buffer with what its spec says, or with why the spec cannot be used (S-211)."""
     buffer = replace(buffer, strategy=str(raw.get("provisioningStrategy") or ""))
     try:
-        spec = CapacityBufferSpec.model_validate(raw)
+        spec = parse_spec(CapacityBufferSpec, raw)
         limits = parse_resources(spec.limits)
-    except ValidationError as error:
-        faults = (f"{'.'.join(('spec', *map(str, e['loc'])))}: {e['msg']}" for e in error.errors())
+    except InvalidSpec as error:
+        faults = (f"{f'spec.{place}' if place else 'spec'}: {message}" for place, message in error.problems)
         return replace(buffer, fault="; ".join(faults))
     except QuantityError as error:
         return replace(buffer, fault=f"spec.limits: {error}")
@@ -65,7 +65,7 @@ def _with_spec(buffer: CapacityBuffer, raw: Json) -> CapacityBuffer:
     )
 
 
-def _status(raw: Json) -> BufferStatus:
+def _status(raw: ReadOnlyJson) -> BufferStatus:
     return BufferStatus(
         template=(raw.get("podTemplateRef") or {}).get("name"),
         template_generation=raw.get("podTemplateGeneration"),
@@ -75,31 +75,31 @@ def _status(raw: Json) -> BufferStatus:
     )
 
 
-def parse_pod_template(raw: Json) -> PodSource:
+def parse_pod_template(raw: ReadOnlyJson) -> PodSource:
     """A PodTemplate."""
     with reading("PodTemplate", raw):
         return _source(raw, raw.get("template"))
 
 
-def parse_deployment(raw: Json) -> PodSource:
+def parse_deployment(raw: ReadOnlyJson) -> PodSource:
     """A Deployment, of which nothing else is read."""
     with reading("Deployment", raw):
         return _of_workload(raw)
 
 
-def parse_workload(kind: str, raw: Json) -> SelectorSource:
+def parse_workload(kind: str, raw: ReadOnlyJson) -> SelectorSource:
     """A ReplicaSet or StatefulSet, as default spreading reads it and as buffers do."""
     return replace(parse_selector_source(kind, raw), pods=_of_workload(raw))
 
 
-def _of_workload(raw: Json) -> PodSource:
+def _of_workload(raw: ReadOnlyJson) -> PodSource:
     spec = raw.get("spec") or {}
     wanted = spec.get("replicas")
     return replace(_source(raw, spec.get("template")), replicas=1 if wanted is None else int(wanted))
 
 
-def _source(raw: Json, template: Json | None) -> PodSource:
-    """S-212: what the pods would be like, or why nobody can say."""
+def _source(raw: ReadOnlyJson, template: ReadOnlyJson | None) -> PodSource:
+    """What the pods would be like, or why that cannot be said (S-212)."""
     generation = raw["metadata"].get("generation") or 0
     try:
         return PodSource(pod=_pod(raw["metadata"], template or {}), generation=generation)
@@ -108,7 +108,7 @@ def _source(raw: Json, template: Json | None) -> PodSource:
         return PodSource(fault=f"template: {text}", generation=generation)
 
 
-def _pod(owner: Json, template: Json) -> Pod:
+def _pod(owner: ReadOnlyJson, template: ReadOnlyJson) -> Pod:
     """A pod of the template as the API server would admit it, but without its volumes."""
     spec = {**template["spec"], "containers": template["spec"]["containers"], "volumes": None}
     metadata = {**(template.get("metadata") or {}), "namespace": owner.get("namespace")}

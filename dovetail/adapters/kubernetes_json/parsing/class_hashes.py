@@ -1,8 +1,7 @@
 """karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (W-115, W-116, version v6).
 
 Names and order of the fields are upstream's; they are part of the result. If one bit differed, a cluster taken over
-from Karpenter would replace every node. The trap avoided: an empty text behind a pointer is no zero value, a plain
-false is.
+from Karpenter would replace every node. An empty text behind a pointer is no zero value; a plain false is one.
 """
 
 import json
@@ -11,11 +10,11 @@ from typing import Any, Final
 
 from dovetail.api.aws.ami_selectors import AMI_FAMILIES
 from dovetail.model.hashing import Int, Struct, Value, hash_value
+from dovetail.model.json import Json
 from dovetail.model.resources import parse_quantity
 
 EC2_NODE_CLASS_HASH_VERSION: Final = "v6"
 
-Json = dict[str, Any]
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = ("", "k", "M", "G", "T", "P", "E")
@@ -79,7 +78,7 @@ def _list(raw: list[Json] | None, one: Any) -> Value:
 
 
 def canonical_json(raw: Json | None) -> str:
-    """Top-level keys sorted, no white space, HTML's characters escaped, as Go's encoder writes it."""
+    """JSON as Go's encoder writes it: top-level keys sorted, no white space, HTML's characters escaped."""
     if raw is None:
         return "null"
     text = json.dumps(dict(sorted(raw.items())), separators=(",", ":"), ensure_ascii=False)

@@ -1,12 +1,15 @@
-"""What is wrong with an object that cannot be read?
+"""What is wrong with an object that cannot be read: which object, which field, what was found there.
 
-Raised by every parser of this package, caught by the cache, which keeps the object out of the snapshot and tells a
-person. The trap avoided: one bad object that stops the reading of all others, or an error that names neither the
-object nor the field.
+Every parser of this package raises UnreadableObject and nothing else. The cache catches it, leaves the object out of
+the snapshot and reports it; one bad object never stops the reading of the others.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from dovetail.ports.failures import NotReadable
+
+Parsed = TypeVar("Parsed")
 
 RAW_FAULTS = (KeyError, TypeError, AttributeError, ValueError)
 
@@ -23,7 +26,7 @@ class UnreadableObject(ValueError):
 
 
 def blame(kind: str, raw: Any, sections: Mapping[str, Callable[[Any], object]]) -> UnreadableObject:
-    """Read section after section to find which one cannot be read; only ever called after a failure."""
+    """The error for an object that could not be read: section after section is read again to find the bad one."""
     metadata = raw.get("metadata") if isinstance(raw, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
     name = "/".join(str(part) for part in (metadata.get("namespace"), metadata.get("name")) if part) or "(no name)"
@@ -34,3 +37,11 @@ def blame(kind: str, raw: Any, sections: Mapping[str, Callable[[Any], object]]) 
             text = f"missing {fault}" if isinstance(fault, KeyError) else str(fault)
             return UnreadableObject(kind, name, field, text)
     return UnreadableObject(kind, name, "(object)", "not readable")
+
+
+def parsed(parse: Callable[[dict[str, Any]], Parsed], raw: dict[str, Any]) -> Parsed:
+    """The object that was read live; NotReadable, naming it and the field, where the parser cannot read it."""
+    try:
+        return parse(raw)
+    except UnreadableObject as error:
+        raise NotReadable(f"{error.kind}/{error.name}", f"{error.field}: {error.message}") from error

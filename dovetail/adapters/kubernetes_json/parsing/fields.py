@@ -1,30 +1,42 @@
 """The pieces that nodes, claims and pools share: conditions and the reference to a NodeClass.
 
-Labels and annotations are kept as the decoded JSON gave them: nobody writes to them. The trap avoided: `null` where the
-API server leaves a field out; both mean absent here.
+Labels and annotations are kept as they were decoded, because nothing here changes them. A field that is `null` and a
+field that is left out mean the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.time import optional_time
 
-Json = Mapping[str, Any]
+
+class _Written(NamedTuple):
+    """A condition as it is written: the key under which the condition is remembered."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    changed: str | None
+    generation: int
 
 
-def conditions(raw: Sequence[Json] | None) -> tuple[Condition, ...]:
+def conditions(raw: Sequence[ReadOnlyJson] | None) -> tuple[Condition, ...]:
     """status.conditions."""
     return tuple(
         [
             _condition(
-                c.get("type") or "",
-                c.get("status") or "",
-                c.get("reason") or "",
-                c.get("message") or "",
-                c.get("lastTransitionTime"),
-                c.get("observedGeneration") or 0,
+                _Written(
+                    c.get("type") or "",
+                    c.get("status") or "",
+                    c.get("reason") or "",
+                    c.get("message") or "",
+                    c.get("lastTransitionTime"),
+                    c.get("observedGeneration") or 0,
+                )
             )
             for c in raw or ()
         ]
@@ -32,19 +44,19 @@ def conditions(raw: Sequence[Json] | None) -> tuple[Condition, ...]:
 
 
 @lru_cache(maxsize=65536)
-def _condition(kind: str, status: str, reason: str, message: str, changed: str | None, generation: int) -> Condition:
-    """Kept, because nodes that came up together say the same, and because each is read again at every heartbeat."""
+def _condition(written: _Written) -> Condition:
+    """Remembered, because nodes that came up together say the same, and each is read again at every heartbeat."""
     return Condition(
-        type=kind,
-        status=status,
-        reason=reason,
-        message=message,
-        changed=optional_time(changed) or 0.0,
-        generation=generation,
+        type=written.type,
+        status=written.status,
+        reason=written.reason,
+        message=written.message,
+        changed=optional_time(written.changed) or 0.0,
+        generation=written.generation,
     )
 
 
-def node_class(raw: Json | None) -> NodeClassRef:
+def node_class(raw: ReadOnlyJson | None) -> NodeClassRef:
     """spec.nodeClassRef."""
     ref = raw or {}
     return _reference(ref.get("group") or "", ref.get("kind") or "", ref.get("name") or "")

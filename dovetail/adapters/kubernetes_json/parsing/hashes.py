@@ -1,23 +1,21 @@
 """What upstream's hash is taken of: the JSON of a NodePool's template as the structure that upstream makes of it.
 
-Names and order of the fields are upstream's (N-3); they are part of the result. The trap avoided: hashing the model, to
-which `labels: {}` and no labels at all are one thing.
+Names and order of the fields are upstream's (N-3); they are part of the result. The JSON is hashed and not the model,
+because to the model `labels: {}` and no labels at all are the same.
 """
 
 from calendar import timegm
 from datetime import datetime
 from typing import Any, Final
 
-from dovetail.adapters.kubernetes_json.parsing.fields import Json
 from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.hashing import Int, Raw, Struct, Value, hash_value
-
-NODE_POOL_HASH_VERSION: Final = "v3"
+from dovetail.model.json import ReadOnlyJson
 
 _UNIX_TO_YEAR_ONE: Final = 62135596800  # Go counts a time's seconds from year 1
 
 
-def template_hash(raw: Json) -> str:
+def template_hash(raw: ReadOnlyJson) -> str:
     """karpenter.sh/nodepool-hash of a spec.template, version v3 (N-1 to N-3)."""
     meta, spec = raw.get("metadata") or {}, raw.get("spec") or {}
     metadata = Struct("ObjectMeta", (("Labels", meta.get("labels")), ("Annotations", meta.get("annotations"))))
@@ -40,7 +38,7 @@ def template_hash(raw: Json) -> str:
     return str(hash_value(template))
 
 
-def _reference(ref: Json | None) -> Value:
+def _reference(ref: ReadOnlyJson | None) -> Value:
     if ref is None:
         return None
     return Struct(
@@ -52,7 +50,7 @@ def _taints(raw: Any) -> Value:
     return None if raw is None else tuple(_taint(taint) for taint in raw)
 
 
-def _taint(raw: Json) -> Struct:
+def _taint(raw: ReadOnlyJson) -> Struct:
     added = raw.get("timeAdded")
     return Struct(
         "Taint",
@@ -79,7 +77,7 @@ def _grace(text: str | None) -> Value:
     return Struct("Duration", (("Duration", Int(value) if value else None),))
 
 
-def _expiry(spec: Json) -> Value:
+def _expiry(spec: ReadOnlyJson) -> Value:
     if "expireAfter" not in spec or spec["expireAfter"] == "Never":
         return None
     text = spec["expireAfter"]

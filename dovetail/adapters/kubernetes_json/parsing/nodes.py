@@ -1,33 +1,31 @@
-"""Nodes and NodeClaims: JSON of the API in, dovetail.model out.
-
-Raises UnreadableObject and nothing else. The trap avoided: `expireAfter: Never` is no duration but the absence of one.
-"""
+"""Nodes and NodeClaims: JSON of the API in, dovetail.model out. Raises UnreadableObject and nothing else."""
 
 from typing import Final
 
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions, node_class
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions, node_class
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_expressions,
     parse_owners,
     parse_taints,
 )
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.model.drafts import draft_of
 from dovetail.model.durations import parse_seconds
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.resources import shared_resources
+from dovetail.model.time import optional_time
 
 _NodeDraft: Final = draft_of(Node)
 _ClaimDraft: Final = draft_of(NodeClaim)
 
 
 def lasting(text: str | None) -> float | None:
-    """A duration that may be absent or, under its own name, endless: both are None (D-194)."""
+    """A duration that may be absent or `Never`: both are None (D-194)."""
     return None if text is None or text == "Never" else parse_seconds(text)
 
 
-def parse_node(raw: Json) -> Node:
+def parse_node(raw: ReadOnlyJson) -> Node:
     """One Node."""
     with reading("Node", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
@@ -59,7 +57,7 @@ def parse_node(raw: Json) -> Node:
         return node
 
 
-def parse_node_claim(raw: Json) -> NodeClaim:
+def parse_node_claim(raw: ReadOnlyJson) -> NodeClaim:
     """One NodeClaim."""
     with reading("NodeClaim", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}

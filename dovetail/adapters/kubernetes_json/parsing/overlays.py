@@ -1,23 +1,23 @@
 """NodeOverlays: JSON of the API in, dovetail.model out.
 
-What the API server let through and the rules forbid (A-25) makes an overlay that says why it cannot be used, not an
-unreadable object: its status is where a person looks. The trap avoided: `price` and `priceAdjustment` are two fields of
-one meaning, told apart by the sign.
+What the API server accepted and the rules forbid (A-25) makes an overlay with a `fault`, not an unreadable object: a
+person looks for it in the overlay's status. `price` and `priceAdjustment` become one field, in which an adjustment is
+recognised by its sign.
 """
 
-from pydantic import ValidationError
-
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.api.karpenter.node_overlay import NodeOverlaySpec
 from dovetail.api.runtime_checks import node_overlay_faults
+from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.resources import QuantityError, parse_resources
+from dovetail.model.time import optional_time
 
 
-def parse_node_overlay(raw: Json) -> NodeOverlay:
+def parse_node_overlay(raw: ReadOnlyJson) -> NodeOverlay:
     """One NodeOverlay."""
     with reading("NodeOverlay", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
@@ -41,13 +41,11 @@ def parse_node_overlay(raw: Json) -> NodeOverlay:
         )
 
 
-def _fault(spec: Json) -> str:
-    """A-17, A-25: why the overlay cannot be used, or nothing."""
+def _fault(spec: ReadOnlyJson) -> str:
+    """Why the overlay cannot be used; empty where it can (A-17, A-25)."""
     try:
-        faults = node_overlay_faults(NodeOverlaySpec.model_validate(spec))
+        faults = node_overlay_faults(parse_spec(NodeOverlaySpec, spec))
         parse_resources(spec.get("capacity"))
-    except ValidationError as error:
-        return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-    except QuantityError as error:
+    except (InvalidSpec, QuantityError) as error:
         return str(error)
     return "; ".join(faults)

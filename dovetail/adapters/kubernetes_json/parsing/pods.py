@@ -1,11 +1,11 @@
 """A Pod of the API becomes a dovetail.model Pod.
 
-Most of a pod is what its replicas say too; reading that costs far more than recognising that the same text was read
-before, so it is kept by its text. A fault is attributed to its field only after it happened.
+Most of a pod is the same in all replicas of its workload. Parsing that part costs far more than recognising its text,
+so the result is remembered by the text. Which field is at fault is worked out only after reading has failed.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import orjson
 
@@ -13,30 +13,30 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, Unreada
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time, parse_time
 from dovetail.model import names
 from dovetail.model.drafts import draft_of
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.resources import Resources
+from dovetail.model.time import optional_time, parse_time
 
-Raw = Mapping[str, Any]
 Common = tuple[PodShape, Resources, tuple[Owner, ...]]
 
 _PodDraft: Final = draft_of(Pod)
-_COMMON: Final[dict[bytes, Common]] = {}  # by the text of all that it is read from
+_COMMON: Final[dict[bytes, Common]] = {}  # by the text that it was read from
 _REQUESTS: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
-_MOST_KEPT: Final = 50_000  # then the tables are emptied: equal parts are read again, which changes no answer
+_MOST_KEPT: Final = 50_000  # then the tables are emptied and equal parts are read again, with the same result
 # Annotations that a rule reads beside do-not-disrupt and the deletion cost (S-213).
 _READ_ANNOTATIONS: Final = (names.FAKE_POD,)
 
 
-def _read_of(containers: Iterable[Raw]) -> list[object]:
-    """The parts of containers that are read; the larger rest (images, variables, probes, mounts) is not."""
+def _read_of(containers: Iterable[ReadOnlyJson]) -> list[object]:
+    """The parts of containers that are read; images, variables, probes and mounts are not."""
     return [(c.get("name"), c.get("resources"), c.get("ports"), c.get("restartPolicy")) for c in containers]
 
 
-def _resized(status: Raw, infeasible: bool) -> list[object]:
-    """What the status says about requests (S-73)."""
+def _resized(status: ReadOnlyJson, infeasible: bool) -> list[object]:
+    """The parts of the status that bear on requests (S-73)."""
     return [
         infeasible,
         *(
@@ -47,7 +47,7 @@ def _resized(status: Raw, infeasible: bool) -> list[object]:
     ]
 
 
-def _common(raw: Raw, infeasible: bool) -> Common:
+def _common(raw: ReadOnlyJson, infeasible: bool) -> Common:
     """The shape, the requests and the owners, which the replicas of a workload share."""
     metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
     read = (
@@ -79,9 +79,9 @@ def _common(raw: Raw, infeasible: bool) -> Common:
     return common
 
 
-def _conditions(status: Raw) -> tuple[bool, bool | None, bool]:
-    """Whether the scheduler gave up on it (S-20: whatever the status says), whether it is ready, and whether a resize
-    that was asked for is not possible (S-73)."""
+def _conditions(status: ReadOnlyJson) -> tuple[bool, bool | None, bool]:
+    """Whether the scheduler gave up on the pod (by the condition's reason alone, S-20), whether it is ready, and
+    whether a resize that was asked for is not possible (S-73)."""
     unschedulable, ready, infeasible = False, None, False
     for condition in status.get("conditions") or ():
         kind = condition["type"]
@@ -94,7 +94,7 @@ def _conditions(status: Raw) -> tuple[bool, bool | None, bool]:
     return unschedulable, ready, infeasible
 
 
-def _build(raw: Raw) -> Pod:
+def _build(raw: ReadOnlyJson) -> Pod:
     metadata, spec = raw["metadata"], raw["spec"]
     status = raw.get("status") or {}
     annotations = metadata.get("annotations")
@@ -124,7 +124,7 @@ def _build(raw: Raw) -> Pod:
     return pod
 
 
-def parse_pod(raw: Raw) -> Pod:
+def parse_pod(raw: ReadOnlyJson) -> Pod:
     """The pod, or UnreadableObject that names it and the field."""
     try:
         return _build(raw)

@@ -1,21 +1,22 @@
 """NodePools: JSON of the API in, dovetail.model out, with upstream's hash of spec.template (N-1).
 
-The hash is taken from the JSON, not from the model: `labels: {}` and no labels at all are one thing to the model and
-two to the hash. Raises UnreadableObject and nothing else.
+The hash is taken from the JSON, because the model does not distinguish `labels: {}` from no labels at all and the hash
+does. Raises UnreadableObject and nothing else.
 """
 
-from dovetail.adapters.kubernetes_json.parsing.fields import Json, conditions, node_class
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions, node_class
 from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions, parse_taints
-from dovetail.adapters.kubernetes_json.parsing.times import optional_time
 from dovetail.model.durations import parse_seconds
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pools import Budget, ClaimTemplate, DisruptionPolicy, NodePool
 from dovetail.model.resources import parse_resources
+from dovetail.model.time import optional_time
 
 
-def parse_node_pool(raw: Json) -> NodePool:
+def parse_node_pool(raw: ReadOnlyJson) -> NodePool:
     """One NodePool."""
     with reading("NodePool", raw) as place:
         meta, spec, status = raw["metadata"], raw["spec"] or {}, raw.get("status") or {}
@@ -48,8 +49,8 @@ def parse_node_pool(raw: Json) -> NodePool:
         )
 
 
-def parse_template(raw: Json) -> ClaimTemplate:
-    """spec.template; an absent expireAfter is what the API would default it to only where the API has done so."""
+def parse_template(raw: ReadOnlyJson) -> ClaimTemplate:
+    """spec.template. An absent expireAfter stays absent: the API server fills in its default."""
     meta, spec = raw.get("metadata") or {}, raw.get("spec") or {}
     grace = spec.get("terminationGracePeriod")
     return ClaimTemplate(
@@ -64,7 +65,7 @@ def parse_template(raw: Json) -> ClaimTemplate:
     )
 
 
-def parse_disruption(raw: Json) -> DisruptionPolicy:
+def parse_disruption(raw: ReadOnlyJson) -> DisruptionPolicy:
     """spec.disruption, with the API's own defaults for what is absent (D-193)."""
     after = raw.get("consolidateAfter", "0s")
     budgets = raw.get("budgets")
@@ -76,8 +77,8 @@ def parse_disruption(raw: Json) -> DisruptionPolicy:
     )
 
 
-def parse_budget(raw: Json) -> Budget:
-    """One budget, as written: whether it makes sense is judged by who evaluates it (D-54)."""
+def parse_budget(raw: ReadOnlyJson) -> Budget:
+    """One budget, as written: whether it makes sense is judged where it is evaluated (D-54)."""
     reasons, duration = raw.get("reasons"), raw.get("duration")
     return Budget(
         nodes=raw.get("nodes") or "",

@@ -1,14 +1,14 @@
-"""How a parser turns whatever goes wrong inside it into one kind of error.
+"""How a parser turns everything that goes wrong inside it into one kind of error.
 
-The step that was being read when something went wrong is named in the error, so that a person learns which field to
-look at. The trap avoided: a bare KeyError from somewhere in a list of five thousand nodes.
+The error names the object and the field that was being read, because a bare KeyError from a list of five thousand nodes
+would help no one.
 """
 
 from types import TracebackType
 from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject
-from dovetail.adapters.kubernetes_json.parsing.fields import Json
+from dovetail.model.json import ReadOnlyJson
 
 
 class reading:  # noqa: N801 - reads as a verb where it is used
@@ -34,8 +34,8 @@ class reading:  # noqa: N801 - reads as a verb where it is used
         raise UnreadableObject(self._kind, name, self.field, str(error) or type(error).__name__) from error
 
 
-def name_of(meta: Json) -> str:
-    """metadata.name, which no object lacks."""
+def name_of(meta: ReadOnlyJson) -> str:
+    """metadata.name, which every object has."""
     name = meta["name"]
     if not isinstance(name, str) or not name:
         raise ValueError("the name is empty")

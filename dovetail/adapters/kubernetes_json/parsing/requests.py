@@ -1,16 +1,15 @@
 """How much does a pod ask for, by the containers that it lists?
 
-Sidecars run beside everything that starts after them, other init containers run alone, and a resize in place shows
-first in the status (S-72, S-73). The trap avoided: summing init containers.
+Sidecars run beside everything that starts after them, other init containers run alone (so their requests are not added
+up), and a resize in place shows first in the status (S-72, S-73).
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.resources import parse_resources
 
-Raw = Mapping[str, Any]
 Amounts = dict[str, int]
 
 _POD_LEVEL = ("cpu", "memory")
@@ -32,8 +31,9 @@ def _maximum(left: Amounts, right: Mapping[str, int]) -> Amounts:
     return result
 
 
-def _resized(amounts: Amounts, status: Raw | None, infeasible: bool) -> Amounts:
-    """S-73: while a resize is under way the larger of wish and fact counts; an infeasible wish does not."""
+def _resized(amounts: Amounts, status: ReadOnlyJson | None, infeasible: bool) -> Amounts:
+    """While a resize is under way, the larger of the requested and the actual amount counts; an infeasible request does
+    not count (S-73)."""
     if not status or not isinstance(status.get("resources"), dict):
         return amounts
     actual = _maximum(
@@ -42,7 +42,7 @@ def _resized(amounts: Amounts, status: Raw | None, infeasible: bool) -> Amounts:
     return actual if infeasible else _maximum(amounts, actual)
 
 
-def _wanted(container: Raw, field: str, defaulted: bool) -> Amounts:
+def _wanted(container: ReadOnlyJson, field: str, defaulted: bool) -> Amounts:
     resources = container.get("resources") or {}
     amounts = parse_resources(resources.get(field))
     if defaulted:  # S-75: what has a limit and no request asks for its limit
@@ -51,11 +51,11 @@ def _wanted(container: Raw, field: str, defaulted: bool) -> Amounts:
     return amounts
 
 
-def _statuses(status: Raw, field: str) -> dict[str, Raw]:
+def _statuses(status: ReadOnlyJson, field: str) -> dict[str, ReadOnlyJson]:
     return {entry["name"]: entry for entry in status.get(field) or ()}
 
 
-def _aggregate(pod: Raw, field: str, defaulted: bool) -> Amounts:
+def _aggregate(pod: ReadOnlyJson, field: str, defaulted: bool) -> Amounts:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     infeasible = any(
         c.get("type") == "PodResizePending" and c.get("reason") == "Infeasible" for c in status.get("conditions") or ()
@@ -80,21 +80,21 @@ def _aggregate(pod: Raw, field: str, defaulted: bool) -> Amounts:
     return _maximum(_add(together, sidecars), peak)
 
 
-def _pod_level(total: Amounts, spec: Raw, field: str) -> Amounts:
+def _pod_level(total: Amounts, spec: ReadOnlyJson, field: str) -> Amounts:
     for name, amount in parse_resources((spec.get("resources") or {}).get(field)).items():
         if name in _POD_LEVEL or name.startswith("hugepages-"):
             total[name] = amount
     return total
 
 
-def pod_requests(pod: Raw, limits_as_requests: bool = False) -> Amounts:
+def pod_requests(pod: ReadOnlyJson, limits_as_requests: bool = False) -> Amounts:
     """S-72 to S-75: everything that must be free on a node for this pod, one `pods` included."""
     spec = pod.get("spec") or {}
     total = _pod_level(_aggregate(pod, "requests", limits_as_requests), spec, "requests")
     return {**_add(total, parse_resources(spec.get("overhead"))), "pods": 1}
 
 
-def pod_limits(pod: Raw) -> Amounts:
+def pod_limits(pod: ReadOnlyJson) -> Amounts:
     """The same for limits, where overhead counts only for resources that are limited, and not to nothing.
 
     Upstream counts the overhead twice beside a pod-level limit written as a binary fraction ("1.5Gi"): such a quantity

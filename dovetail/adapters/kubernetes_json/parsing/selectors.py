@@ -1,16 +1,15 @@
 """Selectors, terms, taints and owners: the small parts that many kinds of object share.
 
-matchLabels become In expressions, so that core knows one form only.
+matchLabels become In expressions, so that decisions know one form only.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Expression, LabelSelector, NodeTerm, Owner, Toleration
 from dovetail.model.taints import Taint
-
-Raw = Mapping[str, Any]
 
 
 @lru_cache(maxsize=65536)
@@ -18,17 +17,17 @@ def _expression(key: str, operator: str, values: tuple[Any, ...], min_values: in
     return Expression(key=key, operator=operator, values=tuple(map(str, values)), min_values=min_values)
 
 
-def parse_expression(raw: Raw) -> Expression:
+def parse_expression(raw: ReadOnlyJson) -> Expression:
     """One requirement of a node selector, a label selector or a NodePool; equal ones are one object."""
     return _expression(raw["key"], raw["operator"], tuple(raw.get("values") or ()), raw.get("minValues"))
 
 
-def parse_expressions(raw: Iterable[Raw] | None) -> tuple[Expression, ...]:
-    """A list of them."""
+def parse_expressions(raw: Iterable[ReadOnlyJson] | None) -> tuple[Expression, ...]:
+    """A list of requirements."""
     return tuple([parse_expression(entry) for entry in raw]) if raw else ()
 
 
-def parse_label_selector(raw: Raw | None) -> LabelSelector | None:
+def parse_label_selector(raw: ReadOnlyJson | None) -> LabelSelector | None:
     """A label selector; an absent one stays None, because it means nothing rather than everything."""
     if raw is None:
         return None
@@ -42,7 +41,7 @@ def equality_selector(labels: Mapping[str, str] | None) -> LabelSelector | None:
     return None if not labels else parse_label_selector({"matchLabels": labels})
 
 
-def parse_node_term(raw: Raw, weight: int = 0) -> NodeTerm:
+def parse_node_term(raw: ReadOnlyJson, weight: int = 0) -> NodeTerm:
     """One node selector term."""
     return NodeTerm(
         expressions=parse_expressions(raw.get("matchExpressions")),
@@ -51,12 +50,12 @@ def parse_node_term(raw: Raw, weight: int = 0) -> NodeTerm:
     )
 
 
-def parse_node_terms(raw: Raw | None) -> tuple[NodeTerm, ...]:
+def parse_node_terms(raw: ReadOnlyJson | None) -> tuple[NodeTerm, ...]:
     """A node selector: its terms are or-ed."""
     return tuple([parse_node_term(term) for term in (raw or {}).get("nodeSelectorTerms") or ()])
 
 
-def parse_toleration(raw: Raw) -> Toleration:
+def parse_toleration(raw: ReadOnlyJson) -> Toleration:
     """One toleration."""
     return Toleration(
         key=raw.get("key") or "",
@@ -67,12 +66,12 @@ def parse_toleration(raw: Raw) -> Toleration:
     )
 
 
-def parse_taint(raw: Raw) -> Taint:
+def parse_taint(raw: ReadOnlyJson) -> Taint:
     """One taint."""
     return Taint(key=raw["key"], effect=raw.get("effect") or "", value=raw.get("value") or "")
 
 
-def parse_taints(raw: Iterable[Raw] | None) -> tuple[Taint, ...]:
+def parse_taints(raw: Iterable[ReadOnlyJson] | None) -> tuple[Taint, ...]:
     """A list of taints."""
     return tuple([parse_taint(entry) for entry in raw]) if raw else ()
 
@@ -82,7 +81,7 @@ def _owner(api_version: str, kind: str, name: str, uid: str, controller: bool) -
     return (Owner(api_version=api_version, kind=kind, name=name, uid=uid, controller=controller),)
 
 
-def parse_owners(metadata: Raw) -> tuple[Owner, ...]:
+def parse_owners(metadata: ReadOnlyJson) -> tuple[Owner, ...]:
     """metadata.ownerReferences; replicas of one workload share the object."""
     references = metadata.get("ownerReferences")
     if not references:

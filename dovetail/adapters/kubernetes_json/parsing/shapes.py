@@ -1,11 +1,10 @@
 """What decides where a pod may go: the parts of its spec that make a PodShape, shared among pods that are alike.
 
-Placement asks each of its questions once per shape, so equal ones are one object, kept by the text of their parts. The
-table is emptied when it grows past a bound: two equal shapes then stand side by side, which costs time and changes no
-answer.
+Placement asks each of its questions once per shape, so equal shapes are one object, remembered by the text of their
+parts. The table is emptied when it grows past a bound: there may then be two equal shapes, which costs time and changes
+no answer.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -16,24 +15,23 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_node_terms,
     parse_toleration,
 )
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
-
-Raw = Mapping[str, Any]
 
 _KNOWN: Final[dict[tuple[str, bytes], PodShape]] = {}
 _MOST_KNOWN: Final = 100_000
 
 
-def _required(raw: Raw | None, kind: str) -> Any:
+def _required(raw: ReadOnlyJson | None, kind: str) -> Any:
     return (raw or {}).get(f"required{kind}")
 
 
-def _preferred_node_terms(affinity: Raw) -> tuple[NodeTerm, ...]:
+def _preferred_node_terms(affinity: ReadOnlyJson) -> tuple[NodeTerm, ...]:
     entries = (affinity.get("nodeAffinity") or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple([parse_node_term(entry.get("preference") or {}, int(entry.get("weight") or 0)) for entry in entries])
 
 
-def _pod_term(raw: Raw, weight: int = 0) -> PodTerm:
+def _pod_term(raw: ReadOnlyJson, weight: int = 0) -> PodTerm:
     return PodTerm(
         topology_key=raw["topologyKey"],
         selector=parse_label_selector(raw.get("labelSelector")),
@@ -43,17 +41,17 @@ def _pod_term(raw: Raw, weight: int = 0) -> PodTerm:
     )
 
 
-def _required_pod_terms(affinity: Raw, kind: str) -> tuple[PodTerm, ...]:
+def _required_pod_terms(affinity: ReadOnlyJson, kind: str) -> tuple[PodTerm, ...]:
     entries = (affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple([_pod_term(entry) for entry in entries])
 
 
-def _preferred_pod_terms(affinity: Raw, kind: str) -> tuple[PodTerm, ...]:
+def _preferred_pod_terms(affinity: ReadOnlyJson, kind: str) -> tuple[PodTerm, ...]:
     entries = (affinity.get(kind) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple([_pod_term(entry["podAffinityTerm"], int(entry.get("weight") or 0)) for entry in entries])
 
 
-def parse_spread(raw: Raw) -> SpreadConstraint:
+def parse_spread(raw: ReadOnlyJson) -> SpreadConstraint:
     """One topology spread constraint, with the API's defaults."""
     policy = raw["whenUnsatisfiable"]
     if policy not in ("DoNotSchedule", "ScheduleAnyway"):
@@ -70,7 +68,7 @@ def parse_spread(raw: Raw) -> SpreadConstraint:
     )
 
 
-def _host_ports(containers: list[Raw]) -> tuple[HostPort, ...]:
+def _host_ports(containers: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
     return tuple(
         [
             HostPort(
@@ -83,7 +81,7 @@ def _host_ports(containers: list[Raw]) -> tuple[HostPort, ...]:
     )
 
 
-def _volume_uses(volumes: list[Raw]) -> tuple[VolumeUse, ...]:
+def _volume_uses(volumes: list[ReadOnlyJson]) -> tuple[VolumeUse, ...]:
     uses = []
     for volume in volumes:
         if claim := volume.get("persistentVolumeClaim"):
@@ -96,14 +94,14 @@ def _volume_uses(volumes: list[Raw]) -> tuple[VolumeUse, ...]:
     return tuple(uses)
 
 
-def _uses_resource_claims(spec: Raw) -> bool:
+def _uses_resource_claims(spec: ReadOnlyJson) -> bool:
     if spec.get("resourceClaims"):
         return True
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     return any((container.get("resources") or {}).get("claims") for container in containers)
 
 
-def _build(namespace: str, labels: Raw, spec: Raw, volumes: list[Raw]) -> PodShape:
+def _build(namespace: str, labels: ReadOnlyJson, spec: ReadOnlyJson, volumes: list[ReadOnlyJson]) -> PodShape:
     affinity = spec.get("affinity") or {}
     selector = spec.get("nodeSelector") or {}
     return PodShape(
@@ -126,7 +124,7 @@ def _build(namespace: str, labels: Raw, spec: Raw, volumes: list[Raw]) -> PodSha
     )
 
 
-def _ports_or_claims(spec: Raw) -> list[object] | None:
+def _ports_or_claims(spec: ReadOnlyJson) -> list[object] | None:
     """The parts of containers that belong to the shape; None for nearly every pod."""
     if "initContainers" not in spec:
         for container in spec.get("containers") or ():
@@ -145,12 +143,12 @@ def _ports_or_claims(spec: Raw) -> list[object] | None:
     return found or None
 
 
-def claims_among(volumes: list[Raw] | None) -> list[Raw]:
+def claims_among(volumes: list[ReadOnlyJson] | None) -> list[ReadOnlyJson]:
     """The volumes that lead to claims. The token volume, which every pod has, is named anew for each."""
     return [volume for volume in volumes or () if "persistentVolumeClaim" in volume or "ephemeral" in volume]
 
 
-def parse_shape(metadata: Raw, spec: Raw) -> PodShape:
+def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
     """The shape of a pod (or of a template) with this metadata and spec."""
     labels = metadata.get("labels") or {}
     volumes = claims_among(spec.get("volumes"))

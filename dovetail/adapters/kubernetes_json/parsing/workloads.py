@@ -3,8 +3,8 @@
 Each raises UnreadableObject naming the object and the field.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, blame
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
@@ -16,6 +16,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_owners,
 )
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.workloads import (
     CsiNode,
@@ -29,7 +30,6 @@ from dovetail.model.workloads import (
     VolumeClaim,
 )
 
-Raw = Mapping[str, Any]
 Built = TypeVar("Built")
 
 # S-27: in-tree volume plugins that live on as CSI drivers.
@@ -44,18 +44,18 @@ IN_TREE_DRIVERS: Final = {
 }
 
 
-def _read(kind: str, raw: Raw, build: Callable[[Raw], Built]) -> Built:
+def _read(kind: str, raw: ReadOnlyJson, build: Callable[[ReadOnlyJson], Built]) -> Built:
     try:
         return build(raw)
     except RAW_FAULTS:
         raise blame(kind, raw, {"metadata": lambda o: o["metadata"]["name"], "spec": build}) from None
 
 
-def _namespace(raw: Raw) -> str:
+def _namespace(raw: ReadOnlyJson) -> str:
     return raw["metadata"].get("namespace") or "default"
 
 
-def _daemon_set(raw: Raw) -> DaemonSet:
+def _daemon_set(raw: ReadOnlyJson) -> DaemonSet:
     metadata, template = raw["metadata"], raw["spec"]["template"]
     namespace = _namespace(raw)
     spec = template.get("spec") or {}
@@ -69,7 +69,7 @@ def _daemon_set(raw: Raw) -> DaemonSet:
     return DaemonSet(name=metadata["name"], namespace=namespace, uid=metadata.get("uid") or "", pod=pod)
 
 
-def parse_daemon_set(raw: Raw) -> DaemonSet:
+def parse_daemon_set(raw: ReadOnlyJson) -> DaemonSet:
     """A DaemonSet with the pod that its template makes."""
     return _read("DaemonSet", raw, _daemon_set)
 
@@ -78,7 +78,7 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _pdb(raw: Raw) -> PodDisruptionBudget:
+def _pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     return PodDisruptionBudget(
         name=raw["metadata"]["name"],
@@ -92,12 +92,12 @@ def _pdb(raw: Raw) -> PodDisruptionBudget:
     )
 
 
-def parse_pdb(raw: Raw) -> PodDisruptionBudget:
+def parse_pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
     """A PodDisruptionBudget."""
     return _read("PodDisruptionBudget", raw, _pdb)
 
 
-def _volume_claim(raw: Raw) -> VolumeClaim:
+def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return VolumeClaim(
         name=metadata["name"],
@@ -111,19 +111,19 @@ def _volume_claim(raw: Raw) -> VolumeClaim:
     )
 
 
-def parse_volume_claim(raw: Raw) -> VolumeClaim:
+def parse_volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
     """A PersistentVolumeClaim."""
     return _read("PersistentVolumeClaim", raw, _volume_claim)
 
 
-def _driver(spec: Raw) -> str:
+def _driver(spec: ReadOnlyJson) -> str:
     """S-27: the CSI driver, or the one that took over an in-tree EBS volume; anything else is not counted."""
     if spec.get("csi"):
         return str(spec["csi"].get("driver") or "")
     return IN_TREE_DRIVERS["kubernetes.io/aws-ebs"] if spec.get("awsElasticBlockStore") else ""
 
 
-def _volume(raw: Raw) -> Volume:
+def _volume(raw: ReadOnlyJson) -> Volume:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return Volume(
         name=metadata["name"],
@@ -134,17 +134,17 @@ def _volume(raw: Raw) -> Volume:
     )
 
 
-def parse_volume(raw: Raw) -> Volume:
+def parse_volume(raw: ReadOnlyJson) -> Volume:
     """A PersistentVolume."""
     return _read("PersistentVolume", raw, _volume)
 
 
-def _topology(term: Raw) -> tuple[Expression, ...]:
+def _topology(term: ReadOnlyJson) -> tuple[Expression, ...]:
     entries = term.get("matchLabelExpressions") or ()
     return parse_expressions({"key": e["key"], "operator": "In", "values": e.get("values")} for e in entries)
 
 
-def _storage_class(raw: Raw) -> StorageClass:
+def _storage_class(raw: ReadOnlyJson) -> StorageClass:
     provisioner = raw.get("provisioner") or ""
     return StorageClass(
         name=raw["metadata"]["name"],
@@ -154,12 +154,12 @@ def _storage_class(raw: Raw) -> StorageClass:
     )
 
 
-def parse_storage_class(raw: Raw) -> StorageClass:
+def parse_storage_class(raw: ReadOnlyJson) -> StorageClass:
     """A StorageClass."""
     return _read("StorageClass", raw, _storage_class)
 
 
-def _csi_node(raw: Raw) -> CsiNode:
+def _csi_node(raw: ReadOnlyJson) -> CsiNode:
     drivers = (raw.get("spec") or {}).get("drivers") or ()
     counts = {d["name"]: (d.get("allocatable") or {}).get("count") for d in drivers}
     return CsiNode(
@@ -167,12 +167,12 @@ def _csi_node(raw: Raw) -> CsiNode:
     )
 
 
-def parse_csi_node(raw: Raw) -> CsiNode:
+def parse_csi_node(raw: ReadOnlyJson) -> CsiNode:
     """A CSINode."""
     return _read("CSINode", raw, _csi_node)
 
 
-def _attachment(raw: Raw) -> VolumeAttachment:
+def _attachment(raw: ReadOnlyJson) -> VolumeAttachment:
     spec = raw.get("spec") or {}
     return VolumeAttachment(
         name=raw["metadata"]["name"],
@@ -182,12 +182,12 @@ def _attachment(raw: Raw) -> VolumeAttachment:
     )
 
 
-def parse_volume_attachment(raw: Raw) -> VolumeAttachment:
+def parse_volume_attachment(raw: ReadOnlyJson) -> VolumeAttachment:
     """A VolumeAttachment."""
     return _read("VolumeAttachment", raw, _attachment)
 
 
-def parse_namespace(raw: Raw) -> Namespace:
+def parse_namespace(raw: ReadOnlyJson) -> Namespace:
     """A Namespace."""
     return _read(
         "Namespace",
@@ -196,11 +196,11 @@ def parse_namespace(raw: Raw) -> Namespace:
     )
 
 
-def parse_selector_source(kind: str, raw: Raw) -> SelectorSource:
+def parse_selector_source(kind: str, raw: ReadOnlyJson) -> SelectorSource:
     """A Service or ReplicationController (selector by equality), a ReplicaSet or StatefulSet (label selector)."""
     by_equality = kind in ("Service", "ReplicationController")
 
-    def build(o: Raw) -> SelectorSource:
+    def build(o: ReadOnlyJson) -> SelectorSource:
         selector = (o.get("spec") or {}).get("selector")
         return SelectorSource(
             kind=kind,

@@ -1,12 +1,12 @@
-"""The port CapacityBuffers over the embedded cluster."""
+"""The port CapacityBuffers over the simulated cluster."""
 
 from dataclasses import dataclass
 
-from dovetail.adapters.kube.buffers import render_status
-from dovetail.adapters.kube.objects import parsed
 from dovetail.adapters.kubernetes_json.parsing.buffers import parse_capacity_buffer
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
+from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
+from dovetail.adapters.simulator.answers.patching import status_patched
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.patching import status_patched
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
 
@@ -15,14 +15,14 @@ KIND = "CapacityBuffer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Subject:
-    """An object with a namespace, under the key that the world keeps it by."""
+    """An object with a namespace, by its key in the world."""
 
     name: str
     uid: str
     resource_version: str
 
 
-class EmbeddedCapacityBuffers:
+class SimulatedCapacityBuffers:
     """CapacityBuffer objects."""
 
     def __init__(self, calls: Calls) -> None:

@@ -1,4 +1,4 @@
-"""The port Catalogues over the embedded cloud: what a pool could buy, and whether what was bought is still right.
+"""The port Catalogues over the simulated cloud: what a pool could launch, and whether an instance is still right.
 
 A catalogue is built once per NodeClass and set of shortages, then remembered: 144 types with eight offerings each are
 not made anew for every plan.
@@ -9,10 +9,9 @@ from functools import lru_cache
 
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud import shortages
-from dovetail.adapters.simulator.cloud.catalogue import CAPACITY_TYPES, MachineType
+from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
+from dovetail.adapters.simulator.cloud.default_types import CAPACITY_TYPES, CapacityPool, SimulatedType
 from dovetail.adapters.simulator.cloud.node_classes import NodeClass, read_class
-from dovetail.adapters.simulator.cloud.offers import Shelf, read_shelf
-from dovetail.adapters.simulator.cloud.purchases import Pool
 from dovetail.adapters.simulator.settings import read_settings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
@@ -21,8 +20,8 @@ from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.ports.cloud import NodeClassState
 
 
-class EmbeddedCatalogues:
-    """What could be bought, pool by pool."""
+class SimulatedCatalogues:
+    """What could be launched, pool by pool."""
 
     def __init__(self, calls: Calls, node_classes: Iterable[tuple[str, str]]) -> None:
         self._calls = calls
@@ -30,12 +29,12 @@ class EmbeddedCatalogues:
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         reference = pool.template.node_class
-        node_class, shelf, short = await self._calls.read(
-            lambda c: (read_class(c, reference), read_shelf(c), shortages.known(c, self._calls.clock()))
+        node_class, catalogue, short = await self._calls.read(
+            lambda c: (read_class(c, reference), read_catalogue(c), shortages.known(c, self._calls.clock()))
         )
         if not node_class.state.found:
             return Catalogue(error=f"{reference.kind} {reference.name} is missing")
-        return _catalogue(shelf, node_class, short)
+        return _catalogue(catalogue, node_class, short)
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         return (await self._calls.read(lambda connection: read_class(connection, reference))).state
@@ -48,33 +47,34 @@ class EmbeddedCatalogues:
         return self._supported
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        """K-9, with the world's own toleration."""
+        """Not Ready, for as long as the world's settings say (K-9)."""
         seconds = (await self._calls.read(read_settings)).delay("repair")
         return tuple(RepairPolicy(condition="Ready", status=s, toleration=seconds) for s in ("False", "Unknown"))
 
 
 @lru_cache(maxsize=32)
-def _catalogue(shelf: Shelf, node_class: NodeClass, short: frozenset[Pool]) -> Catalogue:
-    machines = [machine for machine in shelf.machines.values() if node_class.allows_type(machine)]
-    zones = tuple(zone for zone in shelf.zones if zone in node_class.zones)
-    return Catalogue(types=tuple(_instance_type(shelf, machine, (zones, short)) for machine in machines))
+def _catalogue(catalogue: WorldCatalogue, node_class: NodeClass, short: frozenset[CapacityPool]) -> Catalogue:
+    types = [each for each in catalogue.types.values() if node_class.allows_type(each)]
+    zones = tuple(zone for zone in catalogue.zones if zone in node_class.zones)
+    return Catalogue(types=tuple(_instance_type(catalogue, each, zones, short) for each in types))
 
 
-def _instance_type(shelf: Shelf, machine: MachineType, places: tuple[tuple[str, ...], frozenset[Pool]]) -> InstanceType:
-    zones, short = places
+def _instance_type(
+    catalogue: WorldCatalogue, sold: SimulatedType, zones: tuple[str, ...], short: frozenset[CapacityPool]
+) -> InstanceType:
     return InstanceType(
-        name=machine.name,
-        requirements=shelf.requirements_of(machine, zones),
-        capacity=machine.capacity,
-        overhead=machine.overhead,
+        name=sold.name,
+        requirements=catalogue.requirements_of(sold, zones),
+        capacity=sold.capacity,
+        overhead=sold.overhead,
         offerings=tuple(
             Offering(
                 requirements=(
                     Expression(key=names.CAPACITY_TYPE, operator="In", values=(capacity_type,)),
                     Expression(key=names.ZONE, operator="In", values=(zone,)),
                 ),
-                price=machine.price_of(capacity_type),
-                available=(machine.name, zone, capacity_type) not in short,
+                price=sold.price_of(capacity_type),
+                available=(sold.name, zone, capacity_type) not in short,
             )
             for zone in zones
             for capacity_type in CAPACITY_TYPES

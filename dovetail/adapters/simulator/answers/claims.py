@@ -1,23 +1,23 @@
-"""The port NodeClaims over the embedded cluster.
+"""The port NodeClaims over the simulated cluster.
 
-The trap avoided: adopting a stranger's claim; only the same dovetail.sh/plan makes a taken name ours.
+An existing claim of a wanted name is ours only if it carries the same dovetail.sh/plan.
 """
 
-from dovetail.adapters.kube.claims import render_claim, render_status
-from dovetail.adapters.kube.objects import parsed
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node_claim
+from dovetail.adapters.kubernetes_json.rendering.claims import render_claim, render_status
+from dovetail.adapters.simulator.answers.patching import deleted_version, patched, status_patched
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.api_server.patching import deleted_version, patched, status_patched
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
+from dovetail.model.json import Json
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
 
-class EmbeddedClaims:
+class SimulatedNodeClaims:
     """NodeClaim objects."""
 
     def __init__(self, calls: Calls) -> None:
@@ -46,10 +46,10 @@ class EmbeddedClaims:
         return None if body is None else parsed(parse_node_claim, body)
 
     async def delete(self, name: str, uid: str) -> int:
-        return await deleted_version(self._calls, ("NodeClaim", name), uid)
+        return await deleted_version(self._calls, "NodeClaim", name, uid)
 
 
-def _created(cluster: Cluster, claim: NewClaim) -> Body | None:
+def _created(cluster: Cluster, claim: NewClaim) -> Json | None:
     """The claim created, or the one of that name where it is of the same plan, or None."""
     try:
         return cluster.create(render_claim(claim))

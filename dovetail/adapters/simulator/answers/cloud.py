@@ -1,4 +1,4 @@
-"""The port Cloud over the embedded cloud: prepare, launch, find, terminate, list.
+"""The port Cloud over the simulated cloud: prepare, launch, find, terminate, list.
 
 Every call is in the ledger with its token. What a workflow must branch on is returned; a token used for two different
 requests is a bug of ours and is Refused.
@@ -10,15 +10,14 @@ from typing import Literal, TypeVar
 
 import orjson
 
-from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud import instances, shortages
-from dovetail.adapters.simulator.cloud.catalogue import Offer
-from dovetail.adapters.simulator.cloud.instances import Machine, Order
+from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
+from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall
+from dovetail.adapters.simulator.cloud.launch_requests import LaunchRequest, as_text, from_text, launch_request_for
 from dovetail.adapters.simulator.cloud.node_classes import read_class
-from dovetail.adapters.simulator.cloud.offers import Shelf, read_shelf
-from dovetail.adapters.simulator.cloud.purchases import Purchase, frozen, purchase_for, thawed
 from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.adapters.simulator.settings import read_settings
 from dovetail.model import names
@@ -32,7 +31,7 @@ T = TypeVar("T")
 _UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
 
 
-class EmbeddedCloud:
+class SimulatedCloud:
     """Instances."""
 
     def __init__(self, calls: Calls) -> None:
@@ -48,27 +47,27 @@ class EmbeddedCloud:
             at=0.0, actor=self._calls.actor, operation="cloud:launch", key=claim.name, uid=claim.uid, token=token
         )
         try:
-            return await self._recorded(entry, lambda c, now: _launched(c, (claim, thawed(request), token), now))
+            return await self._recorded(entry, lambda c, now: _launched(c, claim, from_text(request), token, now))
         except Rejected as rejected:
             raise Refused(f"cloud:launch {claim.name}", f"{rejected.reason}: {rejected.message}") from None
 
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         def step(connection: sqlite3.Connection, now: float) -> tuple[Instance | None, str]:
-            machine = (
+            row = (
                 instances.by_provider_id(connection, provider_id)
                 if provider_id
                 else instances.live_of_claim(connection, claim_uid)
             )
-            if machine is None or machine.state == "terminated":
+            if row is None or row.state == "terminated":
                 return None, "none"
-            return instance_of(machine, read_shelf(connection)), machine.id
+            return instance_of(row, read_catalogue(connection)), row.id
 
         entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:find", key=provider_id, uid=claim_uid)
         return await self._recorded(entry, step)
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
         def step(connection: sqlite3.Connection, now: float) -> tuple[Literal["terminating", "gone"], str]:
-            answer = instances.end(connection, provider_id, now)
+            answer = instances.terminate(connection, provider_id, now)
             return answer, answer
 
         entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:terminate", key=provider_id)
@@ -77,9 +76,9 @@ class EmbeddedCloud:
     async def list_instances(self) -> tuple[Instance, ...]:
         def step(connection: sqlite3.Connection, now: float) -> tuple[tuple[Instance, ...], str]:
             cluster = read_settings(connection).cluster
-            ours = [m for m in instances.every(connection) if m.state != "terminated" and m.cluster == cluster]
-            shelf = read_shelf(connection)
-            return tuple(instance_of(machine, shelf) for machine in ours), str(len(ours))
+            ours = [row for row in instances.every(connection) if row.state != "terminated" and row.cluster == cluster]
+            catalogue = read_catalogue(connection)
+            return tuple(instance_of(row, catalogue) for row in ours), str(len(ours))
 
         return await self._recorded(Entry(at=0.0, actor=self._calls.actor, operation="cloud:list"), step)
 
@@ -100,20 +99,19 @@ class EmbeddedCloud:
         return await self._calls.perform(entry.operation, whole)
 
 
-def instance_of(machine: Machine, shelf: Shelf) -> Instance:
-    """A row as the port tells it."""
-    sold = Offer(price=0.0, instance_type=machine.instance_type, zone=machine.zone, capacity_type=machine.capacity_type)
-    kind = shelf.machines[machine.instance_type]
+def instance_of(row: InstanceRow, catalogue: WorldCatalogue) -> Instance:
+    """A row as the port shows it."""
+    kind = catalogue.types[row.instance_type]
     return Instance(
-        provider_id=machine.provider_id,
-        claim_uid=machine.claim_uid,
-        claim_name=machine.claim_name,
-        # An answer to a repeated launch may tell of an instance that has ended: that too is "on its way out".
-        state="terminating" if machine.state == "terminated" else machine.state,
-        launched=machine.launched,
-        image_id=machine.image,
-        labels=shelf.labels_of(sold),
-        annotations=orjson.loads(machine.annotations),
+        provider_id=row.provider_id,
+        claim_uid=row.claim_uid,
+        claim_name=row.claim_name,
+        # A repeated launch may answer with an instance that has ended since; the port has no state for that.
+        state="terminating" if row.state == "terminated" else row.state,
+        launched=row.launched,
+        image_id=row.image,
+        labels=catalogue.labels_of(row.pool),
+        annotations=orjson.loads(row.annotations),
         capacity=kind.capacity,
         allocatable=kind.allocatable,
     )
@@ -137,39 +135,37 @@ def _prepared(connection: sqlite3.Connection, claim: NodeClaim, now: float) -> P
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name} is missing or being deleted")
     if node_class.state.ready != "True":
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name}: {node_class.state.message}")
-    purchase = purchase_for(claim, node_class, read_shelf(connection), shortages.known(connection, now))
-    if not purchase.pools:
+    request = launch_request_for(claim, node_class, read_catalogue(connection), shortages.known(connection, now))
+    if not request.pools:
         return NoCapacity(message="no instance type that the claim allows is available")
-    return Prepared(request=frozen(purchase))
+    return Prepared(request=as_text(request))
 
 
 def _launched(
-    connection: sqlite3.Connection, call: tuple[NodeClaim, Purchase, str], now: float
+    connection: sqlite3.Connection, claim: NodeClaim, request: LaunchRequest, token: str, now: float
 ) -> tuple[Instance | NoCapacity, str]:
-    claim, purchase, token = call
     settings = read_settings(connection)
-    bought = instances.buy(connection, _order(claim, purchase, (token, settings.cluster)), now)
-    if bought.refused:
-        shortages.remember(connection, bought.refused, now + settings.shortage)
-    if bought.machine is None:
-        message = f"insufficient capacity in all {len(bought.refused)} offerings that were tried"
+    launched = instances.launch(connection, _call(claim, request, token, settings.cluster), now)
+    if launched.refused:
+        shortages.remember(connection, launched.refused, now + settings.shortage)
+    if launched.row is None:
+        message = f"insufficient capacity in all {len(launched.refused)} offerings that were tried"
         return NoCapacity(message=message), "no_capacity"
-    return instance_of(bought.machine, read_shelf(connection)), bought.machine.id
+    return instance_of(launched.row, read_catalogue(connection)), launched.row.id
 
 
-def _order(claim: NodeClaim, purchase: Purchase, call: tuple[str, str]) -> Order:
-    token, cluster = call
+def _call(claim: NodeClaim, request: LaunchRequest, token: str, cluster: str) -> LaunchCall:
     labels = {**_single_values(claim), **claim.labels}
-    taints = [rendering.taint(t) for t in (_UNREGISTERED, *claim.taints, *claim.startup_taints)]
-    return Order(
+    taints = [fields.taint(t) for t in (_UNREGISTERED, *claim.taints, *claim.startup_taints)]
+    return LaunchCall(
         token=token,
-        parameters=orjson.dumps([claim.uid, claim.name, frozen(purchase)]).decode(),
-        pools=purchase.pools,
+        parameters=orjson.dumps([claim.uid, claim.name, as_text(request)]).decode(),
+        pools=request.pools,
         cluster=cluster,
         claim_uid=claim.uid,
         claim_name=claim.name,
-        image=purchase.image,
-        annotations=orjson.dumps(dict(purchase.stamps)).decode(),
+        image=request.image,
+        annotations=orjson.dumps(dict(request.stamps)).decode(),
         user_data=orjson.dumps({"labels": labels, "taints": taints}).decode(),
     )
 

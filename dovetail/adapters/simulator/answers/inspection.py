@@ -1,4 +1,4 @@
-"""The port Inspection over the embedded world: nothing is forbidden, nothing is missing, and there is one clock."""
+"""The port Inspection over the simulated world: nothing is forbidden, nothing is missing, and there is one clock."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 
 
-class EmbeddedInspection:
+class SimulatedInspection:
     """The file, looked at as a whole."""
 
     def __init__(self, calls: Calls, gated: Iterable[Kind] = ()) -> None:

@@ -1,14 +1,15 @@
-"""The ports Nodes and Pods over the embedded cluster.
+"""The ports Nodes and Pods over the simulated cluster.
 
-The trap avoided: a grace of 0, which would break the promise that two pods of one name never run at once (I5).
+A pod is never deleted with a grace of 0, which would break the promise that two pods of one name never run at
+once (I5).
 """
 
-from dovetail.adapters.kube.objects import parsed
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.simulator.answers.patching import deleted_version, patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.eviction import evict
-from dovetail.adapters.simulator.api_server.patching import deleted_version, patched
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.nodes import Node
@@ -17,7 +18,7 @@ from dovetail.model.taints import Taint
 from dovetail.ports.objects import Eviction, MetadataChange
 
 
-class EmbeddedNodes:
+class SimulatedNodes:
     """Node objects."""
 
     def __init__(self, calls: Calls) -> None:
@@ -36,10 +37,10 @@ class EmbeddedNodes:
         return None if body is None else parsed(parse_node, body)
 
     async def delete(self, name: str, uid: str) -> int:
-        return await deleted_version(self._calls, ("Node", name), uid)
+        return await deleted_version(self._calls, "Node", name, uid)
 
 
-class EmbeddedPods:
+class SimulatedPods:
     """Pods that must leave a node."""
 
     def __init__(self, calls: Calls) -> None:

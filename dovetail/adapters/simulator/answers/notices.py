@@ -1,13 +1,11 @@
-"""The port Notices over the embedded cluster: Events for people, each said once within its window (V-0).
+"""The port Notices over the simulated cluster: Events for people, each published once within its window (V-0).
 
-What was said is remembered in memory and forgotten with the process, as on a real cluster. The trap avoided: a step
-that fails because nobody could be told.
+What cannot be published is logged: no step fails because its explanation could not be written.
 """
 
 import logging
-from typing import Final
 
-from dovetail.adapters.kube.notices import render_event
+from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices, render_event
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.notice import Notice
@@ -15,41 +13,23 @@ from dovetail.ports.failures import Failure
 
 _log = logging.getLogger(__name__)
 
-# One plan may speak of every pod; beyond this, what has run out is forgotten.
-_REMEMBERED: Final = 50_000
 
-Key = tuple[str, str, str, str, str, str]
-
-
-class EmbeddedNotices:
-    """Where notices go."""
+class SimulatedNotices:
+    """Events in the file."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._said: dict[Key, float] = {}  # until when it is not said again
+        self._recent = RecentNotices()
 
     async def publish(self, *notices: Notice) -> None:
         for notice in notices:
-            if self._is_new(notice):
+            if self._recent.is_new(notice, self._calls.clock()):
                 await self._write(notice)
 
-    def _is_new(self, notice: Notice) -> bool:
-        now = self._calls.clock()
-        key = (notice.reason.lower(), notice.kind, notice.namespace, notice.name, notice.uid, notice.distinct)
-        if self._said.get(key, 0.0) > now:
-            return False
-        if len(self._said) >= _REMEMBERED:
-            self._said = {k: until for k, until in self._said.items() if until > now}
-        self._said[key] = now + notice.window
-        return True
-
     async def _write(self, notice: Notice) -> None:
-        namespace = notice.namespace or "default"
         try:
             await self._calls.cluster(
-                "create",
-                f"Event/{notice.reason}",
-                lambda cluster: cluster.create(render_event(notice, namespace, cluster.now)),
+                "create", f"Event/{notice.reason}", lambda cluster: cluster.create(render_event(notice, cluster.now))
             )
         except (Failure, Rejected) as error:
-            _log.warning("could not say %s of %s %s: %s", notice.reason, notice.kind, notice.name, error)
+            _log.warning("not published: %s of %s %s: %s", notice.reason, notice.kind, notice.name, error)

@@ -1,16 +1,16 @@
-"""The port NodePools over the embedded cluster."""
+"""The port NodePools over the simulated cluster."""
 
-from dovetail.adapters.kube.objects import parsed
-from dovetail.adapters.kube.pools import render_status
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.adapters.kubernetes_json.rendering.pools import render_status
+from dovetail.adapters.simulator.answers.patching import patched, status_patched
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.patching import patched, status_patched
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.pools import NodePool
 from dovetail.ports.objects import MetadataChange, PoolStatus
 
 
-class EmbeddedPools:
+class SimulatedNodePools:
     """NodePool objects."""
 
     def __init__(self, calls: Calls) -> None:

@@ -1,18 +1,17 @@
 """What the API server fills in and what it refuses, as far as the product can notice.
 
-The custom resources are judged by the models of `api/`, from which the CRDs of the real API server are made too; of the
-built-in kinds only those defaults are here that somebody reads. The trap avoided: an object that only the embedded
-world would accept.
+The custom resources are judged by the models of `api/`, from which the CRDs of the real API server are made too, so
+that both accept the same objects. Of the built-in kinds' defaults only those are here that something reads.
 """
 
 from typing import Final
 
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.api.kinds import KINDS
 from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
 
 NAMESPACED: Final = frozenset(
     {
@@ -50,7 +49,7 @@ _MODELS: Final[dict[str, type[ApiModel]]] = {kind.kind: kind.model for kind in K
 _PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def admitted(body: Body, now: float) -> Body:
+def admitted(body: Json, now: float) -> Json:
     """A new object with what the API server adds to it, or 422."""
     if body["kind"] in _MODELS:
         return {**body, "spec": _parsed(body).as_object()["spec"]}
@@ -63,7 +62,7 @@ def admitted(body: Body, now: float) -> Body:
             return body
 
 
-def check_change(old: Body, new: Body) -> None:
+def check_change(old: Json, new: Json) -> None:
     """Refuse what the API server refuses of a change."""
     before, after = old["metadata"].get("finalizers") or [], new["metadata"].get("finalizers") or []
     added = sorted(set(after) - set(before))
@@ -74,7 +73,7 @@ def check_change(old: Body, new: Body) -> None:
         _check_models(old, new)
 
 
-def _check_models(old: Body, new: Body) -> None:
+def _check_models(old: Json, new: Json) -> None:
     """The rules of the kind. An object that broke them before may still be changed, as the API server lets it be."""
     try:
         before = parse(_MODELS[old["kind"]], old)
@@ -86,27 +85,27 @@ def _check_models(old: Body, new: Body) -> None:
         raise Rejected(422, "Invalid", str(error)) from None
 
 
-def _parsed(body: Body) -> ApiModel:
+def _parsed(body: Json) -> ApiModel:
     try:
         return parse(_MODELS[body["kind"]], body)
     except InvalidObject as error:
         raise Rejected(422, "Invalid", str(error)) from None
 
 
-def _pod(body: Body) -> Body:
+def _pod(body: Json) -> Json:
     spec = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler", **body.get("spec", {})}
     priority = _PRIORITIES.get(spec.get("priorityClassName", ""))
     spec.setdefault("priority", 0 if priority is None else priority)
     return {**body, "spec": spec, "status": {"phase": "Pending"}}
 
 
-def _node_class(body: Body, now: float) -> Body:
-    """Ready from the start unless its author says otherwise, as the class of upstream's simulator is (K-1)."""
+def _node_class(body: Json, now: float) -> Json:
+    """Ready from the start unless its author says otherwise, like the class of upstream's simulator (K-1)."""
     ready = {
         "type": "Ready",
         "status": "True",
         "reason": "Ready",
         "message": "",
-        "lastTransitionTime": format_moment(now),
+        "lastTransitionTime": format_time(now),
     }
     return {**body, "status": body.get("status") or {"conditions": [ready]}}

@@ -1,6 +1,6 @@
 """The API server's verbs over one open transaction: create, patch, delete, with what it promises about each.
 
-Each call leaves an entry in the ledger. Kept as on the real server: preconditions on resourceVersion and UID answered
+Each call leaves an entry in the ledger. As on the real server: preconditions on resourceVersion and UID answered
 by 409, finalizers holding a deleted object, graceful deletion of bound pods, generation rising with the spec, and a
 patch that changes nothing leaving the version alone.
 """
@@ -14,7 +14,6 @@ from typing import Final
 
 import orjson
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.admission import (
     NAMESPACED,
@@ -24,10 +23,10 @@ from dovetail.adapters.simulator.api_server.admission import (
     check_change,
 )
 from dovetail.adapters.simulator.api_server.merging import merged
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.ledger import Entry, append
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.json import Json
+from dovetail.model.time import format_time, parse_time
 
 # What no patch changes.
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -41,11 +40,11 @@ class Cluster:
         self.actor = actor
         self.now = now
 
-    def read(self, kind: str, key: str) -> Body | None:
+    def read(self, kind: str, key: str) -> Json | None:
         """One object, or None."""
         return objects.read(self.connection, kind, key)
 
-    def create(self, body: Body) -> Body:
+    def create(self, body: Json) -> Json:
         """Create an object. 409 AlreadyExists where the name is taken."""
         body = self._with_identity(body)
         with self.recorded("create", body):
@@ -54,7 +53,7 @@ class Cluster:
                 raise Rejected(409, "AlreadyExists", f"{body['kind']} {objects.key_of(body)} already exists")
             return objects.put(self.connection, admitted(body, self.now))
 
-    def patch(self, kind: str, key: str, patch: Body, subresource: str = "") -> Body:
+    def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
         """Merge a patch into an object or into its status. A last finalizer taken off ends a deleted object."""
         with self.recorded(f"patch-{subresource}" if subresource else "patch", _named(kind, key), patch):
             old = self._existing(kind, key, patch.get("metadata") or {})
@@ -68,14 +67,14 @@ class Cluster:
                 return objects.remove(self.connection, new)
             return objects.put(self.connection, new)
 
-    def delete(self, kind: str, key: str, uid: str = "", grace: int | None = None) -> Body | None:
-        """Delete an object. The object where something still holds it, None where it is gone."""
+    def delete(self, kind: str, key: str, uid: str = "", grace: int | None = None) -> Json | None:
+        """Delete an object. The object where finalizers or its grace still hold it, None where it is gone."""
         with self.recorded("delete", _named(kind, key, uid), {"gracePeriodSeconds": grace}):
             old = self._existing(kind, key, {"uid": uid} if uid else {})
             return self.end(old, grace)
 
     @contextmanager
-    def recorded(self, verb: str, body: Body, detail: Body | None = None) -> Iterator[None]:
+    def recorded(self, verb: str, body: Json, detail: Json | None = None) -> Iterator[None]:
         """Put what happens inside into the ledger, a rejection included."""
         outcome = "ok"
         try:
@@ -96,7 +95,7 @@ class Cluster:
             )
             append(self.connection, entry)
 
-    def _with_identity(self, body: Body) -> Body:
+    def _with_identity(self, body: Json) -> Json:
         metadata = dict(body["metadata"])
         if "name" not in metadata:
             metadata["name"] = metadata.pop("generateName") + secrets.token_hex(5)
@@ -104,7 +103,7 @@ class Cluster:
             metadata.setdefault("namespace", "default")
         metadata.pop("deletionTimestamp", None)
         metadata["uid"] = str(uuid.uuid4())
-        metadata["creationTimestamp"] = format_moment(self.now)
+        metadata["creationTimestamp"] = format_time(self.now)
         if body["kind"] not in WITHOUT_GENERATION:
             metadata["generation"] = 1
         created = {**body, "metadata": metadata}
@@ -112,12 +111,12 @@ class Cluster:
             created.pop("status", None)
         return created
 
-    def _check_namespace(self, body: Body) -> None:
+    def _check_namespace(self, body: Json) -> None:
         namespace = body["metadata"].get("namespace")
         if namespace and self.read("Namespace", namespace) is None:
             raise Rejected(404, "NotFound", f'namespaces "{namespace}" not found')
 
-    def _existing(self, kind: str, key: str, wanted: Body) -> Body:
+    def _existing(self, kind: str, key: str, wanted: Json) -> Json:
         """The object, if it is there and is the one that the preconditions mean."""
         found = self.read(kind, key)
         if found is None:
@@ -128,8 +127,8 @@ class Cluster:
                 raise Rejected(409, "Conflict", message)
         return found
 
-    def _changed(self, old: Body, patch: Body, subresource: str) -> Body:
-        new: Body = merged(old, patch)
+    def _changed(self, old: Json, patch: Json, subresource: str) -> Json:
+        new: Json = merged(old, patch)
         if subresource == "status":
             return {**old, "metadata": dict(old["metadata"]), "status": new.get("status", {})}
         if old["kind"] in STATUS_ONLY_THROUGH_SUBRESOURCE or old["kind"] == "Node":
@@ -143,20 +142,20 @@ class Cluster:
         new["metadata"] = {**metadata, **kept}
         return new
 
-    def end(self, old: Body, grace: int | None = None) -> Body | None:
+    def end(self, old: Json, grace: int | None = None) -> Json | None:
         """What a delete or an accepted eviction does to an object; no entry in the ledger of its own."""
         seconds = _grace_of(old, grace)
         metadata = dict(old["metadata"])
         if "deletionTimestamp" in metadata:
             left = metadata.get("deletionGracePeriodSeconds", 0)
             if seconds >= left:
-                return old  # it is going already, and a longer grace is not granted
+                return old  # already deleting; a longer grace is not granted
             started = parse_time(metadata["deletionTimestamp"]) - left
         else:
             started = self.now
             if _generates(old):
                 metadata["generation"] = metadata.get("generation", 1) + 1
-        metadata["deletionTimestamp"] = format_moment(started + seconds)
+        metadata["deletionTimestamp"] = format_time(started + seconds)
         metadata["deletionGracePeriodSeconds"] = seconds
         new = {**old, "metadata": metadata}
         if _is_finished(new):
@@ -165,20 +164,20 @@ class Cluster:
         return objects.put(self.connection, new)
 
 
-def _named(kind: str, key: str, uid: str = "") -> Body:
+def _named(kind: str, key: str, uid: str = "") -> Json:
     namespace, _, name = key.rpartition("/")
     return {"kind": kind, "metadata": {"name": name, "namespace": namespace, "uid": uid}}
 
 
-def _generates(body: Body) -> bool:
+def _generates(body: Json) -> bool:
     return body["kind"] not in WITHOUT_GENERATION
 
 
-def _without_state(body: Body) -> Body:
+def _without_state(body: Json) -> Json:
     return {name: value for name, value in body.items() if name not in ("metadata", "status")}
 
 
-def _is_finished(body: Body) -> bool:
+def _is_finished(body: Json) -> bool:
     """Deleting, held by no finalizer and by no grace."""
     metadata = body["metadata"]
     return (
@@ -188,7 +187,7 @@ def _is_finished(body: Body) -> bool:
     )
 
 
-def _grace_of(body: Body, grace: int | None) -> int:
+def _grace_of(body: Json, grace: int | None) -> int:
     """Only a bound pod that has not ended is given time."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     if body["kind"] != "Pod" or not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):

@@ -1,18 +1,18 @@
 """The eviction subresource: a pod is deleted if its PodDisruptionBudget allows one more disruption.
 
-As on the real server, several matching budgets are an error (500), pods that are not running do not count against a
-budget, and an accepted eviction takes its place in the budget at once. The trap avoided: two evictions granted on one
-allowance because the controller had not counted again yet.
+As on the real server, several matching budgets are an error (500), and pods that are not running do not count against a
+budget. An accepted eviction is taken off the budget at once, so that one allowance does not grant two evictions before
+the controller has counted again.
 """
 
 from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.api_server.selecting import selected
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
 
 # The API server's own sentence; callers must not depend on it, since adapters classify by code.
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -32,7 +32,7 @@ def evict(cluster: Cluster, key: str, uid: str) -> None:
         cluster.end(pod)
 
 
-def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
+def budgets_of(cluster: Cluster, pod: Json) -> list[Json]:
     """The budgets that select a pod."""
     namespace, labels = pod["metadata"]["namespace"], pod["metadata"].get("labels") or {}
     return [
@@ -42,19 +42,19 @@ def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
     ]
 
 
-def is_ready(pod: Body) -> bool:
+def is_ready(pod: Json) -> bool:
     """Whether the pod's condition Ready is True."""
     conditions: list[dict[str, Any]] = (pod.get("status") or {}).get("conditions") or []
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
-def _is_free(pod: Body) -> bool:
-    """Pods that a budget does not protect: ended, not yet running, or going already."""
+def _is_free(pod: Json) -> bool:
+    """Whether no budget protects the pod: it has ended, is not running yet, or is being deleted."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
 
-def _take_allowance(cluster: Cluster, pod: Body) -> None:
+def _take_allowance(cluster: Cluster, pod: Json) -> None:
     budgets = budgets_of(cluster, pod)
     if len(budgets) > 1:
         raise Rejected(500, "InternalError", _SEVERAL)
@@ -68,13 +68,13 @@ def _take_allowance(cluster: Cluster, pod: Body) -> None:
     status["disruptionsAllowed"] -= 1
     status["disruptedPods"] = {
         **(status.get("disruptedPods") or {}),
-        pod["metadata"]["name"]: format_moment(cluster.now),
+        pod["metadata"]["name"]: format_time(cluster.now),
     }
     objects.put(cluster.connection, {**pdb, "status": status})
 
 
-def _is_exempt(pdb: Body, pod: Body) -> bool:
-    """A pod that is not ready does not use the budget up, if the policy or the count of healthy pods lets it go."""
+def _is_exempt(pdb: Json, pod: Json) -> bool:
+    """Whether a pod that is not ready may be evicted without using up the budget: by its policy or its healthy pods."""
     if is_ready(pod):
         return False
     if pdb["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":

@@ -1,8 +1,8 @@
-"""The watch: what has changed since a revision, and the thread that tells it to a cache.
+"""The watch: what has changed since a revision, and the thread that feeds it to a cache.
 
-`PRAGMA data_version` tells a connection at the price of a few microseconds whether anybody else has committed; only
-then is the log read. Several changes of one object come as the last one, an end of an object always comes too, because
-another may have taken its name since.
+`PRAGMA data_version` shows within a few microseconds whether another connection has committed; only then is the log
+read. Of several changes of one object only the last is reported, but every deletion is, because another object may have
+taken the name since.
 """
 
 import logging
@@ -14,8 +14,8 @@ import orjson
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.store import Store
+from dovetail.model.json import Json
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class News:
     """An object as it stands now, or the last state of one that is gone."""
 
     kind: str
-    body: Body
+    body: Json
     deleted: bool
 
 
@@ -84,7 +84,7 @@ class Feed:
         try:
             self._follow()
         except Exception as error:
-            # Whatever it was: the view must say that it is blind, or decisions would be made on yesterday's cluster.
+            # Whatever failed, the view must be unusable: otherwise decisions would be made on old objects.
             _log.exception("the watch of %s has ended", self._store.path)
             self._problem = f"the watch has ended: {error}"
             self._cache.poke()
@@ -101,7 +101,7 @@ class Feed:
             newest = data_version(connection)
             if newest != version:
                 version = newest
-                revision = self._tell(revision)
+                revision = self._apply_changes(revision)
 
     def _list(self) -> int:
         with self._store.reading() as connection:
@@ -110,7 +110,7 @@ class Feed:
                 self._cache.replace(kind, objects.every(connection, kind), revision)
         return revision
 
-    def _tell(self, revision: int) -> int:
+    def _apply_changes(self, revision: int) -> int:
         with self._store.reading() as connection:
             found, newest = news_since(connection, revision)
         for news in found:

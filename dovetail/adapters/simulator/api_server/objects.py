@@ -6,33 +6,32 @@ counter for every kind.
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
 
 import orjson
 
-Body = dict[str, Any]
+from dovetail.model.json import Json
 
 
-def key_of(body: Body) -> str:
+def key_of(body: Json) -> str:
     """namespace/name, or the name alone of an object without a namespace."""
     metadata = body["metadata"]
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
-def read(connection: sqlite3.Connection, kind: str, key: str) -> Body | None:
+def read(connection: sqlite3.Connection, kind: str, key: str) -> Json | None:
     """One object."""
     row = connection.execute("SELECT body FROM objects WHERE kind = ? AND key = ?", (kind, key)).fetchone()
     return None if row is None else orjson.loads(row["body"])
 
 
-def every(connection: sqlite3.Connection, kind: str) -> Iterator[Body]:
+def every(connection: sqlite3.Connection, kind: str) -> Iterator[Json]:
     """All objects of a kind, by key."""
     for row in connection.execute("SELECT body FROM objects WHERE kind = ? ORDER BY key", (kind,)):
         yield orjson.loads(row["body"])
 
 
-def pods_on(connection: sqlite3.Connection, node: str) -> list[Body]:
+def pods_on(connection: sqlite3.Connection, node: str) -> list[Json]:
     """The pods bound to a node."""
     rows = connection.execute(
         "SELECT body FROM objects WHERE kind = 'Pod' AND json_extract(body, '$.spec.nodeName') = ? ORDER BY key",
@@ -41,7 +40,7 @@ def pods_on(connection: sqlite3.Connection, node: str) -> list[Body]:
     return [orjson.loads(row["body"]) for row in rows]
 
 
-def nodes_of(connection: sqlite3.Connection, provider_id: str) -> list[Body]:
+def nodes_of(connection: sqlite3.Connection, provider_id: str) -> list[Json]:
     """The nodes of an instance; an empty id matches nothing (P-3)."""
     if not provider_id:
         return []
@@ -52,10 +51,10 @@ def nodes_of(connection: sqlite3.Connection, provider_id: str) -> list[Body]:
     return [orjson.loads(row["body"]) for row in rows]
 
 
-def put(connection: sqlite3.Connection, body: Body) -> Body:
+def put(connection: sqlite3.Connection, body: Json) -> Json:
     """Write an object at the next revision; the object as it now stands."""
     kind, key, uid = body["kind"], key_of(body), body["metadata"]["uid"]
-    revision = _next_revision(connection, (kind, key, uid, None))
+    revision = _next_revision(connection, kind, key, uid)
     body = {**body, "metadata": {**body["metadata"], "resourceVersion": str(revision)}}
     connection.execute(
         "INSERT INTO objects (kind, key, uid, body) VALUES (?, ?, ?, ?)"
@@ -65,10 +64,10 @@ def put(connection: sqlite3.Connection, body: Body) -> Body:
     return body
 
 
-def remove(connection: sqlite3.Connection, body: Body) -> Body:
-    """Take an object away at the next revision; its last state."""
+def remove(connection: sqlite3.Connection, body: Json) -> Json:
+    """Remove an object at the next revision; its last state."""
     kind, key, uid = body["kind"], key_of(body), body["metadata"]["uid"]
-    revision = _next_revision(connection, (kind, key, uid, "{}"))
+    revision = _next_revision(connection, kind, key, uid, deleted="{}")
     body = {**body, "metadata": {**body["metadata"], "resourceVersion": str(revision)}}
     connection.execute("UPDATE changes SET deleted = ? WHERE revision = ?", (orjson.dumps(body).decode(), revision))
     connection.execute("DELETE FROM objects WHERE kind = ? AND key = ?", (kind, key))
@@ -81,7 +80,8 @@ def newest_revision(connection: sqlite3.Connection) -> int:
     return row["newest"] or 0
 
 
-def _next_revision(connection: sqlite3.Connection, change: tuple[str, str, str, str | None]) -> int:
+def _next_revision(connection: sqlite3.Connection, kind: str, key: str, uid: str, deleted: str | None = None) -> int:
+    change = (kind, key, uid, deleted)
     cursor = connection.execute("INSERT INTO changes (kind, key, uid, deleted) VALUES (?, ?, ?, ?)", change)
     if cursor.lastrowid is None:
         raise RuntimeError("an INSERT without a row number")

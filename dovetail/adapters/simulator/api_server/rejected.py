@@ -1,7 +1,7 @@
-"""How the embedded API server says no.
+"""How the simulated API server refuses a request.
 
-Raised inside a transaction before anything was written, answered with a status code as the real one would; the port
-adapters turn it into dovetail.ports.failures, the player never meets it.
+Raised inside a transaction before anything was written, with the status code that the real server would answer. The
+ports turn it into a failure of dovetail.ports.failures; the player never causes one.
 """
 
 

@@ -1,13 +1,12 @@
-"""Does a set of labels satisfy a selector, an expression, a toleration?
+"""Whether labels satisfy a selector or an expression, and whether a taint is tolerated.
 
-Written apart from the product's own engine on purpose: a world that judged placements with the code under test would
-agree with its mistakes.
+Written apart from the product's engine: a world that judged placements with the code under test would agree with its
+mistakes.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-Json = Mapping[str, Any]
+from dovetail.model.json import ReadOnlyJson
 
 
 def satisfies(labels: Mapping[str, str], key: str, operator: str, values: Iterable[str]) -> bool:
@@ -38,27 +37,27 @@ def _compares(value: str | None, operator: str, wanted: list[str]) -> bool:
     return {"Gt": have > bound, "Lt": have < bound, "Gte": have >= bound, "Lte": have <= bound}[operator]
 
 
-def all_satisfied(labels: Mapping[str, str], expressions: Iterable[Json]) -> bool:
+def all_satisfied(labels: Mapping[str, str], expressions: Iterable[ReadOnlyJson]) -> bool:
     """Whether labels satisfy every expression of a list."""
     return all(satisfies(labels, e.get("key", ""), e.get("operator", ""), e.get("values") or ()) for e in expressions)
 
 
-def selected(selector: Json | None, labels: Mapping[str, str]) -> bool:
+def selected(selector: ReadOnlyJson | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector selects labels: none at all selects nothing, an empty one everything."""
     if selector is None:
         return False
-    wanted: Json = selector.get("matchLabels") or {}
+    wanted: ReadOnlyJson = selector.get("matchLabels") or {}
     return all(labels.get(key) == value for key, value in wanted.items()) and all_satisfied(
         labels, selector.get("matchExpressions") or ()
     )
 
 
-def tolerated(taint: Json, tolerations: Iterable[Json]) -> bool:
+def tolerated(taint: ReadOnlyJson, tolerations: Iterable[ReadOnlyJson]) -> bool:
     """Whether some toleration tolerates a taint."""
     return any(_tolerates(t, taint) for t in tolerations)
 
 
-def _tolerates(toleration: Json, taint: Json) -> bool:
+def _tolerates(toleration: ReadOnlyJson, taint: ReadOnlyJson) -> bool:
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("operator") == "Exists":

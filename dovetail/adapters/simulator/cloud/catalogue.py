@@ -1,101 +1,135 @@
-"""What the embedded cloud sells unless its world declares something else: the 144 types of upstream's simulator (K-10).
+"""What a world's cloud sells: its instance types, zones and prices, and the NodeClasses that it understands.
 
-Twelve sizes, three ratios of memory to cpu, two architectures, two operating systems; each in four zones, spot and
-on-demand. Prices are added in upstream's own order, so that they are equal to the last bit.
+A world sells the types of upstream's simulator unless its file declares a catalogue of its own: so a cluster recorded
+elsewhere can be taken over with the types, zones and provider ids that its objects name. Every reader asks for the
+catalogue with its own connection; equal declarations are one object.
 """
 
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Final
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Any, Final
 
+import orjson
+
+from dovetail.adapters.simulator.cloud.default_types import (
+    CAPACITY_TYPES,
+    REGION,
+    ZONES,
+    CapacityPool,
+    SimulatedOffering,
+    SimulatedType,
+    default_types,
+)
 from dovetail.model import names
-from dovetail.model.resources import NANO, Resources, subtract
+from dovetail.model.pods import Expression
+from dovetail.model.resources import parse_resources
 
-REGION: Final = "test-region"
-ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")
-CAPACITY_TYPES: Final = (names.CAPACITY_SPOT, names.CAPACITY_ON_DEMAND)
+EMBEDDED_CLASS: Final = ("dovetail.sh", "EmbeddedNodeClass")
+EC2_CLASS: Final = ("karpenter.k8s.aws", "EC2NodeClass")
 
-# Custom labels with which a pool may narrow its choice.
-FAMILY: Final = "embedded.dovetail.sh/instance-family"
-CPU_COUNT: Final = "embedded.dovetail.sh/instance-cpu"
-MEMORY_MIB: Final = "embedded.dovetail.sh/instance-memory"
-
-_CPUS: Final = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
-_GIB_PER_CPU: Final = {"c": 2, "s": 4, "m": 8}
-_GIB: Final = 2**30
-_MIB: Final = 2**20
-WINDOWS_BUILD: Final = "10.0.20348"
-
-# K-10: what the kubelet keeps for itself.
-OVERHEAD: Final[Resources] = {"cpu": NANO // 10, "memory": 10 * _MIB}
+_SETTING: Final = "shelf"  # files of worlds hold it under this name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineType:
-    """One instance type: what it is, has and costs on demand per hour."""
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: offerings are worked out once; equal only to itself
+class WorldCatalogue:
+    """Everything that is for sale in one world."""
 
-    name: str
-    labels: tuple[tuple[str, str], ...]
-    capacity: Resources
-    price: float
-    overhead: Resources = field(default_factory=lambda: dict(OVERHEAD))
+    types: Mapping[str, SimulatedType]
+    zones: Mapping[str, Mapping[str, str]]  # each with the labels that nodes there have beside the zone's name
+    region: str = REGION
+    scheme: str = "embedded"  # how provider ids begin
+    node_classes: tuple[tuple[str, str], ...] = (EMBEDDED_CLASS,)
 
-    @property
-    def allocatable(self) -> Resources:
-        """What pods may ask of it."""
-        return subtract(self.capacity, self.overhead)
+    @cached_property
+    def offerings(self) -> tuple[SimulatedOffering, ...]:
+        """Everything that is for sale, cheapest first."""
+        return tuple(sorted(self._offerings()))
 
-    def price_of(self, capacity_type: str) -> float:
-        """K-10: spot costs seven tenths, in the decimals that upstream publishes."""
-        return round(self.price * 0.7, 15) if capacity_type == names.CAPACITY_SPOT else self.price
+    def provider_id(self, zone: str, identity: str) -> str:
+        """The id under which Nodes and NodeClaims name an instance."""
+        return f"{self.scheme}:///{zone}/{identity}"
 
+    def is_of_this_cloud(self, provider_id: str) -> bool:
+        """Whether an id is of this cloud."""
+        return provider_id.startswith(f"{self.scheme}:///")
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Offer:
-    """One way to buy: ordered by price, then by name, so that a choice never hangs on chance."""
+    def labels_of(self, pool: CapacityPool) -> dict[str, str]:
+        """The labels of an instance from that capacity pool."""
+        return {
+            **dict(self.types[pool.instance_type].labels),
+            **self.zones[pool.zone],
+            names.ZONE: pool.zone,
+            names.REGION: self.region,
+            names.CAPACITY_TYPE: pool.capacity_type,
+        }
 
-    price: float
-    instance_type: str
-    zone: str
-    capacity_type: str
+    def requirements_of(self, sold: SimulatedType, zones: tuple[str, ...]) -> tuple[Expression, ...]:
+        """What a type requires of every label (C-11); labels that it cannot have are DoesNotExist."""
+        fixed = [Expression(key=key, operator="In", values=(value,)) for key, value in sold.labels]
+        absent = [] if any(key == names.WINDOWS_BUILD for key, _ in sold.labels) else [names.WINDOWS_BUILD]
+        return (
+            *fixed,
+            Expression(key=names.ZONE, operator="In", values=zones),
+            *self._zone_requirements(zones),
+            Expression(key=names.REGION, operator="In", values=(self.region,)),
+            Expression(key=names.CAPACITY_TYPE, operator="In", values=tuple(sorted(CAPACITY_TYPES))),
+            *(Expression(key=key, operator="DoesNotExist") for key in absent),
+        )
 
-    @property
-    def pool(self) -> tuple[str, str, str]:
-        """The capacity pool that it draws on."""
-        return (self.instance_type, self.zone, self.capacity_type)
+    def _zone_requirements(self, zones: tuple[str, ...]) -> Iterator[Expression]:
+        for key in sorted({key for zone in zones for key in self.zones[zone]}):
+            yield Expression(key=key, operator="In", values=tuple(sorted(self.zones[zone][key] for zone in zones)))
+
+    def _offerings(self) -> Iterator[SimulatedOffering]:
+        for sold in self.types.values():
+            for zone in self.zones:
+                for capacity_type in CAPACITY_TYPES:
+                    pool = CapacityPool(sold.name, zone, capacity_type)
+                    yield SimulatedOffering(price=sold.price_of(capacity_type), pool=pool)
 
 
 @cache
-def machine_types() -> dict[str, MachineType]:
-    """All types by name."""
-    return {
-        machine.name: machine
-        for family, gib in _GIB_PER_CPU.items()
-        for cpu in _CPUS
-        for system in ("linux", "windows")
-        for arch in ("amd64", "arm64")
-        for machine in (_machine(family, cpu, cpu * gib, (arch, system)),)
-    }
+def default_catalogue() -> WorldCatalogue:
+    """What a world sells that declares no catalogue."""
+    return WorldCatalogue(types=default_types(), zones={zone: {} for zone in ZONES})
 
 
-def _machine(family: str, cpu: int, gib: int, platform: tuple[str, str]) -> MachineType:
-    arch, system = platform
-    name, memory = f"{family}-{cpu}x-{arch}-{system}", gib * _GIB
-    labels = {
-        names.INSTANCE_TYPE: name,
-        names.ARCH: arch,
-        names.OS: system,
-        FAMILY: family,
-        CPU_COUNT: str(cpu),
-        MEMORY_MIB: str(memory // _MIB),
-    }
-    if system == "windows":
-        labels[names.WINDOWS_BUILD] = WINDOWS_BUILD
-    capacity = {
-        "cpu": cpu * NANO,
-        "memory": memory,
-        "pods": min(16 * cpu, 1024),
-        "ephemeral-storage": 20 * _GIB,
-    }
-    price = 0.025 * cpu + 0.001 * memory / 1e9
-    return MachineType(name=name, labels=tuple(labels.items()), capacity=capacity, price=price)
+def read_catalogue(connection: sqlite3.Connection) -> WorldCatalogue:
+    """What this world sells."""
+    row = connection.execute("SELECT value FROM settings WHERE name = ?", (_SETTING,)).fetchone()
+    return declared(row["value"]) if row else default_catalogue()
+
+
+def write_catalogue(connection: sqlite3.Connection, declaration: Mapping[str, Any]) -> None:
+    """Declare what this world sells: see `declared` for the form."""
+    text = orjson.dumps(declaration).decode()
+    declared(text)  # a declaration that cannot be read fails here, not where the world is opened next
+    connection.execute(
+        "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (_SETTING, text),
+    )
+
+
+@lru_cache(maxsize=8)
+def declared(text: str) -> WorldCatalogue:
+    """The catalogue of a declaration: region, scheme, nodeClasses, zones with labels, types with what they have."""
+    body: dict[str, Any] = orjson.loads(text)
+    return WorldCatalogue(
+        region=body["region"],
+        scheme=body["scheme"],
+        node_classes=tuple((group, kind) for group, kind in body["nodeClasses"]),
+        zones=body["zones"],
+        types={entry["name"]: _type(entry) for entry in body["types"]},
+    )
+
+
+def _type(entry: Mapping[str, Any]) -> SimulatedType:
+    return SimulatedType(
+        name=entry["name"],
+        labels=tuple(sorted(entry["labels"].items())),
+        capacity=parse_resources(entry["capacity"]),
+        overhead=parse_resources(entry["overhead"]),
+        price=entry["price"],
+    )

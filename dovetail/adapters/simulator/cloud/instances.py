@@ -1,6 +1,6 @@
-"""The cloud's own side: instances, tokens, famine. Knows nothing of claims but the tags that it is given.
+"""The cloud's own side: instances, tokens, missing capacity. Of claims it knows only the tags that it is given.
 
-The trap avoided: buying twice. A token stands for one instance for ever; used again with other parameters it is
+A token stands for one instance for ever, so that none is launched twice; used again with other parameters it is
 refused, as AWS refuses it with IdempotentParameterMismatch.
 """
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dovetail.adapters.simulator.api_server.rejected import Rejected
-from dovetail.adapters.simulator.cloud.offers import read_shelf
-from dovetail.adapters.simulator.cloud.purchases import Pool
+from dovetail.adapters.simulator.cloud.catalogue import read_catalogue
+from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 
 State = Literal["pending", "running", "terminating", "terminated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """One call to buy: the ways to buy in the order in which they are tried, and what the instance is to carry."""
+class LaunchCall:
+    """One launch: the capacity pools in the order in which they are tried, and what the instance is to carry."""
 
     token: str
     parameters: str
-    pools: tuple[Pool, ...]
+    pools: tuple[CapacityPool, ...]
     cluster: str
     claim_uid: str
     claim_name: str
@@ -33,7 +33,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class InstanceRow:
     """One instance as its row has it."""
 
     id: str
@@ -57,76 +57,81 @@ class Machine:
     joined: float | None
     ends: float | None
 
+    @property
+    def pool(self) -> CapacityPool:
+        """The capacity pool that it came from."""
+        return CapacityPool(self.instance_type, self.zone, self.capacity_type)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bought:
-    """The answer to an order: the instance, if any, and the pools that had nothing to sell."""
+class Launched:
+    """The answer to a launch: the instance, if any, and the pools that had no capacity."""
 
-    machine: Machine | None
-    refused: tuple[Pool, ...] = ()
+    row: InstanceRow | None
+    refused: tuple[CapacityPool, ...] = ()
 
 
-def buy(connection: sqlite3.Connection, order: Order, now: float) -> Bought:
-    """Buy from the first pool that has capacity. The same token answers with the same instance."""
-    earlier = _one(connection, "token = ?", order.token) if order.token else None
+def launch(connection: sqlite3.Connection, call: LaunchCall, now: float) -> Launched:
+    """Launch in the first pool that has capacity. The same token answers with the same instance."""
+    earlier = _one(connection, "token = ?", call.token) if call.token else None
     if earlier is not None:
-        if earlier.parameters != order.parameters:
+        if earlier.parameters != call.parameters:
             raise Rejected(400, "IdempotentParameterMismatch", "the token was used with other parameters before")
-        return Bought(machine=earlier)
-    refused: list[Pool] = []
-    for pool in order.pools:
-        if not is_short(connection, pool):
-            return Bought(machine=_boot(connection, order, pool, now), refused=tuple(refused))
+        return Launched(row=earlier)
+    refused: list[CapacityPool] = []
+    for pool in call.pools:
+        if not is_sold_out(connection, pool):
+            return Launched(row=_boot(connection, call, pool, now), refused=tuple(refused))
         refused.append(pool)
-    return Bought(machine=None, refused=tuple(refused))
+    return Launched(row=None, refused=tuple(refused))
 
 
-def end(connection: sqlite3.Connection, provider_id: str, now: float) -> Literal["terminating", "gone"]:
+def terminate(connection: sqlite3.Connection, provider_id: str, now: float) -> Literal["terminating", "gone"]:
     """Terminate an instance; it is gone a while later."""
-    machine = by_provider_id(connection, provider_id)
-    if machine is None or machine.state == "terminated":
+    row = by_provider_id(connection, provider_id)
+    if row is None or row.state == "terminated":
         return "gone"
-    if machine.state != "terminating":
+    if row.state != "terminating":
         ends = now + read_settings(connection).delay("shutdown")
-        connection.execute("UPDATE instances SET state = 'terminating', ends = ? WHERE id = ?", (ends, machine.id))
+        connection.execute("UPDATE instances SET state = 'terminating', ends = ? WHERE id = ?", (ends, row.id))
     return "terminating"
 
 
-def by_provider_id(connection: sqlite3.Connection, provider_id: str) -> Machine | None:
+def by_provider_id(connection: sqlite3.Connection, provider_id: str) -> InstanceRow | None:
     """The instance of that id, whatever its state."""
     return _one(connection, "provider_id = ?", provider_id) if provider_id else None
 
 
-def live_of_claim(connection: sqlite3.Connection, claim_uid: str) -> Machine | None:
+def live_of_claim(connection: sqlite3.Connection, claim_uid: str) -> InstanceRow | None:
     """The instance tagged with that claim's UID that is not gone; the oldest, should there be several."""
     return _one(connection, "claim_uid = ? AND state <> 'terminated'", claim_uid) if claim_uid else None
 
 
-def every(connection: sqlite3.Connection) -> list[Machine]:
+def every(connection: sqlite3.Connection) -> list[InstanceRow]:
     """All instances that there ever were, oldest first."""
     rows = connection.execute("SELECT * FROM instances ORDER BY launched, id")
-    return [Machine(**dict(row)) for row in rows]
+    return [InstanceRow(**dict(row)) for row in rows]
 
 
-def unended(connection: sqlite3.Connection) -> list[Machine]:
+def unended(connection: sqlite3.Connection) -> list[InstanceRow]:
     """The instances that are not gone, oldest first."""
     rows = connection.execute("SELECT * FROM instances WHERE state <> 'terminated' ORDER BY launched, id")
-    return [Machine(**dict(row)) for row in rows]
+    return [InstanceRow(**dict(row)) for row in rows]
 
 
-def set_state(connection: sqlite3.Connection, machine: Machine, state: State) -> Machine:
+def set_state(connection: sqlite3.Connection, row: InstanceRow, state: State) -> InstanceRow:
     """The instance in its next state."""
-    connection.execute("UPDATE instances SET state = ? WHERE id = ?", (state, machine.id))
-    return replace(machine, state=state)
+    connection.execute("UPDATE instances SET state = ? WHERE id = ?", (state, row.id))
+    return replace(row, state=state)
 
 
-def set_joined(connection: sqlite3.Connection, machine: Machine, node: str, now: float) -> None:
+def set_joined(connection: sqlite3.Connection, row: InstanceRow, node: str, now: float) -> None:
     """Its kubelet has registered a Node of that name."""
-    connection.execute("UPDATE instances SET node = ?, joined = ? WHERE id = ?", (node, now, machine.id))
+    connection.execute("UPDATE instances SET node = ?, joined = ? WHERE id = ?", (node, now, row.id))
 
 
-def is_short(connection: sqlite3.Connection, pool: Pool) -> bool:
-    """Whether a capacity pool has nothing to sell now."""
+def is_sold_out(connection: sqlite3.Connection, pool: CapacityPool) -> bool:
+    """Whether a capacity pool has no capacity now."""
     row = connection.execute(
         "SELECT 1 FROM famines WHERE instance_type IN (?, '*') AND zone IN (?, '*') AND capacity_type IN (?, '*')",
         pool,
@@ -134,44 +139,43 @@ def is_short(connection: sqlite3.Connection, pool: Pool) -> bool:
     return row is not None
 
 
-def set_famine(connection: sqlite3.Connection, pool: Pool) -> None:
-    """A pool, or with '*' many, has nothing to sell from now on."""
+def sell_out(connection: sqlite3.Connection, pool: CapacityPool) -> None:
+    """A pool, or with '*' many, has no capacity from now on."""
     connection.execute(
         "INSERT OR IGNORE INTO famines (instance_type, zone, capacity_type) VALUES (?, ?, ?)",
         pool,
     )
 
 
-def end_famines(connection: sqlite3.Connection) -> None:
-    """Everything is for sale again."""
+def end_sell_outs(connection: sqlite3.Connection) -> None:
+    """All pools have capacity again."""
     connection.execute("DELETE FROM famines")
 
 
-def _one(connection: sqlite3.Connection, condition: str, value: str) -> Machine | None:
+def _one(connection: sqlite3.Connection, condition: str, value: str) -> InstanceRow | None:
     statement = f"SELECT * FROM instances WHERE {condition} ORDER BY launched, id LIMIT 1"
     row = connection.execute(statement, (value,)).fetchone()
-    return None if row is None else Machine(**dict(row))
+    return None if row is None else InstanceRow(**dict(row))
 
 
-def _boot(connection: sqlite3.Connection, order: Order, pool: Pool, now: float) -> Machine:
+def _boot(connection: sqlite3.Connection, call: LaunchCall, pool: CapacityPool, now: float) -> InstanceRow:
     settings = read_settings(connection)
     joins = _takes_part(connection, settings)
-    instance_type, zone, capacity_type = pool
     identity = f"i-{secrets.token_hex(8)}"
-    machine = Machine(
+    row = InstanceRow(
         id=identity,
-        provider_id=read_shelf(connection).provider_id(zone, identity),
-        token=order.token or None,
-        parameters=order.parameters,
-        cluster=order.cluster,
-        claim_uid=order.claim_uid,
-        claim_name=order.claim_name,
-        instance_type=instance_type,
-        zone=zone,
-        capacity_type=capacity_type,
-        image=order.image,
-        annotations=order.annotations,
-        user_data=order.user_data,
+        provider_id=read_catalogue(connection).provider_id(pool.zone, identity),
+        token=call.token or None,
+        parameters=call.parameters,
+        cluster=call.cluster,
+        claim_uid=call.claim_uid,
+        claim_name=call.claim_name,
+        instance_type=pool.instance_type,
+        zone=pool.zone,
+        capacity_type=pool.capacity_type,
+        image=call.image,
+        annotations=call.annotations,
+        user_data=call.user_data,
         state="pending",
         launched=now,
         boots=now + settings.delay("boot"),
@@ -180,16 +184,16 @@ def _boot(connection: sqlite3.Connection, order: Order, pool: Pool, now: float) 
         joined=None,
         ends=None,
     )
-    return insert(connection, machine)
+    return insert(connection, row)
 
 
-def insert(connection: sqlite3.Connection, machine: Machine) -> Machine:
-    """A row as it is said to be."""
-    fields = Machine.__slots__
+def insert(connection: sqlite3.Connection, row: InstanceRow) -> InstanceRow:
+    """Add a row as it is."""
+    fields = InstanceRow.__slots__
     marks = ", ".join("?" for _ in fields)
-    values = tuple(getattr(machine, name) for name in fields)
+    values = tuple(getattr(row, name) for name in fields)
     connection.execute(f"INSERT INTO instances ({', '.join(fields)}) VALUES ({marks})", values)
-    return machine
+    return row
 
 
 def _takes_part(connection: sqlite3.Connection, settings: WorldSettings) -> int:

@@ -1,7 +1,7 @@
-"""The NodeClasses of the embedded cloud: which image its instances run, and which zones and families they may be of.
+"""The NodeClasses of the simulated cloud: which image instances run, and which zones and families they may be of.
 
-A world understands dovetail.sh/EmbeddedNodeClass, every field of whose spec may be left out, or the kinds that its
-shelf names. Its status says Ready as any NodeClass's does.
+A world understands dovetail.sh/EmbeddedNodeClass, whose spec may leave out every field, or the kinds that its catalogue
+names. The status has the condition Ready, as any NodeClass has.
 """
 
 import hashlib
@@ -19,19 +19,20 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
 )
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.cloud.catalogue import FAMILY, MachineType, Offer
-from dovetail.adapters.simulator.cloud.offers import EC2_CLASS, EMBEDDED_CLASS, Shelf, read_shelf
+from dovetail.adapters.simulator.cloud.catalogue import EC2_CLASS, EMBEDDED_CLASS, WorldCatalogue, read_catalogue
+from dovetail.adapters.simulator.cloud.default_types import FAMILY, SimulatedType
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.ports.cloud import NodeClassState
 
-# The class as it was when an instance was bought from it: part of the claim's annotations, compared for drift (C-6).
+# The class as it was when an instance was launched: part of the claim's annotations, compared for drift (C-6).
 CLASS_HASH: Final = "embedded.dovetail.sh/class-hash"
 EC2_HASH: Final = "karpenter.k8s.aws/ec2nodeclass-hash"
 EC2_HASH_VERSION: Final = "karpenter.k8s.aws/ec2nodeclass-hash-version"
 
 DEFAULT_IMAGE: Final = "image-1"
 
-# Watched like any other kind, so that a change of a class wakes whoever waits for one.
+# Watched like any other kind, so that a change of a class wakes those who wait for a change.
 WATCHED_CLASSES: Final[dict[tuple[str, str], Kind]] = {
     EMBEDDED_CLASS: raw_kind(EMBEDDED_CLASS[1], ""),
     EC2_CLASS: EC2_NODE_CLASS,
@@ -40,25 +41,25 @@ WATCHED_CLASSES: Final[dict[tuple[str, str], Kind]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClass:
-    """One class as read from its object. `stamps` is what a claim says of the class that it was bought from."""
+    """One class as read from its object. `stamps`: the annotations by which a claim remembers its class."""
 
     name: str
     state: NodeClassState
-    images: tuple[str, ...] = ()  # the first is bought; all are right
+    images: tuple[str, ...] = ()  # the first is used for launches; all are right
     zones: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()  # the hash, and the version of its algorithm where there are several
 
-    def allows(self, offer: Offer, machine: MachineType) -> bool:
-        """Whether instances of this class may be bought that way."""
-        return offer.zone in self.zones and self.allows_type(machine)
+    def allows(self, zone: str, sold: SimulatedType) -> bool:
+        """Whether instances of this class may be of that type, in that zone."""
+        return zone in self.zones and self.allows_type(sold)
 
-    def allows_type(self, machine: MachineType) -> bool:
+    def allows_type(self, sold: SimulatedType) -> bool:
         """Whether instances of this class may be of that type."""
-        return not self.families or dict(machine.labels).get(FAMILY) in self.families
+        return not self.families or dict(sold.labels).get(FAMILY) in self.families
 
     def drift(self, claim: NodeClaim) -> str:
-        """Why a claim is not what would be bought today; a hash of another version tells nothing (W-115)."""
+        """Why a claim is not what would be launched today; hashes of other versions are not compared (W-115)."""
         if not self.state.found or any(key not in claim.annotations for key, _ in self.stamps):
             return ""
         (hash_key, wanted), *versions = self.stamps
@@ -69,31 +70,31 @@ class NodeClass:
 
 
 def read_class(connection: sqlite3.Connection, reference: NodeClassRef) -> NodeClass:
-    """The class of that name; `state.found` tells whether there is one that this cloud understands."""
-    shelf = read_shelf(connection)
+    """The class of that name; `state.found`: whether there is one that this cloud understands."""
+    catalogue = read_catalogue(connection)
     kind = (reference.group, reference.kind)
-    body = objects.read(connection, reference.kind, reference.name) if kind in shelf.node_classes else None
+    body = objects.read(connection, reference.kind, reference.name) if kind in catalogue.node_classes else None
     if body is None:
         return NodeClass(name=reference.name, state=NodeClassState(found=False))
-    return _READERS[kind](body, shelf)
+    return _READERS[kind](body, catalogue)
 
 
-def _embedded_class(body: objects.Body, shelf: Shelf) -> NodeClass:
+def _embedded_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     spec: dict[str, Any] = body.get("spec") or {}
     return NodeClass(
         name=body["metadata"]["name"],
         state=_state(body),
         images=(spec.get("image") or DEFAULT_IMAGE,),
-        zones=tuple(spec.get("zones") or shelf.zones),
+        zones=tuple(spec.get("zones") or catalogue.zones),
         families=tuple(spec.get("families") or ()),
         stamps=((CLASS_HASH, class_hash(spec)),),
     )
 
 
-def _ec2_class(body: objects.Body, shelf: Shelf) -> NodeClass:
-    """As far as this cloud goes: zones of the subnets found, images found; neither is looked for anew.
+def _ec2_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
+    """As far as this cloud goes: the zones of the subnets and the images in its status; neither is resolved again.
 
-    A hash that stands on the class is believed: it covers the cluster's CA bundle (W-116), which this world has not.
+    A hash on the class is taken as it is: it covers the cluster's CA bundle (W-116), which this world does not have.
     """
     status: dict[str, Any] = body.get("status") or {}
     zones = {subnet["zone"] for subnet in status.get("subnets") or []}
@@ -106,24 +107,24 @@ def _ec2_class(body: objects.Body, shelf: Shelf) -> NodeClass:
         name=body["metadata"]["name"],
         state=_state(body),
         images=tuple(image["id"] for image in status.get("amis") or []),
-        zones=tuple(zone for zone in shelf.zones if zone in zones),
+        zones=tuple(zone for zone in catalogue.zones if zone in zones),
         stamps=stamps,
     )
 
 
-_READERS: Final[dict[tuple[str, str], Callable[[objects.Body, Shelf], NodeClass]]] = {
+_READERS: Final[dict[tuple[str, str], Callable[[Json, WorldCatalogue], NodeClass]]] = {
     EMBEDDED_CLASS: _embedded_class,
     EC2_CLASS: _ec2_class,
 }
 
 
 def class_hash(spec: dict[str, Any]) -> str:
-    """A hash of the spec without its image, whose change is told apart as drift of the image."""
+    """A hash of the spec without its image, whose change is drift of the image."""
     rest = {name: value for name, value in spec.items() if name != "image"}
     return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
-def _state(body: objects.Body) -> NodeClassState:
+def _state(body: Json) -> NodeClassState:
     conditions = (body.get("status") or {}).get("conditions") or []
     ready: dict[str, Any] = next((c for c in conditions if c.get("type") == "Ready"), {})
     status = ready.get("status")

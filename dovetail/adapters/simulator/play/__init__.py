@@ -1,1 +1,1 @@
-"""Moves an embedded world: kubelets, controllers, scheduler and machines, one small step after the other."""
+"""Moves a simulated world: kubelets, controllers, scheduler and instances, one small step after the other."""

@@ -1,8 +1,7 @@
-"""python -m dovetail.adapters.simulator.play FILE: moves the world in that file until it is told to stop.
+"""python -m dovetail.adapters.simulator.play FILE: moves the world in that file until it is stopped.
 
-Started by `make demo`, by `make up` and by tests. With --with-parent it ends when the process that started
-it does, so that a killed demo leaves nothing behind; --parent names that process, for one that may be gone before we
-look who it is.
+Started by `make demo`, by `make up` and by tests. With --with-parent it ends when the process that started it does, so
+that a killed demo leaves nothing behind; --parent names that process, in case it ends before its id can be read.
 """
 
 import argparse
@@ -25,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m dovetail.adapters.simulator.play", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("file", type=Path, help="the world; made by EmbeddedWorld.create")
+    parser.add_argument("file", type=Path, help="the world; made by SimulatedWorld.create")
     parser.add_argument("--speed", type=float, help="divide every delay by this")
     parser.add_argument("--boot", type=float, help="seconds from a launch to the kubelet's registration")
     parser.add_argument(

@@ -1,42 +1,42 @@
-"""The statuses of PodDisruptionBudgets: how many of the selected pods may go now.
+"""The statuses of PodDisruptionBudgets: how many of the selected pods may be evicted now.
 
-The part of the disruption controller. The eviction subresource takes from `disruptionsAllowed`; here it is counted
-again. The trap avoided: counting an evicted pod as healthy until it is gone; it is remembered in `disruptedPods`.
+What the disruption controller does. The eviction subresource takes from `disruptionsAllowed`; here it is counted again.
+An evicted pod is remembered in `disruptedPods`, so that it does not count as healthy until it is gone.
 """
 
 import math
 from typing import Any
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server.eviction import is_ready
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.selecting import selected
-from dovetail.adapters.simulator.play.moment import Turn, controller_of, is_deleting, is_over
+from dovetail.adapters.simulator.play.tick import Tick, controller_of, is_deleting, is_over
 from dovetail.adapters.simulator.play.workloads import cluster_status
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 
 DISRUPTION = "disruption-controller"
 
-# An eviction that was granted and never came true is forgotten after this.
+# An eviction that was granted and not carried out is forgotten after this.
 _GRANT_SECONDS = 120.0
 
 
-def count_budgets(turn: Turn) -> None:
+def count_budgets(tick: Tick) -> None:
     """Every budget's status as of now."""
-    pods = turn.mirror.every("Pod") if turn.mirror.every("PodDisruptionBudget") else []
-    for pdb in turn.mirror.every("PodDisruptionBudget"):
+    pods = tick.mirror.every("Pod") if tick.mirror.every("PodDisruptionBudget") else []
+    for pdb in tick.mirror.every("PodDisruptionBudget"):
         chosen = [p for p in pods if _selects(pdb, p) and not is_over(p)]
-        cluster_status(turn, DISRUPTION, pdb, _status(turn, pdb, chosen))
+        cluster_status(tick, DISRUPTION, pdb, _status(tick, pdb, chosen))
 
 
-def _selects(pdb: Body, pod: Body) -> bool:
+def _selects(pdb: Json, pod: Json) -> bool:
     same = pod["metadata"]["namespace"] == pdb["metadata"]["namespace"]
     return same and selected(pdb["spec"].get("selector"), pod["metadata"].get("labels") or {})
 
 
-def _status(turn: Turn, pdb: Body, pods: list[Body]) -> Body:
-    granted = _still_granted(turn, pdb, pods)
+def _status(tick: Tick, pdb: Json, pods: list[Json]) -> Json:
+    granted = _still_granted(tick, pdb, pods)
     healthy = [p for p in pods if is_ready(p) and not is_deleting(p) and p["metadata"]["name"] not in granted]
-    expected, desired = _expectation(turn, pdb["spec"], pods)
+    expected, desired = _expectation(tick, pdb["spec"], pods)
     allowed = max(0, len(healthy) - desired) if expected > 0 else 0
     status: dict[str, Any] = {
         "disruptionsAllowed": allowed,
@@ -49,32 +49,32 @@ def _status(turn: Turn, pdb: Body, pods: list[Body]) -> Body:
     return {**status, "disruptedPods": gone} if gone else status
 
 
-def _still_granted(turn: Turn, pdb: Body, pods: list[Body]) -> set[str]:
-    """Evictions granted whose pods are still there and not yet deleting."""
+def _still_granted(tick: Tick, pdb: Json, pods: list[Json]) -> set[str]:
+    """The pods whose eviction was granted and that are not deleting yet."""
     names = {p["metadata"]["name"] for p in pods if not is_deleting(p)}
     granted = (pdb.get("status") or {}).get("disruptedPods") or {}
-    return {n for n, at in granted.items() if n in names and turn.now - parse_time(at) < _GRANT_SECONDS}
+    return {n for n, at in granted.items() if n in names and tick.now - parse_time(at) < _GRANT_SECONDS}
 
 
-def _expectation(turn: Turn, spec: Body, pods: list[Body]) -> tuple[int, int]:
+def _expectation(tick: Tick, spec: Json, pods: list[Json]) -> tuple[int, int]:
     """How many pods there should be, and how many of them must be healthy."""
     if "maxUnavailable" in spec:
-        expected = _scale(turn, pods)
+        expected = _scale(tick, pods)
         return expected, max(0, expected - _share(spec["maxUnavailable"], expected))
     least = spec.get("minAvailable", 1)
     if isinstance(least, int):
         return len(pods), least
-    expected = _scale(turn, pods)
+    expected = _scale(tick, pods)
     return expected, _share(least, expected)
 
 
-def _scale(turn: Turn, pods: list[Body]) -> int:
-    """The replicas that the pods' controllers ask for; a pod without one counts for itself."""
+def _scale(tick: Tick, pods: list[Json]) -> int:
+    """The replicas that the pods' controllers ask for; a pod without a controller counts for itself."""
     controllers = {controller_of(p) for p in pods}
     sizes = {
         body["metadata"]["uid"]: body["spec"].get("replicas", 1)
         for kind in ("ReplicaSet", "StatefulSet", "ReplicationController")
-        for body in turn.mirror.every(kind)
+        for body in tick.mirror.every(kind)
         if body["metadata"]["uid"] in controllers
     }
     alone = sum(controller_of(p) not in sizes for p in pods)

@@ -1,50 +1,50 @@
-"""What nobody owns any more goes: the garbage collector and the pod collector.
+"""The garbage collector, the pod collector and the controller that detaches volumes.
 
-An object all of whose owners are gone is deleted, its finalizers honoured; a pod on a node that no longer exists is
-taken away at once, because no kubelet is left to end it. The trap avoided: an owner of the same name and another UID
-taken for the real one.
+An object whose owners (by UID) are all gone is deleted, its finalizers honoured; a pod on a node that no longer exists
+is removed at once, because no kubelet is left to end it.
 """
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.play.moment import Turn, is_deleting
+from dovetail.adapters.simulator.play.tick import Tick, is_deleting
+from dovetail.model.json import Json
 
 GARBAGE = "garbage-collector"
 POD_GARBAGE = "pod-garbage-collector"
 ATTACHMENTS = "attach-detach-controller"
 
 
-def collect_orphans(turn: Turn) -> None:
+def collect_orphans(tick: Tick) -> None:
     """Delete what is owned only by objects that are gone."""
-    there = {body["metadata"]["uid"] for body in turn.mirror.all()}
-    cluster = turn.cluster(GARBAGE)
-    orphans = [body for body in turn.mirror.all() if not is_deleting(body) and _is_orphan(body, there)]
+    there = {body["metadata"]["uid"] for body in tick.mirror.all()}
+    cluster = tick.cluster(GARBAGE)
+    orphans = [body for body in tick.mirror.all() if not is_deleting(body) and _is_orphan(body, there)]
     for body in sorted(orphans, key=lambda b: (str(b["kind"]), objects.key_of(b))):
         cluster.delete(body["kind"], objects.key_of(body), body["metadata"]["uid"])
 
 
-def _is_orphan(body: objects.Body, there: set[str]) -> bool:
+def _is_orphan(body: Json, there: set[str]) -> bool:
     owners = body["metadata"].get("ownerReferences")
     return bool(owners) and not any(o.get("uid") in there for o in owners)
 
 
-def collect_pods(turn: Turn) -> None:
-    """Take away the pods of nodes that are gone."""
-    nodes = {node["metadata"]["name"] for node in turn.mirror.every("Node")}
-    cluster = turn.cluster(POD_GARBAGE)
-    for pod in turn.mirror.every("Pod"):
+def collect_pods(tick: Tick) -> None:
+    """Remove the pods of nodes that are gone."""
+    nodes = {node["metadata"]["name"] for node in tick.mirror.every("Node")}
+    cluster = tick.cluster(POD_GARBAGE)
+    for pod in tick.mirror.every("Pod"):
         node = pod.get("spec", {}).get("nodeName")
         if node and node not in nodes:
             cluster.delete("Pod", objects.key_of(pod), pod["metadata"]["uid"], 0)
 
 
-def detach_volumes(turn: Turn) -> None:
-    """Take away attachments whose volume no pod on the node uses any more, and those of nodes that are gone."""
-    attachments = turn.mirror.every("VolumeAttachment")
+def detach_volumes(tick: Tick) -> None:
+    """Remove attachments whose volume no pod on the node uses any more, and those of nodes that are gone."""
+    attachments = tick.mirror.every("VolumeAttachment")
     if not attachments:
         return
-    nodes = {node["metadata"]["name"] for node in turn.mirror.every("Node")}
-    used = {(node, volume) for pod in turn.mirror.every("Pod") for node, volume in _volumes_of(turn, pod)}
-    cluster = turn.cluster(ATTACHMENTS)
+    nodes = {node["metadata"]["name"] for node in tick.mirror.every("Node")}
+    used = {(node, volume) for pod in tick.mirror.every("Pod") for node, volume in _volumes_of(tick, pod)}
+    cluster = tick.cluster(ATTACHMENTS)
     for attachment in attachments:
         node = attachment["spec"].get("nodeName")
         volume = (attachment["spec"].get("source") or {}).get("persistentVolumeName")
@@ -52,14 +52,14 @@ def detach_volumes(turn: Turn) -> None:
             cluster.delete("VolumeAttachment", objects.key_of(attachment), attachment["metadata"]["uid"])
 
 
-def _volumes_of(turn: Turn, pod: objects.Body) -> list[tuple[str, str]]:
+def _volumes_of(tick: Tick, pod: Json) -> list[tuple[str, str]]:
     node, metadata = pod.get("spec", {}).get("nodeName"), pod["metadata"]
     found = []
     for volume in (pod.get("spec", {}).get("volumes") or []) if node else []:
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if not name and "ephemeral" in volume:
             name = f"{metadata['name']}-{volume['name']}"
-        claim = turn.mirror.get("PersistentVolumeClaim", f"{metadata['namespace']}/{name}") if name else None
+        claim = tick.mirror.get("PersistentVolumeClaim", f"{metadata['namespace']}/{name}") if name else None
         if claim is not None:
             found.append((str(node), str((claim.get("spec") or {}).get("volumeName") or "")))
     return found

@@ -1,16 +1,17 @@
-"""DaemonSets keep one pod on every node that takes it.
+"""DaemonSets keep one pod on every node that accepts it.
 
-Each pod is tied to its node by a required affinity and bound by the scheduler, as on a real cluster, so an unbound one
-is seen by planners as what it is. The trap avoided: a daemon that new nodes with the usual taints never get.
+Each pod is tied to its node by a required affinity and bound by the scheduler, as on a real cluster, so that decisions
+recognise an unbound one. It gets the tolerations that the real controller adds; without them, nodes with the usual
+taints would stay without daemons.
 """
 
 from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.fitting import obstacle
-from dovetail.adapters.simulator.play.moment import Turn, is_deleting, is_true
+from dovetail.adapters.simulator.play.tick import Tick, is_deleting, is_true
 from dovetail.adapters.simulator.play.workloads import cluster_status, pod_from, pods_by_controller
+from dovetail.model.json import Json
 
 DAEMON_SETS = "daemonset-controller"
 
@@ -25,19 +26,19 @@ _ADDED: list[dict[str, Any]] = [
 ]
 
 
-def keep_daemon_sets(turn: Turn) -> None:
+def keep_daemon_sets(tick: Tick) -> None:
     """A pod for every node that should have one and has none; none where it should not be."""
-    pods = pods_by_controller(turn)
-    for daemon_set in turn.mirror.every("DaemonSet"):
+    pods = pods_by_controller(tick)
+    for daemon_set in tick.mirror.every("DaemonSet"):
         if not is_deleting(daemon_set):
-            _keep(turn, daemon_set, pods.get(daemon_set["metadata"]["uid"], []))
+            _keep(tick, daemon_set, pods.get(daemon_set["metadata"]["uid"], []))
 
 
-def _keep(turn: Turn, daemon_set: Body, pods: list[Body]) -> None:
-    cluster = turn.cluster(DAEMON_SETS)
+def _keep(tick: Tick, daemon_set: Json, pods: list[Json]) -> None:
+    cluster = tick.cluster(DAEMON_SETS)
     by_node = {_target(pod): pod for pod in pods}
     wanted = []
-    for node in turn.mirror.every("Node"):
+    for node in tick.mirror.every("Node"):
         name = node["metadata"]["name"]
         pod = _pod_for(daemon_set, name)
         if obstacle(pod, node):
@@ -46,23 +47,23 @@ def _keep(turn: Turn, daemon_set: Body, pods: list[Body]) -> None:
         if name not in by_node:
             cluster.create(pod)
     for name, pod in sorted(by_node.items()):
-        if name not in wanted and not _merely_tainted(turn, name):
+        if name not in wanted and not _merely_tainted(tick, name):
             cluster.delete("Pod", objects.key_of(pod), pod["metadata"]["uid"])
     status = {
         "desiredNumberScheduled": len(wanted),
         "numberReady": sum(is_true(pod, "Ready") for pod in pods),
         "observedGeneration": daemon_set["metadata"].get("generation", 1),
     }
-    cluster_status(turn, DAEMON_SETS, daemon_set, status)
+    cluster_status(tick, DAEMON_SETS, daemon_set, status)
 
 
-def _merely_tainted(turn: Turn, name: str) -> bool:
-    """A NoSchedule taint that came later does not chase a daemon away."""
-    node = turn.mirror.get("Node", name)
+def _merely_tainted(tick: Tick, name: str) -> bool:
+    """Whether the node has a NoSchedule taint: one that was added later does not remove a daemon."""
+    node = tick.mirror.get("Node", name)
     return node is not None and any(t.get("effect") == "NoSchedule" for t in node["spec"].get("taints") or [])
 
 
-def _pod_for(daemon_set: Body, node: str) -> Body:
+def _pod_for(daemon_set: Json, node: str) -> Json:
     pod = pod_from(daemon_set["spec"]["template"], daemon_set)
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     spec = pod["spec"]
@@ -80,6 +81,6 @@ def _pod_for(daemon_set: Body, node: str) -> Body:
     }
 
 
-def _target(pod: Body) -> str:
+def _target(pod: Json) -> str:
     terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     return str(terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0])

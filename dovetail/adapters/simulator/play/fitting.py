@@ -1,19 +1,19 @@
-"""Could this pod run on that node? The scheduler's filters, written apart from the product's engine.
+"""Whether a pod could run on a node: the scheduler's filters.
 
-The trap avoided: judging placements with the code under test.
+Written apart from the product's engine, so that placements are not judged by the code under test.
 """
 
 from typing import Any
 
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.selecting import all_satisfied, tolerated
+from dovetail.model.json import Json
 from dovetail.model.resources import Resources, parse_resources
 
 _UNSCHEDULABLE: dict[str, Any] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _HARD = ("NoSchedule", "NoExecute")
 
 
-def requests_of(pod: Body) -> dict[str, int]:
+def requests_of(pod: Json) -> dict[str, int]:
     """What a pod asks for: all containers together, or the largest init container if that is more, plus overhead."""
     spec = pod.get("spec") or {}
     wanted: dict[str, int] = {}
@@ -34,8 +34,8 @@ def requests_of(pod: Body) -> dict[str, int]:
     return {**wanted, "pods": 1}
 
 
-def obstacle(pod: Body, node: Body) -> str:
-    """Why the node does not take the pod, room and neighbours aside; empty where it does."""
+def obstacle(pod: Json, node: Json) -> str:
+    """Why the node does not accept the pod, room and other pods aside; empty where it does."""
     tolerations = pod["spec"].get("tolerations") or []
     spec = node.get("spec") or {}
     if spec.get("unschedulable") and not tolerated(_UNSCHEDULABLE, tolerations):
@@ -46,12 +46,12 @@ def obstacle(pod: Body, node: Body) -> str:
 
 
 def shortage(requests: Resources, free: Resources) -> str:
-    """What there is too little of; empty where there is room. What is not asked for cannot be short."""
+    """The resource of which there is too little; empty where there is room for what is requested."""
     short = [name for name, amount in requests.items() if amount > max(0, free.get(name, 0))]
     return f"Insufficient {short[0]}" if short else ""
 
 
-def _chosen(pod: Body, node: Body) -> bool:
+def _chosen(pod: Json, node: Json) -> bool:
     labels = node["metadata"].get("labels") or {}
     selector = pod["spec"].get("nodeSelector") or {}
     if any(labels.get(key) != value for key, value in selector.items()):

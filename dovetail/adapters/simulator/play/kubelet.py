@@ -1,81 +1,79 @@
 """Bound pods start, run, end and, once deleted, stop within their grace.
 
-What kubelets do, for every Node that lives. How long a pod takes to stop, whether it ever becomes ready and whether it
-ends by itself can be said by annotations on the pod. The trap avoided: a deleted pod that lingers for its whole grace;
-most processes stop at once when asked, and only a stubborn one uses it up.
+What kubelets do, for every Node whose kubelet works. Annotations on a pod may say how long it takes to stop, whether it
+ever becomes ready and whether it ends by itself. A deleted pod stops soon, as most processes do; only one whose
+annotation says so uses up its grace.
 """
 
 from typing import Any
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.play.machines import KUBELET, lives
-from dovetail.adapters.simulator.play.moment import Turn, condition_of, is_deleting, is_over, is_true
+from dovetail.adapters.simulator.play.instances import KUBELET, lives
+from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over, is_true
 from dovetail.model import names
-from dovetail.model.pod_rules import format_moment
+from dovetail.model.json import Json
+from dovetail.model.time import format_time, parse_time
 
 STOP_SECONDS = "embedded.dovetail.sh/stop-seconds"  # how long the containers take to stop when asked
 RUN_SECONDS = "embedded.dovetail.sh/run-seconds"  # the pod succeeds after that time
 NEVER_READY = "embedded.dovetail.sh/never-ready"
 
 
-def move_pods(turn: Turn) -> None:
-    """Bring every bound pod to where it should be now."""
-    working = {n["metadata"]["name"]: is_true(n, names.READY) for n in turn.mirror.every("Node") if lives(turn, n)}
-    for pod in turn.mirror.every("Pod"):
+def move_pods(tick: Tick) -> None:
+    """Bring every bound pod to the state that it should have now."""
+    working = {n["metadata"]["name"]: is_true(n, names.READY) for n in tick.mirror.every("Node") if lives(tick, n)}
+    for pod in tick.mirror.every("Pod"):
         node = pod.get("spec", {}).get("nodeName")
         if node not in working:
             continue
         if is_deleting(pod):
-            _stop(turn, pod)
+            _stop(tick, pod)
         elif working[node] and not is_over(pod):
-            _advance(turn, pod)
+            _advance(tick, pod)
 
 
-def _stop(turn: Turn, pod: Body) -> None:
+def _stop(tick: Tick, pod: Json) -> None:
     metadata = pod["metadata"]
     last = parse_time(metadata["deletionTimestamp"])
     asked = last - metadata.get("deletionGracePeriodSeconds", 0)
-    needed = float(_annotation(pod, STOP_SECONDS) or turn.settings.delay("pod_stop"))
-    if turn.reached(min(asked + needed, last)):
-        turn.cluster(KUBELET).delete("Pod", objects.key_of(pod), metadata["uid"], 0)
+    needed = float(_annotation(pod, STOP_SECONDS) or tick.settings.delay("pod_stop"))
+    if tick.reached(min(asked + needed, last)):
+        tick.cluster(KUBELET).delete("Pod", objects.key_of(pod), metadata["uid"], 0)
 
 
-def _advance(turn: Turn, pod: Body) -> None:
+def _advance(tick: Tick, pod: Json) -> None:
     status = pod.get("status") or {}
     if status.get("phase") == "Pending":
         bound = condition_of(pod, "PodScheduled") or {}
         since = parse_time(bound.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
-        if turn.reached(since + turn.settings.delay("pod_start")):
-            _set_status(turn, pod, _running(turn, pod))
+        if tick.reached(since + tick.settings.delay("pod_start")):
+            _set_status(tick, pod, _running(tick, pod))
         return
     seconds = _annotation(pod, RUN_SECONDS)
-    if seconds and turn.reached(parse_time(status["startTime"]) + float(seconds)):
-        _set_status(turn, pod, {"phase": "Succeeded", "conditions": _conditions(turn, pod, ready=False)})
+    if seconds and tick.reached(parse_time(status["startTime"]) + float(seconds)):
+        _set_status(tick, pod, {"phase": "Succeeded", "conditions": _conditions(tick, pod, ready=False)})
 
 
-def _running(turn: Turn, pod: Body) -> Body:
+def _running(tick: Tick, pod: Json) -> Json:
     return {
         "phase": "Running",
-        "startTime": format_moment(turn.now),
-        "conditions": _conditions(turn, pod, ready=not _annotation(pod, NEVER_READY)),
+        "startTime": format_time(tick.now),
+        "conditions": _conditions(tick, pod, ready=not _annotation(pod, NEVER_READY)),
     }
 
 
-def _set_status(turn: Turn, pod: Body, status: Body) -> None:
-    turn.cluster(KUBELET).patch("Pod", objects.key_of(pod), {"status": status}, "status")
+def _set_status(tick: Tick, pod: Json, status: Json) -> None:
+    tick.cluster(KUBELET).patch("Pod", objects.key_of(pod), {"status": status}, "status")
 
 
-def _conditions(turn: Turn, pod: Body, *, ready: bool) -> list[dict[str, Any]]:
+def _conditions(tick: Tick, pod: Json, *, ready: bool) -> list[dict[str, Any]]:
     word = "True" if ready else "False"
     states = {"Initialized": "True", "ContainersReady": word, "Ready": word}
     kept = [c for c in (pod.get("status") or {}).get("conditions") or [] if c.get("type") not in states]
     return kept + [
-        {"type": kind, "status": status, "lastTransitionTime": format_moment(turn.now)}
-        for kind, status in states.items()
+        {"type": kind, "status": status, "lastTransitionTime": format_time(tick.now)} for kind, status in states.items()
     ]
 
 
-def _annotation(pod: Body, name: str) -> str:
+def _annotation(pod: Json, name: str) -> str:
     return str((pod["metadata"].get("annotations") or {}).get(name, ""))

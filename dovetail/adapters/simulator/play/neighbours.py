@@ -1,14 +1,14 @@
-"""Who else is there? Required pod affinity, anti-affinity and topology spread, for the small scheduler.
+"""Required pod affinity, anti-affinity and topology spread, for the small scheduler.
 
-Asked per pod and node. Terms look only into the pod's own namespaces by name; a namespaceSelector is refused, because a
-guess would bind where a real scheduler does not. Slow and plain: this world is small.
+Asked per pod and node. Terms select namespaces by name only; a namespaceSelector is refused, because a guess would bind
+pods where a real scheduler does not. Slow and plain: this world is small.
 """
 
 from collections import Counter
 from typing import Any
 
-from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.api_server.selecting import Json, selected
+from dovetail.adapters.simulator.api_server.selecting import selected
+from dovetail.model.json import Json, ReadOnlyJson
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -16,24 +16,24 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 class Neighbours:
     """The pods on each node, as they are bound one after the other."""
 
-    def __init__(self, nodes: dict[str, Body], bound: dict[str, list[Body]]) -> None:
+    def __init__(self, nodes: dict[str, Json], bound: dict[str, list[Json]]) -> None:
         self._labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
         self._bound = {name: list(pods) for name, pods in bound.items()}
         self._repelling = [(name, p) for name, pods in bound.items() for p in pods if _terms(p, "podAntiAffinity")]
 
-    def add(self, pod: Body, node: str) -> None:
-        """One more."""
+    def add(self, pod: Json, node: str) -> None:
+        """A pod has been bound to a node."""
         self._bound[node].append(pod)
         if _terms(pod, "podAntiAffinity"):
             self._repelling.append((node, pod))
 
-    def concern(self, pod: Body) -> bool:
-        """Whether the pods that are there have anything to do with where this one goes."""
+    def concern(self, pod: Json) -> bool:
+        """Whether other pods bear on where this one can go."""
         spread = any(_is_hard(c) for c in pod["spec"].get("topologySpreadConstraints") or [])
         return bool(spread or self._repelling or _terms(pod, "podAffinity") or _terms(pod, "podAntiAffinity"))
 
-    def obstacle(self, pod: Body, node: str) -> str:
-        """Why the pods that are there forbid it; empty where they do not."""
+    def obstacle(self, pod: Json, node: str) -> str:
+        """Why other pods keep this one off the node; empty where they do not."""
         affinity, anti = _terms(pod, "podAffinity"), _terms(pod, "podAntiAffinity")
         spread = [c for c in pod["spec"].get("topologySpreadConstraints") or [] if _is_hard(c)]
         if any("namespaceSelector" in term for term in (*affinity, *anti)):
@@ -46,24 +46,24 @@ class Neighbours:
             return "didn't match pod topology spread constraints"
         return ""
 
-    def _domain(self, node: str, key: str) -> list[Body]:
+    def _domain(self, node: str, key: str) -> list[Json]:
         """The pods on every node of that node's domain."""
         value = self._labels[node].get(key)
         if value is None:
             return []
         return [p for name, pods in self._bound.items() if self._labels[name].get(key) == value for p in pods]
 
-    def _any_match(self, pod: Body, term: Json, node: str) -> bool:
+    def _any_match(self, pod: Json, term: ReadOnlyJson, node: str) -> bool:
         return any(_matches(term, pod, other) for other in self._domain(node, term["topologyKey"]))
 
-    def _is_first(self, pod: Body, term: Json, node: str) -> bool:
-        """Affinity to oneself is satisfied where nobody matches anywhere, or the first pod could never start."""
+    def _is_first(self, pod: Json, term: ReadOnlyJson, node: str) -> bool:
+        """Whether no pod matches anywhere but this one its own term; otherwise the first pod could never start."""
         everyone = [other for pods in self._bound.values() for other in pods]
-        nobody = not any(_matches(term, pod, other) for other in everyone)
-        return nobody and _matches(term, pod, pod) and term["topologyKey"] in self._labels[node]
+        unmatched = not any(_matches(term, pod, other) for other in everyone)
+        return unmatched and _matches(term, pod, pod) and term["topologyKey"] in self._labels[node]
 
-    def _is_repelled(self, pod: Body, node: str) -> bool:
-        """Whether a pod that is there already keeps this one away."""
+    def _is_repelled(self, pod: Json, node: str) -> bool:
+        """Whether the anti-affinity of another pod keeps this one away."""
         return any(
             self._same_domain(name, node, term["topologyKey"]) and _matches(term, other, pod)
             for name, other in self._repelling
@@ -74,7 +74,7 @@ class Neighbours:
         value = self._labels[one].get(key)
         return value is not None and value == self._labels[other].get(key)
 
-    def _spreads(self, pod: Body, constraint: Json, node: str) -> bool:
+    def _spreads(self, pod: Json, constraint: ReadOnlyJson, node: str) -> bool:
         key = constraint["topologyKey"]
         here = self._labels[node].get(key)
         if here is None:
@@ -87,22 +87,22 @@ class Neighbours:
         return bool(counts[here] + _counts(constraint, pod, pod) - least <= constraint["maxSkew"])
 
 
-def _terms(pod: Body, kind: str) -> list[dict[str, Any]]:
+def _terms(pod: Json, kind: str) -> list[dict[str, Any]]:
     return ((pod["spec"].get("affinity") or {}).get(kind) or {}).get(_REQUIRED) or []
 
 
-def _is_hard(constraint: Json) -> bool:
+def _is_hard(constraint: ReadOnlyJson) -> bool:
     return bool(constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule")
 
 
-def _matches(term: Json, pod: Body, other: Body) -> bool:
+def _matches(term: ReadOnlyJson, pod: Json, other: Json) -> bool:
     namespaces = term.get("namespaces") or [pod["metadata"]["namespace"]]
     labels = other["metadata"].get("labels") or {}
     near: bool = other["metadata"]["namespace"] in namespaces
     return near and selected(term.get("labelSelector"), labels)
 
 
-def _counts(constraint: Json, pod: Body, other: Body) -> int:
+def _counts(constraint: ReadOnlyJson, pod: Json, other: Json) -> int:
     same = other["metadata"]["namespace"] == pod["metadata"]["namespace"]
     going = "deletionTimestamp" in other["metadata"]
     return int(same and not going and selected(constraint.get("labelSelector"), other["metadata"].get("labels") or {}))

@@ -1,8 +1,8 @@
 """The player: one `tick` moves the whole world as far as it goes at one moment.
 
-Run as a process of its own, as a thread of a test, or by hand with moments of the test's choosing. A tick is one
-transaction, so two players on one file do no harm. The trap avoided: a tick that costs something while nothing happens;
-the loop sleeps until somebody has written or the next moment has come.
+Run as a process of its own, as a thread of a test, or by hand at moments that the test chooses. A tick is one
+transaction, so two players on one file do no harm. The loop sleeps until something was written or the next moment has
+come, so that a world in which nothing happens costs nothing.
 """
 
 import threading
@@ -14,16 +14,16 @@ from dovetail.adapters.simulator.api_server.feed import POLL_SECONDS, data_versi
 from dovetail.adapters.simulator.play.budgets import count_budgets
 from dovetail.adapters.simulator.play.collection import collect_orphans, collect_pods, detach_volumes
 from dovetail.adapters.simulator.play.daemons import keep_daemon_sets
+from dovetail.adapters.simulator.play.instances import move_instances
 from dovetail.adapters.simulator.play.kubelet import move_pods
-from dovetail.adapters.simulator.play.machines import move_machines
-from dovetail.adapters.simulator.play.moment import Mirror, Turn
 from dovetail.adapters.simulator.play.scheduler import bind_pods
+from dovetail.adapters.simulator.play.tick import Mirror, Tick
 from dovetail.adapters.simulator.play.workloads import keep_deployments, keep_replica_sets
 from dovetail.adapters.simulator.store import Store
 
 # In the order in which causes lead to effects, so that most of what a moment brings about is done in one tick.
-CONTROLLERS: Final[tuple[Callable[[Turn], None], ...]] = (
-    move_machines,
+CONTROLLERS: Final[tuple[Callable[[Tick], None], ...]] = (
+    move_instances,
     collect_orphans,
     collect_pods,
     keep_deployments,
@@ -35,7 +35,7 @@ CONTROLLERS: Final[tuple[Callable[[Turn], None], ...]] = (
     count_budgets,
 )
 
-# A world that does not come to rest within so many ticks at one moment is going round in circles.
+# A world that does not come to rest within this many ticks at one moment never will.
 MAX_TICKS: Final = 100
 
 
@@ -50,13 +50,13 @@ class Player:
     def tick(self, now: float) -> float | None:
         """One step of every controller. When to look again: now if anything changed, or a moment, or on news only."""
         with self._store.writing() as connection:
-            turn = Turn(connection, now, self._mirror)
+            tick = Tick(connection, now, self._mirror)
             self._mirror.refresh(connection)
             before = self._mirror.revision
             for controller in CONTROLLERS:
-                controller(turn)
+                controller(tick)
                 self._mirror.refresh(connection)
-        return now if self._mirror.revision != before else turn.due
+        return now if self._mirror.revision != before else tick.due
 
     def settle(self, now: float) -> float | None:
         """Tick until nothing more happens at this moment; the next moment at which something will."""
@@ -67,7 +67,7 @@ class Player:
         raise RuntimeError("the embedded world does not come to rest")
 
     def run(self, stop: threading.Event) -> None:
-        """Follow the clock and the news until told to stop."""
+        """Follow the clock and the changes until `stop` is set."""
         connection = self._store.connection()
         version, due = -1, None
         while not stop.is_set():

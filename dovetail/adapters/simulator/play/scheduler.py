@@ -1,8 +1,8 @@
-"""A small honest scheduler: binds pending pods to nodes that can take them, and says so where none can.
+"""A small scheduler: binds pending pods to nodes that accept them, and marks those that no node accepts.
 
-The part of kube-scheduler in this world. Filters by room, selectors, required affinity, taints and neighbours; prefers
-the node with most room left. What it cannot judge it refuses to bind, with a reason. The trap avoided: binding a pod
-where a real scheduler would not, which would make a wrong plan look right.
+What kube-scheduler does. Filters by room, selectors, required affinity, taints and other pods; prefers the node with
+most room left. A pod with a rule that it does not know is not bound, with a reason: binding it where a real scheduler
+would not could make a wrong plan look right.
 """
 
 from collections import Counter
@@ -11,34 +11,33 @@ from typing import Any, Final
 import orjson
 
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.play.fitting import obstacle, requests_of, shortage
-from dovetail.adapters.simulator.play.moment import Turn, condition_of, is_deleting, is_over
 from dovetail.adapters.simulator.play.neighbours import Neighbours
-from dovetail.model.pod_rules import format_moment
+from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over
+from dovetail.model.json import Json
 from dovetail.model.resources import parse_resources, subtract, total
+from dovetail.model.time import format_time
 
 SCHEDULER = "kube-scheduler"
 
 
-# A tick is one transaction, and nobody else writes while it lasts: it binds or marks so many pods and leaves the rest
-# to the next one.
+# A tick is one transaction, and no other process writes while it lasts: the rest is left for the next one.
 MOST_WRITES: Final = 200
 
 
-def bind_pods(turn: Turn) -> None:
-    """Bind what can be bound, most important first, and mark the rest."""
-    pods = turn.mirror.every("Pod")
+def bind_pods(tick: Tick) -> None:
+    """Bind what can be bound, highest priority first, and mark the rest."""
+    pods = tick.mirror.every("Pod")
     waiting = [p for p in pods if _waits(p)]
     if not waiting:
         return
-    room, writes = Room(turn, pods), 0
+    room, writes = Room(tick, pods), 0
     for pod in sorted(waiting, key=_urgency):
         node, why = room.best_node(pod)
         if node:
-            _bind(turn, pod, node)
+            _bind(tick, pod, node)
             room.take(pod, node)
-        elif not _mark(turn, pod, why):
+        elif not _mark(tick, pod, why):
             continue
         writes += 1
         if writes == MOST_WRITES:
@@ -48,13 +47,13 @@ def bind_pods(turn: Turn) -> None:
 class Room:
     """What is free on each node, as pods are bound one after the other.
 
-    Replicas are judged once: what selectors and taints say is remembered by the words of the pod's spec, and a pod like
-    one that found no place finds none either, because room only shrinks here.
+    Replicas are judged once: what selectors and taints say is remembered by the text of the pod's spec. A pod like one
+    that found no node finds none either, because room only shrinks here.
     """
 
-    def __init__(self, turn: Turn, pods: list[Body]) -> None:
-        self._nodes = {node["metadata"]["name"]: node for node in turn.mirror.every("Node")}
-        bound: dict[str, list[Body]] = {name: [] for name in self._nodes}
+    def __init__(self, tick: Tick, pods: list[Json]) -> None:
+        self._nodes = {node["metadata"]["name"]: node for node in tick.mirror.every("Node")}
+        bound: dict[str, list[Json]] = {name: [] for name in self._nodes}
         for pod in pods:
             if pod["spec"].get("nodeName") in bound and not is_over(pod):
                 bound[pod["spec"]["nodeName"]].append(pod)
@@ -67,8 +66,8 @@ class Room:
         self._obstacles: dict[bytes, dict[str, str]] = {}
         self._hopeless: dict[bytes, str] = {}
 
-    def best_node(self, pod: Body) -> tuple[str, str]:
-        """The node with most room among those that take the pod; or none, and why."""
+    def best_node(self, pod: Json) -> tuple[str, str]:
+        """The node with most room among those that accept the pod; or an empty name, and why."""
         lonely = not self._neighbours.concern(pod)
         likeness = orjson.dumps(pod["spec"], option=orjson.OPT_SORT_KEYS)
         if lonely and likeness in self._hopeless:
@@ -91,12 +90,12 @@ class Room:
             self._hopeless[likeness] = sentence
         return "", sentence
 
-    def take(self, pod: Body, node: str) -> None:
-        """The pod is on the node now."""
+    def take(self, pod: Json, node: str) -> None:
+        """Count the pod as being on the node."""
         self._set_free(node, subtract(self._free[node], requests_of(pod)))
         self._neighbours.add(pod, node)
 
-    def _obstacles_of(self, pod: Body, likeness: bytes) -> dict[str, str]:
+    def _obstacles_of(self, pod: Json, likeness: bytes) -> dict[str, str]:
         if likeness not in self._obstacles:
             self._obstacles[likeness] = {name: obstacle(pod, node) for name, node in self._nodes.items()}
         return self._obstacles[likeness]
@@ -108,34 +107,34 @@ class Room:
         self._share[name] = sum(shares) / len(shares) if shares else 0.0
 
 
-def _waits(pod: Body) -> bool:
+def _waits(pod: Json) -> bool:
     spec = pod.get("spec") or {}
     return not spec.get("nodeName") and not is_deleting(pod) and not is_over(pod) and not spec.get("schedulingGates")
 
 
-def _urgency(pod: Body) -> tuple[int, str, str]:
+def _urgency(pod: Json) -> tuple[int, str, str]:
     return -(pod["spec"].get("priority") or 0), pod["metadata"]["creationTimestamp"], objects.key_of(pod)
 
 
-def _allocatable(node: Body) -> dict[str, int]:
+def _allocatable(node: Json) -> dict[str, int]:
     return parse_resources((node.get("status") or {}).get("allocatable"))
 
 
-def _bind(turn: Turn, pod: Body, node: str) -> None:
+def _bind(tick: Tick, pod: Json, node: str) -> None:
     """One write, as the binding subresource does it: the node, and the condition that says so."""
-    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_moment(turn.now)}
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(tick.now)}
     bound = {
         **pod,
         "spec": {**pod["spec"], "nodeName": node},
         "status": {**(pod.get("status") or {}), "conditions": [condition, *_others(pod)]},
     }
-    cluster = turn.cluster(SCHEDULER)
+    cluster = tick.cluster(SCHEDULER)
     with cluster.recorded("bind", pod, {"node": node}):
-        objects.put(turn.connection, bound)
+        objects.put(tick.connection, bound)
 
 
-def _mark(turn: Turn, pod: Body, why: str) -> bool:
-    """Say that the pod finds no place; whether that was news."""
+def _mark(tick: Tick, pod: Json, why: str) -> bool:
+    """Write that the pod finds no node; whether that was new."""
     before = condition_of(pod, "PodScheduled") or {}
     if before.get("message") == why:
         return False
@@ -145,13 +144,13 @@ def _mark(turn: Turn, pod: Body, why: str) -> bool:
         "status": "False",
         "reason": "Unschedulable",
         "message": why,
-        "lastTransitionTime": changed or format_moment(turn.now),
+        "lastTransitionTime": changed or format_time(tick.now),
     }
     status = {"status": {"conditions": [condition, *_others(pod)]}}
-    turn.cluster(SCHEDULER).patch("Pod", objects.key_of(pod), status, "status")
+    tick.cluster(SCHEDULER).patch("Pod", objects.key_of(pod), status, "status")
     return True
 
 
-def _others(pod: Body) -> list[dict[str, Any]]:
+def _others(pod: Json) -> list[dict[str, Any]]:
     conditions: list[dict[str, Any]] = (pod.get("status") or {}).get("conditions") or []
     return [c for c in conditions if c.get("type") != "PodScheduled"]

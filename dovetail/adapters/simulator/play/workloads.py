@@ -1,8 +1,8 @@
 """Deployments and ReplicaSets keep as many pods as their specs ask for.
 
-Written like the real controllers' results, not their course: a changed template replaces all pods at once, without
-rolling. Objects carry the owner references, hashes and statuses that readers of a real cluster find. The trap avoided:
-counting pods that are on their way out, which would delay their replacement until they are gone.
+The results are those of the real controllers, the course is not: a changed template replaces all pods at once, without
+rolling. Objects carry the owner references, hashes and statuses that they have on a real cluster. Pods that are being
+deleted do not count; otherwise they would be replaced only once they are gone.
 """
 
 import hashlib
@@ -11,46 +11,46 @@ from typing import Any
 
 import orjson
 
-from dovetail.adapters.kubernetes_json.parsing.times import parse_time
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.play.moment import Turn, controller_of, is_deleting, is_over, is_true
+from dovetail.adapters.simulator.play.tick import Tick, controller_of, is_deleting, is_over, is_true
+from dovetail.model.json import Json
 from dovetail.model.names import POD_DELETION_COST
+from dovetail.model.time import parse_time
 
 DEPLOYMENTS = "deployment-controller"
 REPLICA_SETS = "replicaset-controller"
 
-# A tick is one transaction, and nobody else writes while it lasts: the rest is for the next one.
+# A tick is one transaction, and no other process writes while it lasts: the rest is left for the next one.
 MOST_CREATED = 200
 
 _HASH = "pod-template-hash"
 
 
-def keep_deployments(turn: Turn) -> None:
+def keep_deployments(tick: Tick) -> None:
     """One ReplicaSet per template; only the current one has replicas."""
-    for deployment in turn.mirror.every("Deployment"):
+    for deployment in tick.mirror.every("Deployment"):
         if not is_deleting(deployment):
-            _keep_deployment(turn, deployment)
+            _keep_deployment(tick, deployment)
 
 
-def keep_replica_sets(turn: Turn) -> None:
+def keep_replica_sets(tick: Tick) -> None:
     """As many pods as each ReplicaSet asks for."""
-    pods = pods_by_controller(turn)
-    for replica_set in turn.mirror.every("ReplicaSet"):
+    pods = pods_by_controller(tick)
+    for replica_set in tick.mirror.every("ReplicaSet"):
         if not is_deleting(replica_set):
-            _keep_replica_set(turn, replica_set, pods.get(replica_set["metadata"]["uid"], []))
+            _keep_replica_set(tick, replica_set, pods.get(replica_set["metadata"]["uid"], []))
 
 
-def pods_by_controller(turn: Turn) -> dict[str, list[Body]]:
+def pods_by_controller(tick: Tick) -> dict[str, list[Json]]:
     """The pods that count, by the UID of their controller."""
-    found: dict[str, list[Body]] = {}
-    for pod in turn.mirror.every("Pod"):
+    found: dict[str, list[Json]] = {}
+    for pod in tick.mirror.every("Pod"):
         if not is_deleting(pod) and not is_over(pod):
             found.setdefault(controller_of(pod), []).append(pod)
     return found
 
 
-def pod_from(template: Body, owner: Body) -> Body:
+def pod_from(template: Json, owner: Json) -> Json:
     """A pod of a template, owned by its controller."""
     metadata = template.get("metadata") or {}
     return {
@@ -66,7 +66,7 @@ def pod_from(template: Body, owner: Body) -> Body:
     }
 
 
-def reference_to(owner: Body) -> dict[str, Any]:
+def reference_to(owner: Json) -> dict[str, Any]:
     """The reference by which a controller owns what it makes."""
     return {
         "apiVersion": owner.get("apiVersion", "apps/v1"),
@@ -78,9 +78,9 @@ def reference_to(owner: Body) -> dict[str, Any]:
     }
 
 
-def _keep_deployment(turn: Turn, deployment: Body) -> None:
-    spec, cluster = deployment["spec"], turn.cluster(DEPLOYMENTS)
-    mine = [r for r in turn.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
+def _keep_deployment(tick: Tick, deployment: Json) -> None:
+    spec, cluster = deployment["spec"], tick.cluster(DEPLOYMENTS)
+    mine = [r for r in tick.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
     current = [r for r in mine if _unhashed(r["spec"]["template"]) == _unhashed(spec["template"])]
     if not current:
         digest = hashlib.sha256(orjson.dumps(spec["template"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:10]
@@ -90,10 +90,10 @@ def _keep_deployment(turn: Turn, deployment: Body) -> None:
         if replica_set["spec"].get("replicas") != wanted:
             cluster.patch("ReplicaSet", objects.key_of(replica_set), {"spec": {"replicas": wanted}})
     status = _sum_of(mine, deployment["metadata"].get("generation", 1))
-    cluster_status(turn, DEPLOYMENTS, deployment, status)
+    cluster_status(tick, DEPLOYMENTS, deployment, status)
 
 
-def _unhashed(template: Body) -> Body:
+def _unhashed(template: Json) -> Json:
     """A template without the label that its ReplicaSet added: how the real controller recognises its own, whatever
     the algorithm of the hash was."""
     metadata = template.get("metadata") or {}
@@ -101,13 +101,13 @@ def _unhashed(template: Body) -> Body:
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def cluster_status(turn: Turn, actor: str, body: Body, status: Body) -> None:
+def cluster_status(tick: Tick, actor: str, body: Json, status: Json) -> None:
     """Write a status where it differs."""
     if {**(body.get("status") or {}), **status} != (body.get("status") or {}):
-        turn.cluster(actor).patch(body["kind"], objects.key_of(body), {"status": status}, "status")
+        tick.cluster(actor).patch(body["kind"], objects.key_of(body), {"status": status}, "status")
 
 
-def _replica_set_of(deployment: Body, digest: str) -> Body:
+def _replica_set_of(deployment: Json, digest: str) -> Json:
     spec, metadata = deployment["spec"], deployment["metadata"]
     template = spec["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), _HASH: digest}
@@ -129,8 +129,8 @@ def _replica_set_of(deployment: Body, digest: str) -> Body:
     }
 
 
-def _keep_replica_set(turn: Turn, replica_set: Body, pods: list[Body]) -> None:
-    wanted, cluster = replica_set["spec"].get("replicas", 1), turn.cluster(REPLICA_SETS)
+def _keep_replica_set(tick: Tick, replica_set: Json, pods: list[Json]) -> None:
+    wanted, cluster = replica_set["spec"].get("replicas", 1), tick.cluster(REPLICA_SETS)
     for _ in range(min(wanted - len(pods), MOST_CREATED)):
         cluster.create(pod_from(replica_set["spec"]["template"], replica_set))
     surplus = max(0, len(pods) - wanted)
@@ -143,10 +143,10 @@ def _keep_replica_set(turn: Turn, replica_set: Body, pods: list[Body]) -> None:
         "availableReplicas": ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),
     }
-    cluster_status(turn, REPLICA_SETS, replica_set, status)
+    cluster_status(tick, REPLICA_SETS, replica_set, status)
 
 
-def _worth(pod: Body) -> tuple[bool, bool, int, float, str]:
+def _worth(pod: Json) -> tuple[bool, bool, int, float, str]:
     """Which pods go first: unbound, then not ready, then the cheapest to delete, then the youngest."""
     cost = (pod["metadata"].get("annotations") or {}).get(POD_DELETION_COST, "0")
     return (
@@ -158,7 +158,7 @@ def _worth(pod: Body) -> tuple[bool, bool, int, float, str]:
     )
 
 
-def _sum_of(replica_sets: list[Body], generation: int) -> Body:
+def _sum_of(replica_sets: list[Json], generation: int) -> Json:
     names = ("replicas", "readyReplicas", "availableReplicas")
     counts = {name: sum((r.get("status") or {}).get(name, 0) for r in replica_sets) for name in names}
     return {**counts, "observedGeneration": generation}

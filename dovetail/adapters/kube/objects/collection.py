@@ -1,35 +1,20 @@
 """What reading and changing one object has in common, whatever its kind.
 
 Every change is a merge patch that carries the resourceVersion it was decided on; "gone" means that no object of that
-UID is there any more. The trap avoided: a conflict that is none of the same object's, but a stranger's under the same
-name.
+UID is there any more. After a conflict the UID is therefore looked at: the conflict may be with another object that has
+since taken the name.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from dovetail.adapters.kube.client import Client, Request, object_path
-from dovetail.adapters.kube.failures import Answer
-from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
-from dovetail.ports.failures import Conflict, NotReadable
-
-Json = dict[str, Any]
-
-NOT_FOUND: Final = 404
-CONFLICT: Final = 409
-
-
-class Versioned(Protocol):
-    """What every object of dovetail.model has that can be written."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-    @property
-    def resource_version(self) -> str: ...
-
+from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
+from dovetail.model.json import Json
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import Versioned
 
 Object = TypeVar("Object", bound=Versioned)
 
@@ -49,12 +34,12 @@ class Collection(Generic[Object]):
         return None if raw is None else self.parsed(raw)
 
     async def read_raw(self, name: str) -> Json | None:
-        """The same as JSON."""
+        """The object as JSON."""
         answer = await self.client.call(self._request("GET", name, {NOT_FOUND}))
         return None if answer.status == NOT_FOUND else answer.body
 
     async def raw_at_version(self, value: Object) -> Json:
-        """The JSON of which `value` is the reading; Conflict where it has moved on. {} where it is gone."""
+        """The JSON that `value` was read from; Conflict where the object has changed since, {} where it is gone."""
         raw = await self.read_raw(value.name)
         if raw is None:
             return {}
@@ -110,14 +95,3 @@ class Collection(Generic[Object]):
             body=body,
             expected=frozenset(expected),
         )
-
-
-Parsed = TypeVar("Parsed")
-
-
-def parsed(parse: Callable[[Json], Parsed], raw: Json) -> Parsed:
-    """What the parser makes of it; what it cannot read becomes NotReadable."""
-    try:
-        return parse(raw)
-    except UnreadableObject as error:
-        raise NotReadable(f"{error.kind}/{error.name}", f"{error.field}: {error.message}") from error

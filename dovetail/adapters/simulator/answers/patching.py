@@ -1,63 +1,48 @@
 """Patch and delete as every object port promises them: gone is None or 0, changed meanwhile is Conflict.
 
-The trap avoided: a UID that differs is another object under the same name, so for a delete it means gone, not conflict.
+A UID that differs is another object under the same name: for a delete it means gone, not a conflict.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
-from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.simulator.api_server.cluster import Cluster
-from dovetail.adapters.simulator.api_server.objects import Body
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
+from dovetail.model.json import Json
 from dovetail.model.taints import Taint
-from dovetail.ports.objects import MetadataChange
-
-Subject = tuple[str, str]  # kind, key
-
-
-class Versioned(Protocol):
-    """What every object of dovetail.model has that can be patched."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-    @property
-    def resource_version(self) -> str: ...
+from dovetail.ports.objects import MetadataChange, Versioned
 
 
 async def patched(
     calls: Calls, kind: str, value: Versioned, change: MetadataChange, taints: tuple[Taint, ...] | None = None
-) -> Body | None:
+) -> Json | None:
     """Patch metadata, and all taints where they are given, at the version of `value`."""
 
-    def step(cluster: Cluster) -> Body:
+    def step(cluster: Cluster) -> Json:
         found = _same(cluster, kind, value)
         owners = found["metadata"].get("ownerReferences") or []
-        body: Body = {"metadata": {**rendering.metadata(change, owners), "resourceVersion": value.resource_version}}
+        body: Json = {"metadata": {**fields.metadata(change, owners), "resourceVersion": value.resource_version}}
         if taints is not None:
-            body["spec"] = {"taints": _with_times(taints, found["spec"].get("taints") or [])}
+            body["spec"] = {"taints": fields.taints(taints, found["spec"].get("taints") or [])}
         return cluster.patch(kind, value.name, body)
 
-    return await _unless_gone(calls, ("patch", f"{kind}/{value.name}"), step)
+    return await _unless_gone(calls, "patch", f"{kind}/{value.name}", step)
 
 
-async def status_patched(calls: Calls, kind: str, value: Versioned, status: Body) -> Body | None:
+async def status_patched(calls: Calls, kind: str, value: Versioned, status: Json) -> Json | None:
     """Patch status at the version of `value`."""
 
-    def step(cluster: Cluster) -> Body:
+    def step(cluster: Cluster) -> Json:
         _same(cluster, kind, value)
         body = {"metadata": {"resourceVersion": value.resource_version}, "status": status}
         return cluster.patch(kind, value.name, body, "status")
 
-    return await _unless_gone(calls, ("patch-status", f"{kind}/{value.name}"), step)
+    return await _unless_gone(calls, "patch-status", f"{kind}/{value.name}", step)
 
 
-async def deleted_version(calls: Calls, subject: Subject, uid: str) -> int:
+async def deleted_version(calls: Calls, kind: str, key: str, uid: str) -> int:
     """Delete the object of that UID; the version at which it is deleting, 0 where it is gone."""
-    kind, key = subject
     try:
         left = await calls.cluster("delete", f"{kind}/{key}", lambda cluster: cluster.delete(kind, key, uid))
     except Rejected as rejected:
@@ -67,8 +52,7 @@ async def deleted_version(calls: Calls, subject: Subject, uid: str) -> int:
     return 0 if left is None else int(left["metadata"]["resourceVersion"])
 
 
-async def _unless_gone(calls: Calls, call: tuple[str, str], step: Callable[[Cluster], Body]) -> Body | None:
-    verb, subject = call
+async def _unless_gone(calls: Calls, verb: str, subject: str, step: Callable[[Cluster], Json]) -> Json | None:
     try:
         return await calls.cluster(verb, subject, step)
     except Rejected as rejected:
@@ -77,15 +61,9 @@ async def _unless_gone(calls: Calls, call: tuple[str, str], step: Callable[[Clus
         raise failure_of(rejected, subject) from None
 
 
-def _same(cluster: Cluster, kind: str, value: Versioned) -> Body:
+def _same(cluster: Cluster, kind: str, value: Versioned) -> Json:
     """The object as it stands; another UID under its name means that it is gone."""
     found = cluster.read(kind, value.name)
     if found is None or found["metadata"]["uid"] != value.uid:
         raise Rejected(404, "NotFound", f"{kind} {value.name} is gone")
     return found
-
-
-def _with_times(taints: tuple[Taint, ...], standing: list[Body]) -> list[Body]:
-    """The taints wished for; one that stands already keeps the time from which its evictions are counted."""
-    known = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in standing}
-    return [known.get((t.key, t.effect, t.value)) or rendering.taint(t) for t in taints]

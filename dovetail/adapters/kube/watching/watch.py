@@ -1,9 +1,9 @@
 """Feeds the cache: one list and one endless watch per kind.
 
-Started by the composition root, in a thread of its own (planner process) or on the worker's loop (control process). A
-stream goes on from the last version it has seen; a version that is no longer kept (410) means listing again. What does
-not work is said in one line per kind, once, and tried again for ever: a definition may be installed or a right granted
-at any time. The trap avoided: a server restored from a backup, whose versions are older than ours, is listed again too.
+Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
+lists again where that version is no longer kept (410), and where versions have become older, as after a restore of the
+server from a backup. What does not work is logged once, in one line per kind, and tried again for ever: a definition
+may be installed or a right granted at any time.
 """
 
 import asyncio
@@ -15,25 +15,23 @@ import orjson
 
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.failures import Answer, Expired, NotServed, failure_of
-from dovetail.adapters.kube.health import SILENCE_SECONDS, StreamHealth
 from dovetail.adapters.kube.paging import pages
+from dovetail.adapters.kube.watching.health import SILENCE_SECONDS, StreamHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.ports.failures import Failure, Forbidden
 
 _log = logging.getLogger(__name__)
 
-# How long the server is asked to keep a stream open. Spread, so that all streams do not reopen at the same moment.
+# How long the server is asked to keep a stream open: a random time, so that not all streams reopen at one moment.
 _SHORTEST_STREAM: Final = 300
 _LONGEST_STREAM: Final = 600
 
-_SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner is cut by something in between: do not reopen it in a hot loop
+_SHORTEST_LIFE: Final = 1.0  # a stream that ends sooner was cut by something in between: it is reopened after a delay
 
 _FIRST_DELAY: Final = 0.2
 _LONGEST_DELAY: Final = 10.0
-_REFUSED_SECONDS: Final = (
-    5.0  # a definition that is not installed, a right that is not granted: a person is at work on it
-)
+_REFUSED_SECONDS: Final = 5.0  # between tries where a definition is not installed or a right not granted
 
 
 class Stream:
@@ -44,14 +42,14 @@ class Stream:
         self._kind = kind
         self._cache = cache
         self._client = client
-        self._version = 0  # to go on from; 0: list first
+        self._version = 0  # to continue from; 0: list first
         self._delay = _FIRST_DELAY
 
     async def run(self) -> None:
         """For ever."""
         while True:
             try:
-                await self._turn()
+                await self._list_and_watch()
             except Expired as expired:
                 _log.info("%s: listing again", expired)
                 self._version = 0
@@ -61,13 +59,13 @@ class Stream:
             except Failure as failure:
                 self._broke(str(failure))
                 await self._back_off()
-            except Exception as error:  # a bug of ours must not leave a cache that nobody feeds and everybody trusts
+            except Exception as error:  # a bug of ours must not leave a cache that is trusted and no longer fed
                 _log.exception("the watch of %s failed", self._kind.name)
                 self._version = 0
                 self._broke(f"{type(error).__name__}: {error}")
                 await self._back_off()
 
-    async def _turn(self) -> None:
+    async def _list_and_watch(self) -> None:
         if not self._version:
             self._version = await self._list()
             self.health.listed, self.health.absent = True, False
@@ -126,7 +124,7 @@ class Stream:
             self._cache.poke()
 
     def _refused(self, failure: Failure) -> None:
-        """The kind is not served, or we may not read it. What was known of it is no longer known."""
+        """The kind is not served, or we may not read it: what the cache holds of it can no longer be trusted."""
         self._version = 0
         self.health.refused = True
         if isinstance(failure, Forbidden):
@@ -139,10 +137,10 @@ class Stream:
             self._cache.poke()
 
     def _broke(self, trouble: str) -> None:
-        """Say what is wrong, once."""
-        news = trouble != self.health.trouble
+        """Log what is wrong, once."""
+        is_new = trouble != self.health.trouble
         self.health.broke(trouble)
-        if news:
+        if is_new:
             _log.warning("%s", trouble)
             self._cache.poke()
 
@@ -179,16 +177,16 @@ class Watch:
         return ""
 
     def troubles(self) -> tuple[str, ...]:
-        """What does not work now, a line for each kind, optional ones included."""
+        """What does not work now: a line for each kind, optional ones included."""
         lines = (stream.health.trouble or stream.health.problem() for stream in self._streams)
         return tuple(line for line in lines if line)
 
     def only_refused(self) -> bool:
-        """Whether nothing is missing but what the server refuses or does not serve."""
+        """Whether all that is missing is what the server refuses or does not serve."""
         return all(s.health.refused for s in self._streams if s.health.problem())
 
     def summary(self) -> str:
-        """The first problem in full and the names of the other kinds that have one: twenty refusals are one cause."""
+        """The first problem in full, and the names of the other kinds that have one: twenty refusals have one cause."""
         problems = [(s.health.kind, s.health.problem()) for s in self._streams if s.health.problem()]
         if not problems:
             return self._stopped

@@ -1,8 +1,8 @@
 """Whether a stream of one kind can be trusted now.
 
-Asked through Watch.problem before every look into the cache. A stream is good while it is connected, has been listed
-once and has said something (an event, a bookmark, its opening) in the last three minutes. The trap avoided: a
-connection that is open and dead; the server says something at least every two minutes, so silence means that.
+Watch.problem asks before every look into the cache. A stream is good while it is connected, has been listed once and
+has received something (an event, a bookmark, its opening) in the last three minutes. The server sends something at
+least every two minutes, so a longer silence means that the connection is open and dead.
 """
 
 import time
@@ -11,7 +11,7 @@ from typing import Final
 
 SILENCE_SECONDS: Final = 180.0  # an idle stream's first bookmark comes after 120 s, then one every 60 s
 
-# The server ends every stream after a few minutes, and opening the next takes milliseconds: that is no loss of contact.
+# The server ends every stream after a few minutes; opening the next takes milliseconds, and is no loss of contact.
 _REOPENING_SECONDS: Final = 1.0
 
 
@@ -23,24 +23,24 @@ class StreamHealth:
     listed: bool = False
     connected: bool = False
     absent: bool = False  # an optional kind that is not installed: nothing to list, nothing to wait for
-    refused: bool = False  # the server answers, and says that it does not serve the kind or that we may not read it
+    refused: bool = False  # the server answers that it does not serve the kind or that we may not read it
     heard_at: float = 0.0
-    ended_at: float = 0.0  # when the server last ended it in good order
+    ended_at: float = 0.0  # when the server last ended it as planned
     trouble: str = ""  # what went wrong last, until it works again
 
     def heard(self) -> None:
-        """The stream has said something."""
+        """The stream has received something."""
         self.heard_at = time.monotonic()
 
     def opened(self) -> None:
-        """The stream stands."""
+        """The stream is open."""
         self.connected = True
         self.refused = False
         self.trouble = ""
         self.heard()
 
     def ended(self) -> None:
-        """The server ended it in good order; it is opened again at once."""
+        """The server ended it as planned; it is opened again at once."""
         self.connected = False
         self.ended_at = time.monotonic()
 

@@ -1,18 +1,11 @@
-"""The port CapacityBuffers on the API server.
-
-Nothing else of a buffer is ours.
-"""
-
-from typing import Any
+"""CapacityBuffers, read live; their status, which is all of a buffer that is ours, is written."""
 
 from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.objects import Collection
-from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kubernetes_json.kinds import CAPACITY_BUFFER
 from dovetail.adapters.kubernetes_json.parsing.buffers import parse_capacity_buffer
+from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
-
-Json = dict[str, Any]
 
 
 class KubeCapacityBuffers:
@@ -31,14 +24,3 @@ class KubeCapacityBuffers:
         group, _, plural = CAPACITY_BUFFER.path.rpartition("/")
         path = f"{group}/namespaces/{namespace}/{plural}"
         return Collection(self._client, CAPACITY_BUFFER.name, path, parse_capacity_buffer)
-
-
-def render_status(status: BufferStatus) -> Json:
-    """The whole status; null takes a field away."""
-    return {
-        "podTemplateRef": None if status.template is None else {"name": status.template},
-        "podTemplateGeneration": status.template_generation,
-        "replicas": status.replicas,
-        "provisioningStrategy": status.strategy,
-        "conditions": rendering.conditions(status.conditions),
-    }

@@ -1,8 +1,8 @@
-"""What every controller of the player is given: the moment, the objects, and a way to write as somebody.
+"""What every controller of the player is given: the moment, the objects, and a way to write under its own name.
 
 The mirror spares them reading the file: it is brought up to date from the log of changes, so a world in which nothing
-happens costs nothing. The trap avoided: a controller that decides on what it remembers; the mirror is refreshed inside
-the transaction, when nobody else can write.
+happens costs nothing. It is refreshed inside the transaction, while no other process can write, so that no controller
+decides on old objects.
 """
 
 import sqlite3
@@ -12,9 +12,9 @@ from typing import Any
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.feed import news_since
-from dovetail.adapters.simulator.api_server.objects import Body
-from dovetail.adapters.simulator.cloud.offers import Shelf, read_shelf
+from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings
+from dovetail.model.json import Json
 
 
 class Mirror:
@@ -22,8 +22,8 @@ class Mirror:
 
     def __init__(self) -> None:
         self.revision = -1
-        self._kinds: dict[str, dict[str, Body]] = {}
-        self._sorted: dict[str, list[Body]] = {}
+        self._kinds: dict[str, dict[str, Json]] = {}
+        self._sorted: dict[str, list[Json]] = {}
 
     def refresh(self, connection: sqlite3.Connection) -> None:
         """Follow the log up to its end."""
@@ -36,31 +36,31 @@ class Mirror:
             else:
                 held[objects.key_of(news.body)] = news.body
 
-    def every(self, kind: str) -> list[Body]:
+    def every(self, kind: str) -> list[Json]:
         """The objects of a kind, by key."""
         if kind not in self._sorted:
             self._sorted[kind] = [body for _, body in sorted(self._kinds.get(kind, {}).items())]
         return self._sorted[kind]
 
-    def get(self, kind: str, key: str) -> Body | None:
+    def get(self, kind: str, key: str) -> Json | None:
         """One object."""
         return self._kinds.get(kind, {}).get(key)
 
-    def all(self) -> Iterator[Body]:
-        """Everything."""
+    def all(self) -> Iterator[Json]:
+        """All objects."""
         for held in self._kinds.values():
             yield from held.values()
 
 
-class Turn:
-    """One moment in the world."""
+class Tick:
+    """One pass of all controllers, at one moment."""
 
     def __init__(self, connection: sqlite3.Connection, now: float, mirror: Mirror) -> None:
         self.connection = connection
         self.now = now
         self.mirror = mirror
         self.settings: WorldSettings = read_settings(connection)
-        self.shelf: Shelf = read_shelf(connection)
+        self.catalogue: WorldCatalogue = read_catalogue(connection)
         self.due: float | None = None
 
     def cluster(self, actor: str) -> Cluster:
@@ -68,40 +68,40 @@ class Turn:
         return Cluster(self.connection, actor, self.now)
 
     def reached(self, moment: float) -> bool:
-        """Whether a moment has come; if not, the player looks again when it has."""
+        """Whether a moment has come; otherwise the player runs again when it has."""
         if moment <= self.now:
             return True
         self.due = moment if self.due is None else min(self.due, moment)
         return False
 
 
-def conditions_of(body: Body) -> list[dict[str, Any]]:
+def conditions_of(body: Json) -> list[dict[str, Any]]:
     """status.conditions."""
     return (body.get("status") or {}).get("conditions") or []
 
 
-def condition_of(body: Body, kind: str) -> dict[str, Any] | None:
+def condition_of(body: Json, kind: str) -> dict[str, Any] | None:
     """The condition of that type."""
     return next((c for c in conditions_of(body) if c.get("type") == kind), None)
 
 
-def is_true(body: Body, kind: str) -> bool:
+def is_true(body: Json, kind: str) -> bool:
     """Whether that condition is True."""
     condition = condition_of(body, kind)
     return condition is not None and condition.get("status") == "True"
 
 
-def is_deleting(body: Body) -> bool:
-    """Whether it has been deleted and is still held."""
+def is_deleting(body: Json) -> bool:
+    """Whether it was deleted and still exists."""
     return "deletionTimestamp" in body["metadata"]
 
 
-def is_over(pod: Body) -> bool:
+def is_over(pod: Json) -> bool:
     """Whether a pod has ended by itself."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def controller_of(body: Body) -> str:
+def controller_of(body: Json) -> str:
     """The UID of the owner that controls it."""
     references = body["metadata"].get("ownerReferences") or []
     return next((str(r["uid"]) for r in references if r.get("controller")), "")

@@ -1,23 +1,22 @@
 """Pods that must leave: listed live, evicted, deleted.
 
-Asked through the port Pods. The pod's UID goes with every request, so that a pod of the same name which came in the
-meantime is left alone (T-21, T-25). The trap avoided: taking the API server's "slow down" (429) for a budget's "not
-now" (429 with the cause DisruptionBudget).
+The pod's UID goes with every request, so that a pod of the same name which came in the meantime is left alone (T-21,
+T-25). A 429 means two things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not allow
+the eviction now.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request, object_path
-from dovetail.adapters.kube.failures import Answer, failure_of
-from dovetail.adapters.kube.objects import CONFLICT, NOT_FOUND, parsed
+from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kubernetes_json.kinds import POD
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import Eviction
-
-Json = dict[str, Any]
 
 _BLOCKED: Final = 429
 _UNSUPPORTED: Final = 500
@@ -68,7 +67,7 @@ def _request(method: str, pod: Pod, body: Json | None, expected: set[int], subre
 
 
 def _eviction(answer: Answer, subject: str) -> Eviction:
-    """The table T-26."""
+    """What an answer to an eviction means (T-26)."""
     code, message = answer.status, answer.message
     if code < 300:
         return Eviction(outcome="evicted", code=code)
@@ -78,7 +77,7 @@ def _eviction(answer: Answer, subject: str) -> Eviction:
         return Eviction(outcome="replaced", code=code, message=message)
     if code == _BLOCKED and any(cause.get("reason") == "DisruptionBudget" for cause in answer.causes):
         return Eviction(outcome="blocked", code=code, message=_why_blocked(answer))
-    # The server's answer to several matching budgets is the one 500 that carries no reason (an internal error has one).
+    # The answer to several matching budgets is a 500 without a reason; an internal error carries one.
     if code == _UNSUPPORTED and answer.body.get("kind") == "Status" and not answer.reason:
         return Eviction(outcome="unsupported", code=code, message=message)
     raise failure_of(answer, subject)

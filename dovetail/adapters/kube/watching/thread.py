@@ -1,7 +1,6 @@
 """Runs the watch in a thread with an event loop of its own.
 
-The trap avoided: a connection made on one loop and used on another; the watch's client lives and dies on the thread's
-loop.
+The watch's client is opened and closed on that loop: a connection made on one event loop cannot be used on another.
 """
 
 import asyncio
@@ -9,7 +8,7 @@ import logging
 import threading
 from typing import Final
 
-from dovetail.adapters.kube.watch import Watch
+from dovetail.adapters.kube.watching.watch import Watch
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ class WatchThread:
         except asyncio.CancelledError:
             _log.debug("the watch has been stopped")
         except Exception:
-            _log.exception("the watch has ended")  # its problem() says so too, so nobody trusts the cache any more
+            _log.exception("the watch has ended")  # problem() reports it too: the cache is no longer trusted
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()

@@ -1,28 +1,25 @@
-"""Nodes, read live and written.
+"""Nodes, read live and changed.
 
-Asked through the port Nodes. A Node belongs to the kubelet and to others, so a change touches nothing that it does not
-name: taints keep the times that the node lifecycle controller counts evictions from, and owners keep all their fields.
-The trap avoided: listing 5,000 nodes to find the one of an instance.
+A Node belongs to the kubelet and to others, so a change touches nothing that it does not name: taints keep the times
+from which the node lifecycle controller counts evictions, and owner references keep all their fields. The node of an
+instance is found by the names that the cache knows, because listing 5,000 nodes for one would be dear.
 """
 
-from typing import Any
-
 from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.objects import Collection
+from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
-from dovetail.adapters.kubernetes_json import rendering
 from dovetail.adapters.kubernetes_json.kinds import NODE
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
+from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.json import Json
 from dovetail.model.nodes import Node
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange
 from dovetail.ports.view import ClusterLookups
 
-Json = dict[str, Any]
-
 
 class KubeNodes:
-    """Nodes on the API server. `lookups` tells which names to read for an instance; without it all nodes are listed."""
+    """Nodes on the API server. `lookups` knows the names of an instance's nodes; without it all nodes are listed."""
 
     def __init__(self, client: Client, lookups: ClusterLookups | None = None) -> None:
         self._client = client
@@ -48,9 +45,9 @@ class KubeNodes:
             if not raw:
                 return None
         owners = (raw.get("metadata") or {}).get("ownerReferences") or []
-        body: Json = {"metadata": rendering.metadata(change, owners)}
+        body: Json = {"metadata": fields.metadata(change, owners)}
         if taints is not None:
-            body["spec"] = {"taints": _with_times(taints, (raw.get("spec") or {}).get("taints") or [])}
+            body["spec"] = {"taints": fields.taints(taints, (raw.get("spec") or {}).get("taints") or [])}
         return await self._nodes.patch(node, body)
 
     async def delete(self, name: str, uid: str) -> int:
@@ -60,9 +57,3 @@ class KubeNodes:
         nodes = list_all(self._client, NODE.path, "Nodes")
         mine = [raw async for raw in nodes if (raw.get("spec") or {}).get("providerID") == provider_id]
         return tuple([self._nodes.parsed(raw) for raw in mine])
-
-
-def _with_times(taints: tuple[Taint, ...], raw: list[Json]) -> list[Json]:
-    """The taints wished for; one that stands already is written as it stands."""
-    standing = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in raw}
-    return [standing.get((t.key, t.effect, t.value)) or rendering.taint(t) for t in taints]

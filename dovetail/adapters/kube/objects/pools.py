@@ -1,20 +1,14 @@
-"""NodePools, read live and written.
-
-Asked through the port NodePools. Only metadata (hash annotations) and status are ours; the spec is a person's.
-"""
-
-from typing import Any
+"""NodePools, read live and changed. Only metadata (hash annotations) and status are ours; the spec is a person's."""
 
 from dovetail.adapters.kube.client import Client
-from dovetail.adapters.kube.objects import Collection
-from dovetail.adapters.kubernetes_json import rendering
+from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kubernetes_json.kinds import NODE_POOL
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
+from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.rendering.pools import render_status
 from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import MetadataChange, PoolStatus
-
-Json = dict[str, Any]
 
 
 class KubeNodePools:
@@ -29,18 +23,7 @@ class KubeNodePools:
     async def patch(self, pool: NodePool, change: MetadataChange) -> NodePool | None:
         if change.add_owner is not None:
             raise Refused(f"NodePool/{pool.name}", "a NodePool is not given an owner")
-        return await self._pools.patch(pool, {"metadata": rendering.metadata(change, [])})
+        return await self._pools.patch(pool, {"metadata": fields.metadata(change, [])})
 
     async def patch_status(self, pool: NodePool, status: PoolStatus) -> NodePool | None:
         return await self._pools.patch(pool, {"status": render_status(pool, status)}, "status")
-
-
-def render_status(pool: NodePool, status: PoolStatus) -> Json:
-    """The status fields that are set."""
-    rendered: Json = {
-        "resources": None if status.usage is None else rendering.amounts(status.usage, pool.usage),
-        "nodes": status.node_count,
-        "nodeClassObservedGeneration": status.class_generation,
-        "conditions": None if status.conditions is None else rendering.conditions(status.conditions),
-    }
-    return {name: value for name, value in rendered.items() if value is not None}

@@ -1,26 +1,24 @@
-"""From dovetail.model to the JSON that is written: the counterpart of parsing/.
+"""The pieces of which every written object is made: taints, conditions, owner references, amounts, metadata.
 
-Only what a change says is rendered, so nobody else's fields are rewritten (P-8: re-serialising another's quantities
-would change them). The trap avoided: in a merge patch a map that leaves a key out keeps it; a key that must go is set
-to null.
+Only what a change says is rendered, so that fields which belong to others are not rewritten (P-8: re-serialising
+another writer's quantities would change them). In a merge patch a map that leaves a key out keeps it, so a key that
+must go is set to null.
 """
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
+from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, NodeClassRef
-from dovetail.model.pod_rules import format_moment
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.resources import Resources, format_resources
 from dovetail.model.taints import Taint
+from dovetail.model.time import format_time
 from dovetail.ports.objects import MetadataChange
-
-Json = dict[str, Any]
 
 
 def duration(seconds: float | None) -> str:
-    """As the API's pattern takes it: whole hours, minutes and seconds; Never for none (A-6)."""
+    """A duration as the API's pattern takes it: whole hours, minutes and seconds; Never for None (A-6)."""
     if seconds is None:
         return "Never"
     rest, parts = math.ceil(seconds), []
@@ -34,6 +32,13 @@ def duration(seconds: float | None) -> str:
 def taint(value: Taint) -> Json:
     """One taint; an empty value is left out."""
     return {"key": value.key, "effect": value.effect, **({"value": value.value} if value.value else {})}
+
+
+def taints(values: Iterable[Taint], standing: Iterable[Json]) -> list[Json]:
+    """All taints of a node. One that stands already is written as it stands, with the time from which the node
+    lifecycle controller counts evictions."""
+    known = {(t.get("key"), t.get("effect"), t.get("value") or ""): t for t in standing}
+    return [known.get((t.key, t.effect, t.value)) or taint(t) for t in values]
 
 
 def expression(value: Expression) -> Json:
@@ -70,7 +75,7 @@ def condition(value: Condition) -> Json:
         "status": value.status,
         "reason": value.reason,
         "message": value.message,
-        "lastTransitionTime": format_moment(value.changed),
+        "lastTransitionTime": format_time(value.changed),
     }
     return {**rendered, "observedGeneration": value.generation} if value.generation else rendered
 
@@ -86,7 +91,7 @@ def amounts(new: Resources, old: Resources | None) -> dict[str, str | None]:
 
 
 def metadata(change: MetadataChange, owners: list[Json]) -> Json:
-    """metadata of a merge patch; `owners` are those that the object has, as it has them."""
+    """metadata of a merge patch. `owners`: the owner references that the object has now, unchanged."""
     rendered: Json = {}
     for name, entries in (("labels", change.labels), ("annotations", change.annotations)):
         if entries:

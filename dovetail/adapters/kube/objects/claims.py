@@ -1,0 +1,61 @@
+"""NodeClaims, created, read live and changed.
+
+A claim is created with its finalizer in the same request, so that no instance can exist for a claim that never had it
+(L-7). An existing claim of that name is ours only if it carries the same dovetail.sh/plan. The spec is never written
+again: it is immutable, and re-serialising it would be refused (P-8).
+"""
+
+from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.failures import CONFLICT
+from dovetail.adapters.kube.objects.collection import Collection
+from dovetail.adapters.kubernetes_json.kinds import NODE_CLAIM
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node_claim
+from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.rendering.claims import render_claim, render_status
+from dovetail.model.names import PLAN
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Conflict, Taken
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
+
+
+class KubeNodeClaims:
+    """NodeClaims on the API server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._claims = Collection[NodeClaim](client, NODE_CLAIM.name, NODE_CLAIM.path, parse_node_claim)
+
+    async def create(self, claim: NewClaim) -> NodeClaim:
+        subject = f"NodeClaim/{claim.name}"
+        request = Request(
+            method="POST",
+            path=NODE_CLAIM.path,
+            subject=subject,
+            body=render_claim(claim),
+            expected=frozenset({CONFLICT}),
+        )
+        answer = await self._client.call(request)
+        if answer.status != CONFLICT:
+            return self._claims.parsed(answer.body)
+        existing = await self._claims.read(claim.name)
+        if existing is None:
+            raise Conflict(subject, "existed a moment ago and is gone")
+        plan = claim.annotations.get(PLAN)
+        if plan is None or existing.annotations.get(PLAN) != plan:
+            raise Taken(subject, f"exists and was made by {existing.annotations.get(PLAN) or 'someone else'}")
+        return existing
+
+    async def read(self, name: str) -> NodeClaim | None:
+        return await self._claims.read(name)
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        # The model keeps only parts of an owner reference, so existing references are copied from the live object.
+        raw = await self._claims.raw_at_version(claim) if change.add_owner and claim.owners else {}
+        owners = (raw.get("metadata") or {}).get("ownerReferences") or []
+        return await self._claims.patch(claim, {"metadata": fields.metadata(change, owners)})
+
+    async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
+        return await self._claims.patch(claim, {"status": render_status(claim, status)}, "status")
+
+    async def delete(self, name: str, uid: str) -> int:
+        return await self._claims.delete(name, uid)

@@ -1,0 +1,1 @@
+"""Lists and watches that feed the cache."""

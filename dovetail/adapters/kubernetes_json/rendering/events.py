@@ -1,0 +1,71 @@
+"""Kubernetes Events: how a notice is written, and which notices were published too recently to be published again."""
+
+import secrets
+from typing import Final
+
+from dovetail.model.json import Json
+from dovetail.model.notice import Notice
+from dovetail.model.time import format_time
+
+COMPONENT: Final = "karpenter"
+
+_REMEMBERED: Final = 50_000  # one plan may speak of every pod; beyond this, ended windows are forgotten
+_LONGEST_MESSAGE: Final = 1024  # the API server refuses longer ones
+
+_API_VERSIONS: Final = {
+    "Pod": "v1",
+    "Node": "v1",
+    "NodeClaim": "karpenter.sh/v1",
+    "NodePool": "karpenter.sh/v1",
+    "EC2NodeClass": "karpenter.k8s.aws/v1",
+}
+
+_Key = tuple[str, str, str, str, str, str]
+
+
+class RecentNotices:
+    """What was published within its window (V-0). Kept in memory and forgotten with the process."""
+
+    def __init__(self) -> None:
+        self._until: dict[_Key, float] = {}  # the end of each notice's window
+
+    def is_new(self, notice: Notice, now: float) -> bool:
+        """Whether a notice is to be published now; it then counts as published."""
+        key = (notice.reason.lower(), notice.kind, notice.namespace, notice.name, notice.uid, notice.distinct)
+        if self._until.get(key, 0.0) > now:
+            return False
+        if len(self._until) >= _REMEMBERED:
+            self._until = {k: until for k, until in self._until.items() if until > now}
+        self._until[key] = now + notice.window
+        return True
+
+
+def namespace_of(notice: Notice) -> str:
+    """The namespace that its Event is stored in: the object's own, or default for objects without a namespace."""
+    return notice.namespace or "default"
+
+
+def render_event(notice: Notice, now: float) -> Json:
+    """A core/v1 Event as upstream's recorder writes it."""
+    moment = format_time(now)
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{notice.name[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(notice)},
+        "involvedObject": {
+            "apiVersion": _API_VERSIONS.get(notice.kind, ""),
+            "kind": notice.kind,
+            "name": notice.name,
+            "namespace": notice.namespace,
+            "uid": notice.uid,
+        },
+        "reason": notice.reason,
+        "message": notice.message[:_LONGEST_MESSAGE],
+        "type": notice.type,
+        "count": 1,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": "",
+    }

@@ -1,0 +1,90 @@
+"""What to launch for a claim: the offerings that satisfy it, cheapest first, as a short text.
+
+Chosen by the claim's own words (requirements, requests, NodeClass), with none of the product's engine, so that the
+cloud does not share its mistakes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from dovetail.adapters.simulator.api_server.selecting import satisfies
+from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue
+from dovetail.adapters.simulator.cloud.default_types import CapacityPool, SimulatedOffering
+from dovetail.adapters.simulator.cloud.node_classes import NodeClass
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.resources import fits, total
+
+# W-81: a launch names at most 60 offerings.
+MAX_OFFERINGS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """The capacity pools in the order in which they are tried, and the class as it was then."""
+
+    node_class: str
+    stamps: tuple[tuple[str, str], ...]
+    image: str
+    pools: tuple[CapacityPool, ...]
+
+
+def as_text(request: LaunchRequest) -> str:
+    """The text of a request; equal requests have equal texts."""
+    body = {
+        "class": request.node_class,
+        "image": request.image,
+        "pools": [list(pool) for pool in request.pools],
+        "stamps": [list(stamp) for stamp in request.stamps],
+    }
+    return orjson.dumps(body).decode()
+
+
+def from_text(text: str) -> LaunchRequest:
+    """The request that a text stands for."""
+    body = orjson.loads(text)
+    return LaunchRequest(
+        node_class=body["class"],
+        stamps=tuple((s[0], s[1]) for s in body["stamps"]),
+        image=body["image"],
+        pools=tuple(CapacityPool(*pool) for pool in body["pools"]),
+    )
+
+
+def launch_request_for(
+    claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue, short: Iterable[CapacityPool]
+) -> LaunchRequest:
+    """The cheapest offerings for a claim without a known shortage; none at all where nothing fits."""
+    missing = frozenset(short)
+    pools = [each.pool for each in suitable(claim, node_class, catalogue) if each.pool not in missing]
+    return LaunchRequest(
+        node_class=node_class.name,
+        stamps=node_class.stamps,
+        image=node_class.images[0] if node_class.images else "",
+        pools=tuple(pools[:MAX_OFFERINGS]),
+    )
+
+
+def suitable(claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue) -> list[SimulatedOffering]:
+    """Every offering that a claim and its class allow and that has room for what the claim requests, cheapest first."""
+    wanted = total((claim.requests, {"pods": 0}))
+    roomy = {name: each for name, each in catalogue.types.items() if fits(wanted, each.allocatable)}
+    return [
+        offering
+        for offering in catalogue.offerings
+        if offering.pool.instance_type in roomy
+        and node_class.allows(offering.pool.zone, roomy[offering.pool.instance_type])
+        and _allowed(claim, catalogue.labels_of(offering.pool))
+    ]
+
+
+def _allowed(claim: NodeClaim, labels: Mapping[str, str]) -> bool:
+    """Labels that no instance has by itself are given by the claim, so they decide nothing here."""
+    return all(
+        satisfies(labels, e.key, e.operator, e.values)
+        for e in claim.requirements
+        if e.key in labels or e.key == names.WINDOWS_BUILD
+    )

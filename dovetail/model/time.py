@@ -1,0 +1,32 @@
+"""Moments as seconds since the epoch, and as RFC 3339 text: read and written here and nowhere else.
+
+Nothing in this module asks for the time: a decision is given its moment.
+"""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+@lru_cache(maxsize=16384)
+def parse_time(text: str) -> float:
+    """A time as the API server writes it; ValueError where it is none. Remembered, since a cluster repeats a few."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def optional_time(text: str | None) -> float | None:
+    """The time in a field that may be absent or empty."""
+    return None if not text else parse_time(text)
+
+
+def time_or_none(text: str) -> float | None:
+    """A time that anybody may have written, in an annotation for example; None unless it is RFC 3339 with an offset."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None or "T" not in text.upper() else moment.timestamp()
+
+
+def format_time(moment: float) -> str:
+    """A moment in UTC, in whole seconds, as upstream prints it."""
+    return datetime.fromtimestamp(int(moment // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
