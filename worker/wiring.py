@@ -10,12 +10,12 @@ from pathlib import Path
 
 from dovetail.adapters.aws import names as aws_names
 from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.adapters.aws.catalogue.pool_overlays import Overlaying
 from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
 from dovetail.adapters.aws.cluster_facts import facts_of, version_of
-from dovetail.adapters.aws.node_class.keeper import ClusterNow
 from dovetail.adapters.aws.node_class.objects import KubeClassObjects
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection

@@ -31,7 +31,7 @@ from dovetail.adapters.aws.catalogue.offerings import (
 )
 from dovetail.adapters.aws.catalogue.prices import Prices
 from dovetail.adapters.aws.catalogue.shortages import Shortages
-from dovetail.adapters.aws.catalogue.type_facts import known_facts, read_type
+from dovetail.adapters.aws.instance_types.type_facts import known_facts, read_type
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.cli.demo.temporal_server import start_temporal

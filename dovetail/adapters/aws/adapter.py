@@ -12,41 +12,41 @@ from typing import Any
 
 from dovetail.adapters.aws.calls import Calls, Observer
 from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
-from dovetail.adapters.aws.catalogue.memory import SeenMemory, Standing
 from dovetail.adapters.aws.catalogue.offerings_cache import Shelves, Sources
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.adapters.aws.catalogue.pool_overlays import Overlaying
 from dovetail.adapters.aws.catalogue.prices import PriceKeeper, Prices
-from dovetail.adapters.aws.catalogue.region_types import Stock
-from dovetail.adapters.aws.catalogue.reservations import Reservations
 from dovetail.adapters.aws.catalogue.shortages import Shortages, ShortageStore
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
 from dovetail.adapters.aws.cluster import Cluster, VersionNow
 from dovetail.adapters.aws.failures import refusal
+from dovetail.adapters.aws.instance_types.observed_memory import SeenMemory, Standing
+from dovetail.adapters.aws.instance_types.region_types import Stock
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.interruptions.queue import AwsInterruptions
-from dovetail.adapters.aws.launch.inventory import Inventory
 from dovetail.adapters.aws.launch.launch import Buying
 from dovetail.adapters.aws.launch.launch_templates import Templates
 from dovetail.adapters.aws.launch.prepare_launch import Preparing
 from dovetail.adapters.aws.meters import called
-from dovetail.adapters.aws.node_class.cleaning import Cleaning
 from dovetail.adapters.aws.node_class.drift import Drift
-from dovetail.adapters.aws.node_class.images import Images
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, KeeperParts, NodeClassKeeper
 from dovetail.adapters.aws.node_class.node_class import NodeClasses, RawClasses
 from dovetail.adapters.aws.node_class.objects import ClassObjects
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroups
-from dovetail.adapters.aws.node_class.profiles import Profiles
-from dovetail.adapters.aws.node_class.resolving import Resolvers, Resolving
-from dovetail.adapters.aws.node_class.security_groups import SecurityGroups
-from dovetail.adapters.aws.node_class.subnets import Subnets
+from dovetail.adapters.aws.node_class.resolution import Resolvers, Resolving
 from dovetail.adapters.aws.node_class.validation import Validation
+from dovetail.adapters.aws.resources.images import Images
+from dovetail.adapters.aws.resources.instance_profiles import Profiles
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
+from dovetail.adapters.aws.resources.reservations import Reservations
+from dovetail.adapters.aws.resources.security_groups import SecurityGroups
+from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
-from dovetail.adapters.aws.upkeep.chores import Chore
+from dovetail.adapters.aws.upkeep.clean_up import Cleaning
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, KeeperParts, NodeClassKeeper
 from dovetail.adapters.aws.upkeep.partitions import Partitions
-from dovetail.adapters.aws.upkeep.reserved import ReservedInstances
+from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
 from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
 from dovetail.adapters.aws.upkeep.tagging import Tagging
+from dovetail.adapters.aws.upkeep.upkeep_task import Chore
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 

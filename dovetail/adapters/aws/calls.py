@@ -22,7 +22,7 @@ import botocore.session
 from botocore.config import Config
 
 from dovetail.adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
-from dovetail.adapters.aws.large_forms import ENTRIES, speed_up
+from dovetail.adapters.aws.large_requests import ENTRIES, speed_up
 from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.rates import Rates
 from dovetail.adapters.aws.settings import AwsSettings

@@ -13,9 +13,9 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings import Form
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
 from dovetail.adapters.aws.failures import Denied
+from dovetail.adapters.aws.instances.instance import Facts, instance_id, instance_of, zone_of
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.launch.frozen_launch import UnreadablePurchase, thawed
-from dovetail.adapters.aws.launch.instances import Facts, instance_id, instance_of, zone_of
-from dovetail.adapters.aws.launch.inventory import Inventory
 from dovetail.adapters.aws.launch.launch import Buying, Order
 from dovetail.adapters.aws.launch.prepare_launch import Preparing
 from dovetail.adapters.aws.meters import count

@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, NodeClassKeeper
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Instance, Prepared

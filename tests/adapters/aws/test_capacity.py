@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.catalogue.capacity import Sizes, sizes_of
-from dovetail.adapters.aws.catalogue.memory import SeenMemory
-from dovetail.adapters.aws.catalogue.type_facts import read_type
+from dovetail.adapters.aws.instance_types.capacity import Sizes, sizes_of
+from dovetail.adapters.aws.instance_types.observed_memory import SeenMemory
+from dovetail.adapters.aws.instance_types.type_facts import read_type
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim

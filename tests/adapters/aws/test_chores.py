@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, NodeClassKeeper
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression

@@ -1,7 +1,7 @@
 """What is idle goes, and only that (W-85, W-111): upstream deletes templates after two minutes and makes them again."""
 
-from dovetail.adapters.aws.node_class.cleaning import Cleaning
-from dovetail.adapters.aws.node_class.profiles import Profiles
+from dovetail.adapters.aws.resources.instance_profiles import Profiles
+from dovetail.adapters.aws.upkeep.clean_up import Cleaning
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim
 

@@ -18,8 +18,8 @@ from dovetail.activities.steps.translate_failures import NotYet
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.adapters.aws.adapter import KeptCluster
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
 from dovetail.adapters.aws.settings import ClusterFacts
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, NodeClassKeeper
 from dovetail.messages.steps import ClaimRef, Departure, LaunchOutcome
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer

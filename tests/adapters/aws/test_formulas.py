@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.formulas.kubelet import Machine, resolved, without_formulas
-from dovetail.adapters.aws.formulas.language import read_formula
-from dovetail.adapters.aws.formulas.values import FormulaError
+from dovetail.adapters.aws.kubelet.formula_language import read_formula
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError
+from dovetail.adapters.aws.kubelet.formulas import Machine, resolved, without_formulas
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter

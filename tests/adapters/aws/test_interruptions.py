@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.interruptions.checks import read_status
+from dovetail.adapters.aws.interruptions.instance_checks import read_status
 from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from dovetail.model import names as core
 from dovetail.ports.failures import Unreachable

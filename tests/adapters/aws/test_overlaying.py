@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.adapters.aws.catalogue.pool_overlays import Overlaying
 from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression

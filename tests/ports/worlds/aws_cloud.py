@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
-from dovetail.adapters.aws.node_class.keeper import NodeClassKeeper
+from dovetail.adapters.aws.upkeep.node_classes import NodeClassKeeper
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef

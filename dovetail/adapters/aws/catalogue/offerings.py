@@ -11,15 +11,15 @@ from math import inf
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.capacity import Sizes, sizes_of
-from dovetail.adapters.aws.catalogue.fitting import suits_class
 from dovetail.adapters.aws.catalogue.prices import Prices
-from dovetail.adapters.aws.catalogue.reservations import Reservation
 from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages
-from dovetail.adapters.aws.catalogue.type_facts import TypeFacts
-from dovetail.adapters.aws.catalogue.type_labels import never, one_of, type_requirements
+from dovetail.adapters.aws.instance_types.capacity import Sizes, sizes_of
+from dovetail.adapters.aws.instance_types.class_fit import suits_class
+from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
+from dovetail.adapters.aws.instance_types.type_labels import never, one_of, type_requirements
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroup
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroup
+from dovetail.adapters.aws.resources.reservations import Reservation
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 from dovetail.model.pods import Expression

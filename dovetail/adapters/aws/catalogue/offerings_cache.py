@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dovetail.adapters.aws.catalogue.memory import SeenMemory
 from dovetail.adapters.aws.catalogue.offerings import (
     Circumstances,
     Form,
@@ -18,12 +17,13 @@ from dovetail.adapters.aws.catalogue.offerings import (
     items_of,
 )
 from dovetail.adapters.aws.catalogue.prices import Prices
-from dovetail.adapters.aws.catalogue.region_types import Stock
-from dovetail.adapters.aws.catalogue.reservations import Reservation, Reservations
 from dovetail.adapters.aws.catalogue.shortages import Shortages
+from dovetail.adapters.aws.instance_types.observed_memory import SeenMemory
+from dovetail.adapters.aws.instance_types.region_types import Stock
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroups
-from dovetail.adapters.aws.node_class.subnets import Subnets
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
+from dovetail.adapters.aws.resources.reservations import Reservation, Reservations
+from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.type_facts import known_facts
+from dovetail.adapters.aws.instance_types.type_facts import known_facts
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.ports.failures import Failure, Unreachable
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.reservations import Reservations
 from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.interruptions import checks
+from dovetail.adapters.aws.interruptions import instance_checks
 from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from dovetail.adapters.aws.meters import count, observe
+from dovetail.adapters.aws.resources.reservations import Reservations
 from dovetail.messages.interruptions import Interruption
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
@@ -102,7 +102,7 @@ class AwsInterruptions:
         if not self._may_check:
             return ()
         try:
-            found = await checks.troubles(self._calls, self._clock())
+            found = await instance_checks.troubles(self._calls, self._clock())
             now = frozenset((instance, each.reason) for each in found for instance in each.instances)
             for _, category in sorted(now - self._unhealthy):  # once until it is healthy again (W-139)
                 count("interruption_instance_status_unhealthy_total", {"category": category})

@@ -16,6 +16,7 @@ from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
 from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied
+from dovetail.adapters.aws.instances.instance import Facts, instance_of
 from dovetail.adapters.aws.launch.fleet_answers import (
     UNFULFILLABLE,
     FleetError,
@@ -25,7 +26,6 @@ from dovetail.adapters.aws.launch.fleet_answers import (
     shortages_of,
 )
 from dovetail.adapters.aws.launch.frozen_launch import Group, Purchase
-from dovetail.adapters.aws.launch.instances import Facts, instance_of
 from dovetail.adapters.aws.launch.launch_template_terms import TemplateMaker, Terms
 from dovetail.adapters.aws.launch.launch_templates import Templates
 from dovetail.adapters.aws.launch.template_data import Template

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.capacity import Sizes
-from dovetail.adapters.aws.formulas.kubelet import RESERVED
+from dovetail.adapters.aws.instance_types.capacity import Sizes
+from dovetail.adapters.aws.kubelet.formulas import RESERVED
 from dovetail.adapters.aws.launch.template_data import Template, TemplateWish, template_of
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts

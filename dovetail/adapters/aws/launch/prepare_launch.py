@@ -12,8 +12,7 @@ from typing import Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.offerings import Form, Item, Shelved
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
-from dovetail.adapters.aws.catalogue.reservations import Reservation
+from dovetail.adapters.aws.catalogue.pool_overlays import Overlaying
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.launch.frozen_launch import Group, Purchase, frozen
 from dovetail.adapters.aws.launch.launch_template_terms import (
@@ -25,7 +24,8 @@ from dovetail.adapters.aws.launch.launch_template_terms import (
 )
 from dovetail.adapters.aws.launch.selection import Choice, Preferences, Range, choose, suited
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, NodeClasses, UnreadableClass
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroup
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroup
+from dovetail.adapters.aws.resources.reservations import Reservation
 from dovetail.adapters.aws.tags import ForbiddenTag, class_tags
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core

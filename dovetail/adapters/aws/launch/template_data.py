@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.adapters.aws.catalogue.families import FAMILIES
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.adapters.aws.tags import tag_specification
 from dovetail.model.resources import parse_quantity
 

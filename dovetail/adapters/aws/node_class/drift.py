@@ -7,8 +7,8 @@ or fail, on everything; what cannot be judged is left as it is.
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
 from dovetail.adapters.aws.cluster import Cluster
-from dovetail.adapters.aws.launch.instances import Facts, instance_id
-from dovetail.adapters.aws.launch.inventory import Inventory
+from dovetail.adapters.aws.instances.instance import Facts, instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,

@@ -14,18 +14,18 @@ from typing import Any, Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.capacity import machine_of
 from dovetail.adapters.aws.catalogue.offerings import Form
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
+from dovetail.adapters.aws.instance_types.capacity import machine_of
+from dovetail.adapters.aws.kubelet.kubelet_checks import formula_failure, kubelet_verdict
 from dovetail.adapters.aws.launch.launch_template_terms import TemplateMaker, Terms, reserved_amounts
 from dovetail.adapters.aws.launch.launch_templates import Templates
 from dovetail.adapters.aws.launch.template_data import Template, user_data_bytes
 from dovetail.adapters.aws.meters import show_user_data
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, false, true
-from dovetail.adapters.aws.node_class.kubelet_checks import formula_failure, kubelet_verdict
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, tag_specification

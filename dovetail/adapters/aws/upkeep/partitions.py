@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.launch.instances import instance_id
-from dovetail.adapters.aws.launch.inventory import Inventory
-from dovetail.adapters.aws.upkeep.chores import each
+from dovetail.adapters.aws.instances.instance import instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.objects import MetadataChange, NodeClaims

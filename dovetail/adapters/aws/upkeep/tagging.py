@@ -15,8 +15,8 @@ from typing import Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.launch.instances import instance_id
-from dovetail.adapters.aws.launch.inventory import Inventory
+from dovetail.adapters.aws.instances.instance import instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.tags import as_tags
 from dovetail.model.names import REGISTERED_CONDITION
 from dovetail.model.nodes import NodeClaim

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.selectors import tag_filters
+from dovetail.adapters.aws.resources.selectors import tag_filters
 
 Json = dict[str, Any]
 

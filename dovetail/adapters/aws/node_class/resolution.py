@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dovetail.adapters.aws.catalogue.reservations import Reservation, Reservations
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, false, true, verdict_of
-from dovetail.adapters.aws.node_class.image_aliases import UnsupportedAlias
-from dovetail.adapters.aws.node_class.images import FoundImage, ImageError, Images
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroups
-from dovetail.adapters.aws.node_class.profiles import Profiles, RoleMissing
-from dovetail.adapters.aws.node_class.security_groups import SecurityGroups
-from dovetail.adapters.aws.node_class.subnets import Subnets
+from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias
+from dovetail.adapters.aws.resources.images import FoundImage, ImageError, Images
+from dovetail.adapters.aws.resources.instance_profiles import Profiles, RoleMissing
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
+from dovetail.adapters.aws.resources.reservations import Reservation, Reservations
+from dovetail.adapters.aws.resources.security_groups import SecurityGroups
+from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.ports.failures import Failure, Permanent
 
 Json = dict[str, Any]

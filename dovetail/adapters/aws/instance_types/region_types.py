@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings import Region
-from dovetail.adapters.aws.catalogue.type_facts import TypeFacts, read_type
+from dovetail.adapters.aws.instance_types.type_facts import TypeFacts, read_type
 from dovetail.ports.failures import Failure
 
 Json = dict[str, Any]

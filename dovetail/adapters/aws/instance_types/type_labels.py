@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.families import FAMILIES
-from dovetail.adapters.aws.catalogue.type_facts import TypeFacts
+from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
+from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.model import names as core
 from dovetail.model.pods import Expression
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.adapters.aws.formulas.language import read_formula
-from dovetail.adapters.aws.formulas.values import FormulaError
+from dovetail.adapters.aws.kubelet.formula_language import read_formula
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError
 from dovetail.model.resources import QuantityError, parse_quantity
 
 Json = dict[str, Any]

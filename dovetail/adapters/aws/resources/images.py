@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.node_class.image_aliases import ARCHES, published
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.selectors import tag_filters
+from dovetail.adapters.aws.resources.image_aliases import ARCHES, published
+from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model import names as core
 from dovetail.model.pods import Expression
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.families import FAMILIES
+from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.api.aws.ami_selectors import AMI_FAMILIES
 from dovetail.model import names as core
 from dovetail.model.pods import Expression

@@ -15,13 +15,13 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.meters import forget
 from dovetail.adapters.aws.node_class import conditions as c
-from dovetail.adapters.aws.node_class.cleaning import Cleaning
 from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, verdict_of
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
 from dovetail.adapters.aws.node_class.objects import ClassObjects
-from dovetail.adapters.aws.node_class.resolving import RESOLUTION_FAILED, Resolution, Resolving
+from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolving
 from dovetail.adapters.aws.node_class.validation import Validation
-from dovetail.adapters.aws.upkeep.chores import Chore
+from dovetail.adapters.aws.upkeep.clean_up import Cleaning
+from dovetail.adapters.aws.upkeep.upkeep_task import Chore
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )

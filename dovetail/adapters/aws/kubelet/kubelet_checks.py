@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from dovetail.adapters.aws.catalogue.families import FAMILIES
-from dovetail.adapters.aws.formulas.kubelet import Machine, formulas_in, is_quantity, resolved
-from dovetail.adapters.aws.formulas.language import read_formula
-from dovetail.adapters.aws.formulas.values import FormulaError
+from dovetail.adapters.aws.kubelet.formula_language import read_formula
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError
+from dovetail.adapters.aws.kubelet.formulas import Machine, formulas_in, is_quantity, resolved
 from dovetail.adapters.aws.node_class.conditions import Verdict, false
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.model.durations import DurationError, parse_nanoseconds
 
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.launch.launch_templates import Templates
 from dovetail.adapters.aws.launch.template_data import NAME_PREFIX
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.profiles import Profiles
+from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.tags import from_tags
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.families import FAMILIES, Family
-from dovetail.adapters.aws.catalogue.type_facts import TypeFacts
-from dovetail.adapters.aws.formulas.kubelet import Machine, formulas_in, resolved, without_formulas
-from dovetail.adapters.aws.formulas.values import FormulaError
+from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError
+from dovetail.adapters.aws.kubelet.formulas import Machine, formulas_in, resolved, without_formulas
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.image_families import FAMILIES, Family
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.resources import NANO, Resources, parse_amount, parse_quantity
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.selectors import tag_filters
+from dovetail.adapters.aws.resources.selectors import tag_filters
 
 Json = dict[str, Any]
 

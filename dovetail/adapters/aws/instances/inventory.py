@@ -13,7 +13,7 @@ from typing import Any, Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.launch.instances import LIVE_STATES, Facts, read_instance
+from dovetail.adapters.aws.instances.instance import LIVE_STATES, Facts, read_instance
 from dovetail.adapters.aws.meters import observe
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core

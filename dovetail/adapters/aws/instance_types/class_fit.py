@@ -4,7 +4,7 @@ Asked once per type and class. A type that cannot stays in the catalogue with no
 why it is not chosen.
 """
 
-from dovetail.adapters.aws.catalogue.type_facts import TypeFacts
+from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 
 _NESTED = "nested-virtualization"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from dovetail.adapters.aws.formulas import values
-from dovetail.adapters.aws.formulas.values import FormulaError, Part, Type
+from dovetail.adapters.aws.kubelet import formula_values as values
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError, Part, Type
 
 VARIABLES: Final[Mapping[str, Type]] = {
     "vcpus": "int",
