@@ -114,7 +114,7 @@ async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> 
     await gated.with_class(kubelet={"maxPods": "vcpus * 10", "kubeReserved": {"memory": "memory_mib / 32"}})
     types = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
-    instance = await gated.bought(a_claim(types, on_demand(), amd64()))
+    instance = await gated.launched(a_claim(types, on_demand(), amd64()))
 
     (fleet,) = gated.calls("CreateFleet")[-1:]
     assert len(fleet["input"]["LaunchTemplateConfigs"]) == 2

@@ -99,8 +99,8 @@ async def test_every_recorded_class_resolves_as_upstream_s_does(aws_server: Clou
     for case in recorded():
         stage = stage_of(case, aws_server, aws_calls)
         for _ in range(4):  # calls that were declared to fail once or twice
-            await stage.keeper.keep()
-            for due in stage.keeper._due.values():
+            await stage.upkeep.keep()
+            for due in stage.upkeep._due.values():
                 due.at = 0.0 if due.retry > 1.0 else due.at
         for wanted in _expected(case):
             ours = stage.classes.objects[wanted["metadata"]["name"]]

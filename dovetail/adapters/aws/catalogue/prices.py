@@ -71,7 +71,7 @@ class Prices:
             self.revision += 1
 
 
-class PriceKeeper:
+class PriceRefresh:
     """Refreshes the prices while the adapter is open."""
 
     def __init__(self, calls: Calls, prices: Prices, settings: AwsSettings) -> None:

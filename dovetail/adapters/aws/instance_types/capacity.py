@@ -1,7 +1,7 @@
-"""How much of each resource has an instance, and how much of it do the system and the kubelet keep (W-54 to W-62)?
+"""How much of each resource an instance has, and how much of it the system and the kubelet keep (W-54 to W-62).
 
-The formulas are upstream's, rounding included: a pod that fits there fits here. The trap avoided: kube-reserved counts
-the pods that the network interfaces allow, not maxPods, except in the families where it does.
+The formulas are upstream's, rounding included: a pod that fits there fits here. kube-reserved counts the pods that the
+network interfaces allow, not maxPods, except in the families where it does.
 """
 
 import re
@@ -44,32 +44,32 @@ class Sizes:
         return self.capacity["pods"]
 
 
-def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, seen_memory: int = 0) -> Sizes:
-    """Capacity and overhead. `seen_memory` is what nodes of this type and image have shown (W-55), if any."""
+def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, observed_memory: int = 0) -> Sizes:
+    """Capacity and overhead. `observed_memory` is what nodes of this type have shown (W-55), 0 where none has."""
     family = FAMILIES[node_class.family]
     kubelet = kubelet_for(facts, node_class, settings)
     computed = memory_bytes(facts, settings.memory_overhead)
     storage = storage_bytes(facts, node_class, family)
-    pods = max_pods(facts, (node_class, kubelet), settings)
+    pods = max_pods(facts, node_class, kubelet, settings)
     amounts = {
         "cpu": facts.cpus * NANO,
-        "memory": seen_memory or computed,
+        "memory": observed_memory or computed,
         "ephemeral-storage": storage,
         "pods": pods,
         **_devices(facts, node_class, family),
     }
     capacity = {name: amount for name, amount in amounts.items() if amount or name == "pods"}
-    kept = _overhead(facts, (family, kubelet), (computed, storage, pods))
+    kept = _overhead(facts, family, kubelet, {"memory": computed, "ephemeral-storage": storage, "pods": pods})
     return Sizes(
         capacity=capacity,
-        # What is kept of something that a node does not count (process ids) takes nothing from anyone.
+        # What is kept of something that a node does not count (process ids) takes nothing away.
         overhead={name: amount for name, amount in kept.items() if name in capacity},
         kubelet=kubelet if any(formulas_in(node_class.kubelet)) else None,
     )
 
 
 def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> Json:
-    """spec.kubelet without formulas: those that have no result here count for nothing, as with the gate off."""
+    """spec.kubelet without formulas; those without a result here are left out, as all are with the gate closed."""
     kubelet = node_class.kubelet
     if not any(formulas_in(kubelet)):
         return kubelet
@@ -77,7 +77,7 @@ def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) 
         try:
             return resolved(kubelet, machine_of(facts, node_class, settings))
         except FormulaError:
-            return without_formulas(kubelet)  # validation tells of it, and nothing is launched for such a class
+            return without_formulas(kubelet)  # validation refuses such a class, and nothing is launched for it
     return without_formulas(kubelet)
 
 
@@ -94,15 +94,14 @@ def machine_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -
 
 
 def memory_bytes(facts: TypeFacts, overhead: float) -> int:
-    """W-54."""
+    """The estimate: without what the hypervisor keeps, rounded as upstream does (W-54)."""
     mib = facts.memory_mib - (_ARM_KEEPS_MIB if facts.architectures[:1] == ("arm64",) else 0)
     kept = mib * _MIB * overhead
     return mib * _MIB - _ceil_div(int(kept) + (kept > int(kept)), _MIB) * _MIB
 
 
-def max_pods(facts: TypeFacts, view: tuple[NodeClass, Json], settings: AwsSettings) -> int:
-    """W-56."""
-    node_class, kubelet = view
+def max_pods(facts: TypeFacts, node_class: NodeClass, kubelet: Json, settings: AwsSettings) -> int:
+    """How many pods a node takes: maxPods, or what its interfaces allow; podsPerCore limits both (W-56)."""
     if isinstance(kubelet.get("maxPods"), int):
         pods = int(kubelet["maxPods"])
     else:
@@ -120,7 +119,10 @@ def _default_pods(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings
 
 
 def eni_pods(facts: TypeFacts, taken: int) -> int:
-    """W-57: one address of each interface is the interface's own; two pods use the host's network."""
+    """The pods that the interfaces allow (W-57).
+
+    One address of each interface is the interface's own; two pods use the host's network.
+    """
     interfaces = max(0, facts.interfaces - taken)
     return interfaces * (facts.addresses - 1) + 2 if interfaces else 0
 
@@ -134,7 +136,7 @@ def _efa_only(node_class: NodeClass, card: int | None = None) -> int:
 
 
 def storage_bytes(facts: TypeFacts, node_class: NodeClass, family: Family) -> int:
-    """W-58."""
+    """The pods' storage: RAID0 of the local disks, else the root volume, else the family's default (W-58)."""
     spec = node_class.spec
     if spec.instance_store_policy == "RAID0" and facts.store_gb:
         return facts.store_gb * 10**9
@@ -151,7 +153,7 @@ def storage_bytes(facts: TypeFacts, node_class: NodeClass, family: Family) -> in
 
 
 def _devices(facts: TypeFacts, node_class: NodeClass, family: Family) -> dict[str, int]:
-    """W-59."""
+    """Extended resources: GPUs, accelerators, network interfaces (W-59)."""
     interfaces = node_class.spec.network_interfaces
     by_maker = {"nvidia": 0, "amd": 0, "habana": 0}
     for gpu in facts.gpus:
@@ -169,24 +171,20 @@ def _devices(facts: TypeFacts, node_class: NodeClass, family: Family) -> dict[st
     }
 
 
-def _overhead(facts: TypeFacts, view: tuple[Family, Json], computed: tuple[int, int, int]) -> dict[str, int]:
-    memory, storage, pods = computed
-    family, kubelet = view
-    counted = eni_pods(facts, 0) if family.reserved_by_interfaces else pods
+def _overhead(facts: TypeFacts, family: Family, kubelet: Json, computed: Resources) -> dict[str, int]:
+    """What the system, the kubelet and the eviction thresholds keep of the computed capacity."""
+    counted = eni_pods(facts, 0) if family.reserved_by_interfaces else computed["pods"]
     kube = {
         "cpu": reserved_cpu(facts.cpus),
         "memory": (11 * counted + 255) * _MIB,
         "ephemeral-storage": _GIB,
         **_quantities(kubelet.get("kubeReserved")),
     }
-    evicted = {"memory": _EVICTION_MEMORY, "ephemeral-storage": _ceil_div(storage, 10)}
+    evicted = {"memory": _EVICTION_MEMORY, "ephemeral-storage": _ceil_div(computed["ephemeral-storage"], 10)}
     hard = kubelet.get("evictionHard") or {}
-    for signal, resource, total in (
-        ("memory.available", "memory", memory),
-        ("nodefs.available", "ephemeral-storage", storage),
-    ):
+    for signal, resource in (("memory.available", "memory"), ("nodefs.available", "ephemeral-storage")):
         if signal in hard:
-            evicted[resource] = threshold(str(hard[signal]), total)
+            evicted[resource] = threshold(str(hard[signal]), computed[resource])
     result: dict[str, int] = {}
     for part in (kube, _quantities(kubelet.get("systemReserved")), evicted):
         for name, amount in part.items():
@@ -195,7 +193,7 @@ def _overhead(facts: TypeFacts, view: tuple[Family, Json], computed: tuple[int, 
 
 
 def reserved_cpu(cpus: int) -> int:
-    """W-60, in nanocores; each tier is cut to whole millicores."""
+    """The cores that kube-reserved keeps, in nanocores; each tier is cut to whole millicores (W-60)."""
     left, millicores = cpus, 0
     for cores, share in _CPU_TIERS:
         taken = min(left, cores)
@@ -205,7 +203,7 @@ def reserved_cpu(cpus: int) -> int:
 
 
 def threshold(text: str, total: int) -> int:
-    """W-61: a quantity, or a share of the whole; 100 % stands for none."""
+    """An eviction threshold: a quantity, or a share of the whole; 100 % stands for none (W-61)."""
     share = _PERCENT.fullmatch(text)
     if share is None:
         return parse_quantity(text)

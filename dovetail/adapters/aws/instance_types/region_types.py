@@ -1,4 +1,4 @@
-"""Which instance types does the region have, and in which zones (W-48)?
+"""Which instance types the region has, and in which zones (W-48).
 
 Read at the start and twice a day after that; what was read stays in use when a refresh fails.
 """
@@ -6,10 +6,10 @@ Read at the start and twice a day after that; what was read stays in use when a 
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.offerings import Region
 from dovetail.adapters.aws.instance_types.type_facts import TypeFacts, read_type
 from dovetail.ports.failures import Failure
 
@@ -25,8 +25,23 @@ _FILTERS: Final = (
 )
 
 
-class Stock:
-    """The region's types."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """What the region offers: types, and the zones in which each is offered."""
+
+    name: str
+    types: Mapping[str, TypeFacts]
+    offered: Mapping[str, frozenset[str]]
+    revision: int = 0
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """All zones in which anything is offered."""
+        return tuple(sorted(frozenset().union(*self.offered.values()) if self.offered else ()))
+
+
+class RegionTypes:
+    """The region's types, kept and refreshed."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -52,7 +67,7 @@ class Stock:
         self._region = Region(name=self._calls.region, types=types, offered=offered, revision=revision)
 
     async def run(self) -> None:
-        """For ever."""
+        """Refresh for ever."""
         while True:
             try:
                 await self.refresh()

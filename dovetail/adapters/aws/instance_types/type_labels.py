@@ -1,4 +1,4 @@
-"""Which labels may a node of this instance type carry (W-50 to W-53)?
+"""Which labels a node of an instance type may carry (W-50 to W-53).
 
 A label that a type has no value for is DoesNotExist, never absent: absent would mean "anything".
 """
@@ -69,10 +69,9 @@ def _number(value: int) -> str:
 
 
 def type_requirements(
-    facts: TypeFacts, family: str, places: tuple[str, Mapping[str, str], tuple[str, ...]]
+    facts: TypeFacts, family: str, region: str, zones: Mapping[str, str], capacity_types: tuple[str, ...]
 ) -> tuple[Expression, ...]:
-    """All requirements. `places`: the region, the zones that type and class share (name → id), the capacity types."""
-    region, zones, capacity_types = places
+    """All requirements. `zones` are those that type and class share, by name with their ids."""
     fixed = _fixed(facts, family)
     zone_ids = tuple(sorted(filter(None, zones.values())))
     return (

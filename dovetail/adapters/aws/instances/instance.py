@@ -1,7 +1,7 @@
-"""An instance of EC2 in the port's words, and what its NodeClaim is to say of it (W-94, W-101 to W-105).
+"""An instance of EC2 as the port describes it, and what its NodeClaim is to say of it (W-94, W-101 to W-105).
 
-Labels and sizes come from the type as the class sees it; a class that is gone or has no subnets any more leaves them
-out, so that one such class cannot blind the whole list (upstream's does, W-177).
+Labels and sizes come from the type as its class sizes it. For a class that is gone or has no subnets any more they are
+left out, so that one such class does not make the whole list fail (upstream's does, W-177).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.offerings import Form
+from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.tags import from_tags
 from dovetail.model import names as core
 from dovetail.model.resources import Resources, subtract
@@ -28,8 +28,8 @@ _STATES: Final[dict[str, Literal["pending", "running", "stopping", "stopped", "t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What the launch or the description says."""
+class InstanceFacts:
+    """One instance, as its launch or EC2's description of it says."""
 
     id: str
     instance_type: str
@@ -40,11 +40,11 @@ class Facts:
     tenancy: str
     subnet: str = ""
     security_groups: frozenset[str] = frozenset()
-    reservation_id: str = ""
+    reservation_id: str | None = None
     reservation_type: str = ""
     interruptible: bool = False
-    group_id: str = ""
-    partition: str = ""
+    group_id: str | None = None
+    partition: str | None = None
     partitioned: bool = False  # whether its group has partitions, where that is known
     state: str = "pending"
     launched: float = 0.0
@@ -54,7 +54,7 @@ class Facts:
 
     @property
     def provider_id(self) -> str:
-        """W-2."""
+        """aws:///zone/id (W-2)."""
         return f"aws:///{self.zone}/{self.id}"
 
 
@@ -70,7 +70,7 @@ def zone_of(provider_id: str) -> str:
     return provider_id.partition(":///")[2].rpartition("/")[0]
 
 
-def read_instance(raw: Json, *, reserved_capacity: bool = True) -> Facts:
+def read_instance(raw: Json, *, reserved_capacity: bool = True) -> InstanceFacts:
     """One entry of DescribeInstances."""
     placement = raw.get("Placement") or {}
     tags = from_tags(raw.get("Tags"))
@@ -79,7 +79,7 @@ def read_instance(raw: Json, *, reserved_capacity: bool = True) -> Facts:
     launched = raw.get("LaunchTime")
     partition = placement.get("PartitionNumber")
     arn = (raw.get("IamInstanceProfile") or {}).get("Arn") or ""
-    return Facts(
+    return InstanceFacts(
         id=raw["InstanceId"],
         instance_type=raw.get("InstanceType", ""),
         zone=placement.get("AvailabilityZone", ""),
@@ -92,8 +92,8 @@ def read_instance(raw: Json, *, reserved_capacity: bool = True) -> Facts:
         reservation_id=reservation,
         reservation_type=("capacity-block" if lifecycle == "capacity-block" else "default") if reservation else "",
         interruptible=lifecycle == "interruptible-capacity-reservation",
-        group_id=placement.get("GroupId") or "",
-        partition="" if partition is None else str(partition),
+        group_id=placement.get("GroupId") or None,
+        partition=None if partition is None else str(partition),
         state=(raw.get("State") or {}).get("Name", "pending"),
         launched=launched.timestamp() if isinstance(launched, datetime) else 0.0,
         profile=arn.rpartition("/")[2],
@@ -102,20 +102,21 @@ def read_instance(raw: Json, *, reserved_capacity: bool = True) -> Facts:
     )
 
 
-def _capacity_type(raw: Json, *, reserved_capacity: bool) -> tuple[str, str]:
-    """W-104: (capacity type, reservation id). Either sign of spot will do (M-11)."""
+def _capacity_type(raw: Json, *, reserved_capacity: bool) -> tuple[str, str | None]:
+    """Capacity type and reservation (W-104). Either sign of spot will do (M-11)."""
     if raw.get("SpotInstanceRequestId") or raw.get("InstanceLifecycle") == "spot":
-        return core.CAPACITY_SPOT, ""
+        return core.CAPACITY_SPOT, None
     reservation = raw.get("CapacityReservationId") or ""
     preference = (raw.get("CapacityReservationSpecification") or {}).get("CapacityReservationPreference")
     if reserved_capacity and reservation and preference == "capacity-reservations-only":
         return core.CAPACITY_RESERVED, reservation
-    return core.CAPACITY_ON_DEMAND, ""
+    return core.CAPACITY_ON_DEMAND, None
 
 
-def instance_of(facts: Facts, form: Form | None, annotations: Mapping[str, str]) -> Instance:
-    """As the port tells it."""
-    capacity = _capacity(facts, form)
+def instance_of(facts: InstanceFacts, sized: SizedType | None, annotations: Mapping[str, str]) -> Instance:
+    """As the port describes it."""
+    capacity = _capacity(facts, sized)
+    overhead = sized.sizes.overhead if sized else {}
     return Instance(
         provider_id=facts.provider_id,
         claim_uid=facts.tags.get(core.CLAIM_UID_TAG, ""),
@@ -123,27 +124,29 @@ def instance_of(facts: Facts, form: Form | None, annotations: Mapping[str, str])
         state=_STATES.get(facts.state, "terminating"),
         launched=facts.launched,
         image_id=facts.image,
-        labels=labels_of(facts, form),
+        labels=labels_of(facts, sized),
         annotations=annotations,
         capacity=capacity,
-        allocatable=subtract(capacity, {k: v for k, v in form.sizes.overhead.items() if k in capacity}) if form else {},
+        allocatable=subtract(capacity, {name: amount for name, amount in overhead.items() if name in capacity}),
     )
 
 
-def _capacity(facts: Facts, form: Form | None) -> Resources:
-    if form is None:
+def _capacity(facts: InstanceFacts, sized: SizedType | None) -> Resources:
+    if sized is None:
         return {}
-    return {name: amount for name, amount in form.sizes.capacity.items() if amount and (name != names.EFA or facts.efa)}
+    return {
+        name: amount for name, amount in sized.sizes.capacity.items() if amount and (name != names.EFA or facts.efa)
+    }
 
 
 _PER_LAUNCH: Final = frozenset({core.ZONE, names.ZONE_ID, core.CAPACITY_TYPE, names.TENANCY})
 
 
-def labels_of(facts: Facts, form: Form | None) -> dict[str, str]:
-    """W-94: what the type leaves no choice about, and where and how it was bought."""
+def labels_of(facts: InstanceFacts, sized: SizedType | None) -> dict[str, str]:
+    """What the type leaves no choice about, and where and how it was launched (W-94)."""
     labels: dict[str, str] = {core.INSTANCE_TYPE: facts.instance_type}
-    if form is not None:
-        for expression in form.expressions:
+    if sized is not None:
+        for expression in sized.expressions:
             single = expression.operator == "In" and len(expression.values) == 1
             if single and expression.key not in _PER_LAUNCH:
                 labels[expression.key] = expression.values[0]
@@ -162,5 +165,5 @@ def labels_of(facts: Facts, form: Form | None) -> dict[str, str]:
     if facts.group_id:
         labels[names.PLACEMENT_GROUP] = facts.group_id
     if facts.partitioned or facts.partition:
-        labels[names.PARTITION] = facts.partition  # empty until EC2 tells it (W-94)
+        labels[names.PARTITION] = facts.partition or ""  # empty until EC2 has chosen one (W-94)
     return labels

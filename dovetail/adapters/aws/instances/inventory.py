@@ -13,7 +13,7 @@ from typing import Any, Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.instances.instance import LIVE_STATES, Facts, read_instance
+from dovetail.adapters.aws.instances.instance import LIVE_STATES, InstanceFacts, read_instance
 from dovetail.adapters.aws.meters import observe
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
@@ -30,14 +30,14 @@ class Inventory:
 
     def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._settings, self._clock = calls, settings, clock
-        self._known: dict[str, Facts] = {}
+        self._known: dict[str, InstanceFacts] = {}
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
-        self._waiting: dict[str, list[asyncio.Future[Facts | None]]] = {}
+        self._waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self.shifted: Callable[[], frozenset[str]] = frozenset  # zones whose instances may be missing from answers
 
-    async def every(self) -> tuple[Facts, ...]:
+    async def every(self) -> tuple[InstanceFacts, ...]:
         """All instances that carry this cluster's tags and are not yet gone."""
         rows = await self._described(
             Filters=[
@@ -54,12 +54,12 @@ class Inventory:
         self._listed_at = self._clock()
         return tuple(self._known.values())
 
-    async def of_claim(self, claim_uid: str) -> Facts | None:
+    async def of_claim(self, claim_uid: str) -> InstanceFacts | None:
         """The oldest live instance that carries the claim's UID."""
         rows = await self._described(Filters=[{"Name": f"tag:{core.CLAIM_UID_TAG}", "Values": [claim_uid]}, _LIVE])
         return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id), default=None)
 
-    async def recent(self, identity: str, age: float) -> Facts | None:
+    async def recent(self, identity: str, age: float) -> InstanceFacts | None:
         """As last listed; listed anew when that was longer ago than `age` seconds or it was not in it."""
         if self._clock() - self._listed_at > age:
             async with self._listing:
@@ -68,14 +68,14 @@ class Inventory:
         known = self._known.get(identity)
         return known if known is not None else await self.live(identity)
 
-    def last_seen(self, identity: str) -> Facts | None:
+    def last_seen(self, identity: str) -> InstanceFacts | None:
         """As last listed, whenever that was; for zones whose answers are not to be relied on (W-102)."""
         return self._known.get(identity)
 
-    async def live(self, identity: str) -> Facts | None:
+    async def live(self, identity: str) -> InstanceFacts | None:
         """As it is now; None where EC2 does not show it in a live state."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Facts | None] = loop.create_future()
+        answer: asyncio.Future[InstanceFacts | None] = loop.create_future()
         first = not self._waiting
         self._waiting.setdefault(identity, []).append(answer)
         if first:
@@ -93,7 +93,7 @@ class Inventory:
         for start in range(0, len(ids), _MOST_IDS):
             await self._answer(ids[start : start + _MOST_IDS], waiting)
 
-    async def _answer(self, ids: list[str], waiting: dict[str, list[asyncio.Future[Facts | None]]]) -> None:
+    async def _answer(self, ids: list[str], waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]]) -> None:
         try:
             found = await self._by_ids(ids)
         except Exception as error:  # whatever it is, it belongs to those who wait
@@ -107,7 +107,7 @@ class Inventory:
                 if not future.done():
                     future.set_result(found.get(identity))
 
-    async def _by_ids(self, ids: list[str]) -> dict[str, Facts]:
+    async def _by_ids(self, ids: list[str]) -> dict[str, InstanceFacts]:
         answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids, Filters=[_LIVE])
         if isinstance(answer, Denied):
             if answer.code not in NOT_FOUND:
@@ -119,11 +119,11 @@ class Inventory:
             return {facts.id: facts for facts in rows}
         return {facts.id: facts for facts in self._read([answer])}
 
-    async def _described(self, **parameters: Any) -> list[Facts]:
+    async def _described(self, **parameters: Any) -> list[InstanceFacts]:
         pages = [page async for page in self._calls.pages("ec2", "DescribeInstances", **parameters)]
         return self._read(pages)
 
-    def _read(self, pages: Iterable[Json]) -> list[Facts]:
+    def _read(self, pages: Iterable[Json]) -> list[InstanceFacts]:
         return [
             read_instance(raw, reserved_capacity=self._settings.reserved_capacity)
             for page in pages

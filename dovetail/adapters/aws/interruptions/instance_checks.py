@@ -1,4 +1,4 @@
-"""What have EC2's own checks found of our instances (W-136 to W-139)?
+"""What EC2's own checks have found of our instances (W-136 to W-139).
 
 Asked once a minute. Failed reachability counts after two minutes, a scheduled event at once, unless AWS says that it is
 over (upstream does not look, W-179). A failed volume check is not the instance's fault.

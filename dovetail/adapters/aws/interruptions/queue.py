@@ -1,7 +1,7 @@
 """The port Interruptions over SQS and EC2.
 
-One poll is under way at a time and waits up to 20 s. The trap avoided: deleting a message of a queue that was made
-again under the same name: the address is asked for anew when SQS does not know it.
+One poll is under way at a time and waits up to 20 s. The queue's address is asked for anew when SQS does not know it,
+so that a queue made again under the same name is found.
 """
 
 import logging
@@ -34,21 +34,22 @@ _REMEMBERED: Final = 10_000
 
 
 class AwsInterruptions:
-    """Warnings."""
+    """Warnings from the queue, and the troubles that EC2's checks find."""
 
     def __init__(
         self,
         calls: Calls,
         queue: str,
-        known: tuple[Shortages, Reservations],
+        shortages: Shortages,
+        reservations: Reservations,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._queue, self._clock = calls, queue, clock
-        self._shortages, self._reservations = known
+        self._shortages, self._reservations = shortages, reservations
         self._url = ""
         self._may_check = True
-        self._arrived: dict[str, float] = {}  # the own time of messages that are not deleted yet, by receipt
-        self._unhealthy: frozenset[tuple[str, str]] = frozenset()
+        self._arrived: dict[str, float] = {}  # by receipt, the time that a message not yet deleted gives itself
+        self._unhealthy: frozenset[tuple[str, str]] = frozenset()  # (instance, category)
 
     async def receive(self) -> tuple[Message, ...]:
         answer = await self._calls.attempt(
@@ -116,8 +117,8 @@ class AwsInterruptions:
     async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
         name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")
         if interruption.reason == "spot_interrupted" and name and zone:
-            mark = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)
-            await self._shortages.remember([mark])
+            short = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)
+            await self._shortages.remember([short])
         if interruption.reason == "capacity_reservation_interrupted":
             reservation = claim.labels.get(names.RESERVATION_ID, "")
             if reservation:

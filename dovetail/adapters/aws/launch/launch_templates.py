@@ -20,7 +20,7 @@ Json = dict[str, Any]
 _KNOWN_SECONDS: Final = 600.0
 
 
-class Templates:
+class LaunchTemplates:
     """Launch templates by name."""
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:

@@ -1,11 +1,10 @@
 """An EC2NodeClass as the adapter works with it: read once per version of the object.
 
-The spec is the checked model of api/; the status is what the keeper has written, so that every worker launches into the
-same subnets with the same images. A class that cannot be read is one that is not ready, with the reason. The trap
-avoided: parsing a class of thirty terms for every launch.
+The spec is the checked model of api/; the status is what upkeep has written, so that every worker launches into the
+same subnets with the same images. A class that cannot be read counts as one that is not ready, with the reason.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
 from dovetail.api.validation import InvalidObject, parse
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import RequirementSet, from_expressions
+from dovetail.model.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.ports.cloud import NodeClassState
 
 Json = dict[str, Any]
@@ -74,7 +73,7 @@ class NodeClass:
 
     @property
     def state(self) -> NodeClassState:
-        """What pools and launches ask (N-15, W-75)."""
+        """What pools and launches need to know of it (N-15, W-75)."""
         ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
         message = ready.message if ready else "its resolution is awaited"
         return NodeClassState(
@@ -94,7 +93,7 @@ class NodeClass:
         return ready is not None and (ready.observed_generation or 0) != self.generation
 
     def hash(self, ca_bundle: str) -> str:
-        """The structural hash (W-116), worked out once: every launch asks for it."""
+        """The structural hash (W-116), worked out once."""
         if ca_bundle not in self._hashes:
             self._hashes[ca_bundle] = ec2_node_class_hash(self.raw_spec, ca_bundle)
         return self._hashes[ca_bundle]
@@ -137,6 +136,11 @@ def read_class(raw: Json) -> NodeClass | UnreadableClass:
 def _image(ami: Any) -> Image:
     expressions = [Expression(key=r.key, operator=r.operator, values=tuple(r.values or ())) for r in ami.requirements]
     return Image(id=ami.id, name=ami.name or "", requirements=from_expressions(expressions))
+
+
+def image_for(images: Iterable[Image], requirements: RequirementSet) -> str | None:
+    """The first of the images that suits a type with these requirements; None where none does."""
+    return next((image.id for image in images if not conflicts(requirements, image.requirements)), None)
 
 
 class NodeClasses:

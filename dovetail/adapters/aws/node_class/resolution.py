@@ -1,15 +1,15 @@
-"""What do the selectors of a class select, and which conditions follow (W-26 to W-39, W-45, W-142)?
+"""What the selectors of a class select, and which conditions follow (W-26 to W-39, W-45, W-142).
 
-One round looks at everything, even if a part fails; a part that cannot be looked at now keeps its last verdict. Where
-upstream stays Unknown in silence (a missing role, an SSM error), the condition is False and says why. The trap avoided:
-turning a whole class not ready because one call was throttled.
+One round looks at everything, even if a part fails. A part that cannot be looked at now keeps its last verdict, so that
+one throttled call does not make a whole class not ready. Where upstream stays Unknown in silence (a missing role, an
+SSM error), the condition is False and says why.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.node_class import conditions as c
@@ -25,14 +25,14 @@ from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.ports.failures import Failure, Permanent
 
 Json = dict[str, Any]
-Outcome = tuple[Verdict, Json]
+Outcome = tuple[Verdict, Json]  # the verdict, and the fields of status
 
 RESOLUTION_FAILED = "ResolutionFailed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolvers:
-    """Who looks."""
+class Resources:
+    """Where to look."""
 
     cluster: Cluster
     images: Images
@@ -43,53 +43,61 @@ class Resolvers:
     placement: PlacementGroups
 
 
+class _Part(NamedTuple):
+    """One condition, the fields of status that belong to it, and how they are looked for."""
+
+    condition: str
+    fields: tuple[str, ...]
+    look: Callable[[NodeClass], Awaitable[Outcome]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """One round: status fields and verdicts, validation not yet among them. `failed`: look again soon."""
+class Resolved:
+    """What one round found: status fields and verdicts, validation not yet among them. `failed`: look again soon."""
 
     fields: Json
     verdicts: dict[str, Verdict]
     failed: tuple[Failure, ...] = ()
 
 
-class Resolving:
-    """Rounds."""
+class Resolution:
+    """Looks at every part of a class."""
 
-    def __init__(self, resolvers: Resolvers, *, reserved_capacity: bool) -> None:
-        self._by = resolvers
+    def __init__(self, resources: Resources, *, reserved_capacity: bool) -> None:
+        self._resources = resources
         self._reserved = reserved_capacity
 
-    async def resolve(self, node_class: NodeClass) -> Resolution:
+    async def resolve(self, node_class: NodeClass) -> Resolved:
         """Look at every part at once."""
-        parts: list[tuple[str, tuple[str, ...], Callable[[NodeClass], Awaitable[Outcome]]]] = [
-            (c.IMAGES, ("amis",), self._images),
-            (c.PLACEMENT, (), self._placement),
-            (c.SUBNETS, ("subnets",), self._subnets),
-            (c.GROUPS, ("securityGroups",), self._groups),
-            (c.PROFILE, ("instanceProfile",), self._profile),
+        parts = [
+            _Part(c.IMAGES, ("amis",), self._images),
+            _Part(c.PLACEMENT, (), self._placement),
+            _Part(c.SUBNETS, ("subnets",), self._subnets),
+            _Part(c.GROUPS, ("securityGroups",), self._groups),
+            _Part(c.PROFILE, ("instanceProfile",), self._profile),
         ]
         if self._reserved:
-            parts.append((c.RESERVATIONS, ("capacityReservations",), self._reservations))
-        done = await asyncio.gather(*[_one(part[2], node_class) for part in parts])
+            parts.append(_Part(c.RESERVATIONS, ("capacityReservations",), self._reservations))
+        done = await asyncio.gather(*[_one(part.look, node_class) for part in parts])
         status: Json = node_class.raw.get("status") or {}
         before = status.get("conditions") or []
         fields: Json = {}
         verdicts: dict[str, Verdict] = {}
         failed: list[Failure] = []
-        for (kind, keys, _), outcome in zip(parts, done, strict=True):
+        for (kind, fields_of_part, _), outcome in zip(parts, done, strict=True):
             if isinstance(outcome, Failure):
                 failed.append(outcome)
                 kept = verdict_of(before, kind)
                 verdicts[kind] = false(RESOLUTION_FAILED, str(outcome)) if isinstance(outcome, Permanent) else kept
-                fields.update({key: status.get(key) for key in keys})
+                fields.update({key: status.get(key) for key in fields_of_part})
             else:
                 verdicts[kind], found = outcome
-                fields.update({key: found.get(key) for key in keys})
-        return Resolution(fields=fields, verdicts=verdicts, failed=tuple(failed))
+                fields.update({key: found.get(key) for key in fields_of_part})
+        return Resolved(fields=fields, verdicts=verdicts, failed=tuple(failed))
 
     async def _images(self, node_class: NodeClass) -> Outcome:
         try:
-            found = await self._by.images.of_class(node_class, await self._by.cluster.version())
+            found = await self._resources.images.of_class(node_class, await self._resources.cluster.version())
         except UnsupportedAlias as error:
             return false("UnsupportedAlias", str(error)), {}
         except ImageError as error:
@@ -99,21 +107,21 @@ class Resolving:
         return true(c.IMAGES), {"amis": [_image(image) for image in found]}
 
     async def _subnets(self, node_class: NodeClass) -> Outcome:
-        found = await self._by.subnets.of_class(node_class)
+        found = await self._resources.subnets.of_class(node_class)
         if not found:
             return false("SubnetsNotFound", "SubnetSelector did not match any Subnets"), {}
         rows = [{"id": s.id, "zone": s.zone, **({"zoneID": s.zone_id} if s.zone_id else {})} for s in found]
         return true(c.SUBNETS), {"subnets": rows}
 
     async def _groups(self, node_class: NodeClass) -> Outcome:
-        found = await self._by.groups.of_class(node_class)
+        found = await self._resources.groups.of_class(node_class)
         if not found:
             return false("SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups"), {}
         return true(c.GROUPS), {"securityGroups": [{"id": key, "name": name} for key, name in found]}
 
     async def _profile(self, node_class: NodeClass) -> Outcome:
         try:
-            return true(c.PROFILE), {"instanceProfile": await self._by.profiles.of_class(node_class)}
+            return true(c.PROFILE), {"instanceProfile": await self._resources.profiles.of_class(node_class)}
         except RoleMissing as error:
             return false("RoleNotFound", str(error)), {}
 
@@ -121,7 +129,7 @@ class Resolving:
         if node_class.spec.placement_group_selector is None:
             return true(c.PLACEMENT), {}
         try:
-            found = await self._by.placement.of_class(node_class)
+            found = await self._resources.placement.of_class(node_class)
         except Permanent as failure:
             return false("PlacementGroupResolutionFailed", str(failure)), {}
         if found is None:
@@ -129,14 +137,14 @@ class Resolving:
         return true(c.PLACEMENT), {}
 
     async def _reservations(self, node_class: NodeClass) -> Outcome:
-        found = await self._by.reservations.of_class(node_class)
+        found = await self._resources.reservations.of_class(node_class)
         rows = [_reservation(each) for each in found]
         return true(c.RESERVATIONS), {"capacityReservations": rows} if rows else {}
 
 
-async def _one(part: Callable[[NodeClass], Awaitable[Outcome]], node_class: NodeClass) -> Outcome | Failure:
+async def _one(look: Callable[[NodeClass], Awaitable[Outcome]], node_class: NodeClass) -> Outcome | Failure:
     try:
-        return await part(node_class)
+        return await look(node_class)
     except Failure as failure:
         return failure
 

@@ -1,4 +1,4 @@
-"""Which placement group do instances of a class join (W-45)?
+"""Which placement group instances of a class join (W-45).
 
 What was found is remembered for a day, so that an outage of one API does not stop launches into a group that has not
 changed.
@@ -41,11 +41,11 @@ class PlacementGroups:
         selector = node_class.spec.placement_group_selector
         if selector is None:
             return None
-        key = (selector.name or "", selector.id or "")
+        name, group_id = key = (selector.name or "", selector.id or "")
         before = self._found.get(key)
         if before is not None and self._clock() - before[0] < _CHECK_SECONDS:
             return before[1]
-        found = await self._describe(key)
+        found = await self._describe(name, group_id)
         self._found[key] = (self._clock(), found)
         return found
 
@@ -55,8 +55,7 @@ class PlacementGroups:
         before = self._found.get((selector.name or "", selector.id or "")) if selector is not None else None
         return before[1] if before is not None and self._clock() - before[0] < _KEEP_SECONDS else None
 
-    async def _describe(self, key: tuple[str, str]) -> PlacementGroup | None:
-        name, group_id = key
+    async def _describe(self, name: str, group_id: str) -> PlacementGroup | None:
         named: Json = {"GroupNames": [name]} if name else {"GroupIds": [group_id]}
         answer = await self._calls.attempt(
             "ec2", "DescribePlacementGroups", Filters=[{"Name": "state", "Values": ["available"]}], **named

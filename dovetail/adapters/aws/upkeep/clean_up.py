@@ -1,8 +1,8 @@
-"""Leaves nothing behind: profiles and templates of a class that is deleted, templates that nobody uses (W-46, W-85,
+"""Deletes what was made for a class that is deleted, and profiles and templates that are no longer used (W-46, W-85,
 W-111).
 
-The trap avoided: deleting idle templates every two minutes and making them again for the next launch, as upstream does;
-here one is idle when no launch has used it for a day.
+A template is idle when no launch has used it for a day. Upstream deletes idle ones every two minutes and makes them
+again for the next launch.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import Any, Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.launch.launch_templates import Templates
+from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.template_data import NAME_PREFIX
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
@@ -29,18 +29,19 @@ IDLE_SECONDS: Final = 24 * 3600.0
 ROUND_SECONDS: Final = 1800.0
 
 
-class Cleaning:
-    """Deletes what was made."""
+class CleanUp:
+    """Deletes profiles and templates."""
 
     def __init__(
         self,
         calls: Calls,
         settings: AwsSettings,
-        made: tuple[Profiles, Templates],
+        profiles: Profiles,
+        templates: LaunchTemplates,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._settings, self._clock = calls, settings, clock
-        self._profiles, self._templates = made
+        self._profiles, self._templates = profiles, templates
         self._next = clock() + ROUND_SECONDS
 
     async def of_class(self, node_class: NodeClass) -> None:
@@ -50,7 +51,7 @@ class Cleaning:
             await self._delete(row["LaunchTemplateName"])
 
     async def round(self, used_profiles: frozenset[str]) -> float:
-        """Twice an hour: profiles and templates that nobody uses. The moment of the next round."""
+        """Twice an hour: profiles and templates that are no longer used. The moment of the next round."""
         now = self._clock()
         if now < self._next:
             return self._next

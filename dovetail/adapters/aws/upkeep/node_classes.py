@@ -1,7 +1,7 @@
-"""Keeps every EC2NodeClass true: finalizer, hash, status, conditions; and when it is deleted, what must go with it.
+"""Keeps every EC2NodeClass true: finalizer, hash, status, conditions; and cleans up after one that is deleted.
 
-A class that is neither changed nor due costs nothing. One class that fails does not stop the others. The trap avoided:
-releasing a class whose claims still run, whose instances would then have lost their profile.
+A class that is neither changed nor due costs nothing. One class that fails does not stop the others. A class is
+released only when none of its claims is left, for their instances would lose their profile.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cluster import Cluster
@@ -17,11 +17,10 @@ from dovetail.adapters.aws.meters import forget
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, verdict_of
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
-from dovetail.adapters.aws.node_class.objects import ClassObjects
-from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolving
+from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolved
 from dovetail.adapters.aws.node_class.validation import Validation
-from dovetail.adapters.aws.upkeep.clean_up import Cleaning
-from dovetail.adapters.aws.upkeep.upkeep_task import Chore
+from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
@@ -31,13 +30,14 @@ from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Conflict, Failure, Retryable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
+from dovetail.ports.raw_objects import RawObjects
 
 Json = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 60.0
-_WAIT_SECONDS: Final = 600.0  # for claims of a deleted class; their end is a change and is seen at once
+_WAIT_SECONDS: Final = 600.0  # for claims of a deleted class; the end of one is a change, which is seen at once
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
 
@@ -51,17 +51,17 @@ class ClusterNow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeeperParts:
-    """What the keeper works with."""
+class UpkeepParts:
+    """What the upkeep works with."""
 
     classes: NodeClasses
-    objects: ClassObjects
+    objects: RawObjects
     claims: NodeClaims | None
     notices: Notices
-    resolving: Resolving
+    resolution: Resolution
     validation: Validation
-    cleaning: Cleaning
-    chores: tuple[Chore, ...]
+    clean_up: CleanUp
+    tasks: tuple[UpkeepTask, ...]
     cluster: Cluster
 
 
@@ -72,13 +72,13 @@ class _Due:
     key: tuple[object, ...] = ()
     at: float = 0.0
     retry: float = _FIRST_RETRY
-    said: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)  # condition/reason of the refusals that have their Event
 
 
-class NodeClassKeeper:
-    """The keeper."""
+class Ec2NodeClassUpkeep:
+    """The port NodeClassUpkeep."""
 
-    def __init__(self, parts: KeeperParts, cluster: ClusterNow, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, parts: UpkeepParts, cluster: ClusterNow, clock: Callable[[], float] = time.time) -> None:
         self._parts, self._cluster, self._clock = parts, cluster, clock
         self._due: dict[str, _Due] = {}
         self._working = asyncio.Lock()
@@ -90,7 +90,7 @@ class NodeClassKeeper:
             classes = self._parts.classes.every()
             self._due = {name: due for name, due in self._due.items() if any(name == each.name for each in classes)}
             moments = await asyncio.gather(*[self._one(each, claims) for each in classes])
-            moments += await asyncio.gather(*[chore.keep(claims) for chore in self._parts.chores])
+            moments += await asyncio.gather(*[task.keep(claims) for task in self._parts.tasks])
             moments.append(await self._clean(claims))
             return min(moments, default=self._clock() + ROUND_SECONDS)
 
@@ -118,7 +118,7 @@ class NodeClassKeeper:
         current = await self._with_metadata(node_class)
         if current is None:
             return ROUND_SECONDS
-        found = await self._parts.resolving.resolve(current)
+        found = await self._parts.resolution.resolve(current)
         seen = _as_resolved(current, found)
         unsettled: Failure | None = found.failed[0] if found.failed else None
         try:
@@ -126,8 +126,8 @@ class NodeClassKeeper:
         except Retryable as failure:
             unsettled, judged = failure, verdict_of(_conditions(current), c.VALIDATION)
         verdicts = {**found.verdicts, c.VALIDATION: judged}
-        await self._write(current, (found, verdicts))
-        await self._tell(current, verdicts)
+        await self._write(current, found, verdicts)
+        await self._publish(current, verdicts)
         if unsettled is not None:
             raise unsettled
         return ROUND_SECONDS
@@ -147,7 +147,7 @@ class NodeClassKeeper:
             change["annotations"] = wanted
         if not change:
             return node_class
-        raw = await self._parts.objects.patch(node_class, {"metadata": change})
+        raw = await self._parts.objects.patch(node_class.raw, {"metadata": change})
         return None if raw is None else _still_readable(raw)
 
     async def _migrate(self, node_class: NodeClass, new_hash: str) -> None:
@@ -162,38 +162,37 @@ class NodeClassKeeper:
                 annotations[names.HASH] = new_hash
             await self._parts.claims.patch(claim, MetadataChange(annotations=annotations))
 
-    async def _write(self, node_class: NodeClass, found: tuple[Resolution, dict[str, Verdict]]) -> None:
-        resolution, verdicts = found
+    async def _write(self, node_class: NodeClass, found: Resolved, verdicts: dict[str, Verdict]) -> None:
         before: Json = node_class.raw.get("status") or {}
-        told = conditions(_conditions(node_class), verdicts, (node_class.generation, self._clock()))
-        wished: Json = {**{key: value or None for key, value in resolution.fields.items()}, "conditions": told}
+        now = conditions(_conditions(node_class), verdicts, node_class.generation, self._clock())
+        wished: Json = {**{key: value or None for key, value in found.fields.items()}, "conditions": now}
         changed = {key: value for key, value in wished.items() if before.get(key) != value}
         if changed:
-            await self._parts.objects.patch(node_class, {"status": changed}, "status")
+            await self._parts.objects.patch(node_class.raw, {"status": changed}, "status")
 
-    async def _tell(self, node_class: NodeClass, verdicts: dict[str, Verdict]) -> None:
-        """One Event for each refusal that is new, with a reason and a name."""
+    async def _publish(self, node_class: NodeClass, verdicts: dict[str, Verdict]) -> None:
+        """One Event for each refusal that is new."""
         due = self._due[node_class.name]
         bad = {f"{kind}/{v.reason}": v for kind, v in verdicts.items() if v.status == "False"}
-        for key in sorted(set(bad) - due.said):
+        for key in sorted(set(bad) - due.published):
             if bad[key].reason == "DependenciesNotReady":
                 continue
-            await self._parts.notices.publish(_notice(node_class, "Warning", (bad[key].reason, bad[key].message)))
-        due.said = {key for key in bad if RESOLUTION_FAILED not in key}
+            await self._parts.notices.publish(_notice(node_class, "Warning", bad[key].reason, bad[key].message))
+        due.published = {key for key in bad if RESOLUTION_FAILED not in key}
 
     async def _release(self, node_class: NodeClass, waiting: list[NodeClaim]) -> float:
-        """W-46."""
+        """Clean up after a deleted class whose claims are all gone, and take our finalizer away (W-46)."""
         if names.TERMINATION not in node_class.finalizers:
             return _WAIT_SECONDS
         if waiting:
             shown = ", ".join(sorted(claim.name for claim in waiting)[:5])
             text = f"Waiting on NodeClaim termination for {shown}"
-            await self._parts.notices.publish(_notice(node_class, "Normal", ("WaitingOnNodeClaimTermination", text)))
+            await self._parts.notices.publish(_notice(node_class, "Normal", "WaitingOnNodeClaimTermination", text))
             return _WAIT_SECONDS
-        await self._parts.cleaning.of_class(node_class)
+        await self._parts.clean_up.of_class(node_class)
         forget(node_class.name)
         kept = [each for each in node_class.finalizers if each != names.TERMINATION]
-        await self._parts.objects.patch(node_class, {"metadata": {"finalizers": kept or None}})
+        await self._parts.objects.patch(node_class.raw, {"metadata": {"finalizers": kept or None}})
         return _WAIT_SECONDS
 
     async def _clean(self, claims: tuple[NodeClaim, ...]) -> float:
@@ -203,7 +202,7 @@ class NodeClassKeeper:
                 return self._clock() + ROUND_SECONDS  # nothing is collected while one class cannot be read
             used |= {each.status.instance_profile or "", each.spec.instance_profile or ""}
         try:
-            return await self._parts.cleaning.round(frozenset(used))
+            return await self._parts.clean_up.round(frozenset(used))
         except Failure as failure:
             _log.warning("collection of profiles and templates: %s", failure)
             return self._clock() + ROUND_SECONDS
@@ -223,7 +222,7 @@ def _still_readable(raw: Json) -> NodeClass | None:
     return found if isinstance(found, NodeClass) else None
 
 
-def _as_resolved(node_class: NodeClass, found: Resolution) -> NodeClass:
+def _as_resolved(node_class: NodeClass, found: Resolved) -> NodeClass:
     """The class as it will be once the status is written: what validation must look at."""
     status = {**(node_class.raw.get("status") or {}), **{k: v for k, v in found.fields.items() if v}}
     for key, value in found.fields.items():
@@ -232,6 +231,5 @@ def _as_resolved(node_class: NodeClass, found: Resolution) -> NodeClass:
     return _still_readable({**node_class.raw, "status": status}) or node_class
 
 
-def _notice(node_class: NodeClass, kind: Any, words: tuple[str, str]) -> Notice:
-    reason, message = words
-    return Notice(kind=names.KIND, name=node_class.name, uid=node_class.uid, type=kind, reason=reason, message=message)
+def _notice(node_class: NodeClass, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
+    return Notice(kind=names.KIND, name=node_class.name, uid=node_class.uid, type=type_, reason=reason, message=message)

@@ -1,7 +1,8 @@
-"""In which partition of its placement group has EC2 put an instance (W-95)?
+"""Finds the partition of its placement group into which EC2 has put an instance (W-95).
 
 EC2 chooses the partition after the launch has been answered, and pods may ask for one, so the node is not registered
-before it is known: the launch leaves the label empty and a mark on the claim, this takes both away.
+before it is known: the launch leaves the label empty and a registration hook on the claim; here the label is filled and
+the hook is taken away.
 """
 
 import time
@@ -21,7 +22,7 @@ _ROUND_SECONDS: Final = 600.0
 
 
 class Partitions:
-    """The chore."""
+    """Fills in partitions."""
 
     def __init__(self, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float] = time.time) -> None:
         self._inventory, self._claims, self._clock = inventory, claims, clock
@@ -40,7 +41,7 @@ class Partitions:
 
 
 def waits_for_partition(claim: NodeClaim) -> bool:
-    """Whether its registration waits for us."""
+    """Whether its registration waits for the partition."""
     if not claim.provider_id or claim.deleting_since is not None:
         return False
     return claim.annotations.get(core.REGISTRATION_HOOK) == names.PARTITION_HOOK

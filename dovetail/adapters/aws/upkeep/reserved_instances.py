@@ -1,8 +1,8 @@
-"""What has become of instances that were bought from a reservation (W-147, W-148)?
+"""Follows instances that were launched from a reservation (W-147, W-148).
 
 EC2 may let an instance fall back to on-demand; then its claim and its node say so too, or planners would count on a
-price that nobody pays. A capacity block takes its instances back from half an hour before its end; their claims are
-deleted before that, so that pods leave in peace. Only this direction: nothing becomes reserved by itself.
+price that is not what it costs. A capacity block takes its instances back from half an hour before its end; their
+claims are deleted before that, so that pods can be drained. Only this direction: nothing becomes reserved by itself.
 """
 
 import time
@@ -27,27 +27,28 @@ _DEMOTED: Final = MetadataChange(
 
 
 class ReservedInstances:
-    """The chore."""
+    """Demotes claims and nodes, and deletes claims of ending blocks."""
 
     def __init__(
         self,
         inventory: Inventory,
         classes: NodeClasses,
-        objects: tuple[NodeClaims, Nodes],
+        claims: NodeClaims,
+        nodes: Nodes,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._inventory, self._classes, self._clock = inventory, classes, clock
-        self._claims, self._nodes = objects
+        self._claims, self._nodes = claims, nodes
         self._next = float("-inf")
 
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
         reserved = [claim for claim in claims if _is_reserved(claim)]
         ending = self._ending()
-        going = [claim for claim in reserved if claim.labels.get(names.RESERVATION_ID, "") in ending]
-        well = await each(going, self._delete, doing="its capacity block ends, and it cannot be deleted")
+        leaving = [claim for claim in reserved if claim.labels.get(names.RESERVATION_ID, "") in ending]
+        well = await each(leaving, self._delete, doing="its capacity block ends, and it cannot be deleted")
         now = self._clock()
         if reserved and now >= self._next:
-            staying = [claim for claim in reserved if claim not in going and claim.provider_id]
+            staying = [claim for claim in reserved if claim not in leaving and claim.provider_id]
             self._next = now + ROUND_SECONDS
             well &= await each(staying, self._compare, doing="its capacity type is not known")
             if not well:

@@ -1,7 +1,7 @@
-"""Something that the keeper looks after beside the classes themselves: tags, partitions, reservations, shifted zones.
+"""What upkeep looks after beside the classes themselves: tags, partitions, reservations, shifted zones.
 
-A chore that has nothing to do costs no call and says when it wants to be asked again. The trap avoided: one claim that
-cannot be written holding up the others of the same chore.
+A task that has nothing to do makes no call and says when it wants to be asked again. A claim that cannot be written
+does not hold up the others of the same task.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dovetail.ports.failures import Conflict, Failure
 _log = logging.getLogger(__name__)
 
 
-class Chore(Protocol):
+class UpkeepTask(Protocol):
     """One concern."""
 
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
@@ -25,7 +25,7 @@ class Chore(Protocol):
 async def each(
     claims: Iterable[NodeClaim], act: Callable[[NodeClaim], Awaitable[None]], *, doing: str, at_once: int = 10
 ) -> bool:
-    """Act on every claim; whether all went well. What did not is said and tried again at the next look."""
+    """Act on every claim; whether all went well. What did not is logged and tried again at the next look."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(claim: NodeClaim) -> bool:
