@@ -2,8 +2,8 @@
 
 A fleet has some 240 overrides of five fields. The SDK walks its description of the service for each field, then quotes
 the form twice, once for the signature and once to send it: two thirds of a launch's processor time. Here the entries
-are taken out before the SDK sees them, and are written behind its own fields. The trap avoided: fields whose name on
-the line is another than in the call; a test compares the bytes with the SDK's.
+are taken out before the SDK sees them, and are written behind its own fields. Fields may have other names on the line
+than in the call, so a test compares the bytes with the SDK's.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Which tags does everything carry that is made for a class (W-7, W-8, W-183)?
+"""The tags of everything that is made for a class (W-7, W-8, W-183).
 
 Our own override the class's; the cluster's IAM policy demands exactly these at creation (W-165). The claim's name and
-UID are in the launch call itself, so that an instance whose purchase was never written down is found by them.
+UID are in the launch call itself, so that an instance whose launch was never written down is found by them.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 class ForbiddenTag(ValueError):
-    """A tag of the class that only we may set."""
+    """A tag of the class that only the product may set."""
 
 
 def class_tags(node_class: NodeClass, cluster: str, pool: str) -> dict[str, str]:

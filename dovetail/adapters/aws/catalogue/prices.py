@@ -1,8 +1,8 @@
-"""What does an hour of an instance type cost (W-66 to W-69)?
+"""What an hour of an instance type costs (W-66 to W-69).
 
-Asked for every offering. Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot
-be reached, a table stands in, and `static_since` says of when it is. A failed refresh never empties anything. The trap
-avoided: a spot pool without a price is not free, it is not for sale.
+Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot be reached, a table that
+ships with the product stands in. A failed refresh never empties anything. Where spot has no price it is not free but
+not offered.
 """
 
 import asyncio
@@ -38,13 +38,7 @@ class Prices:
         self._clock = clock
         self._on_demand: dict[str, float] = dict(facts["prices"][table])
         self._spot: dict[tuple[str, str], float] | None = None
-        self._static: str = facts["dates"][table]
         self.revision = 0
-
-    @property
-    def static_since(self) -> str:
-        """The date of the table in use; empty once the price list has been read."""
-        return self._static
 
     def on_demand(self, instance_type: str) -> float | None:
         """One price for the region."""
@@ -57,9 +51,8 @@ class Prices:
         return self._spot.get((instance_type, zone))
 
     def learn_on_demand(self, prices: Mapping[str, float]) -> None:
-        """New values overlay, never delete."""
+        """New values replace old ones; none is ever taken away."""
         changed = {name: price for name, price in prices.items() if price > 0 and self._on_demand.get(name) != price}
-        self._static = ""
         if changed:
             self._on_demand.update(changed)
             self.revision += 1
@@ -88,7 +81,7 @@ class PriceRefresh:
             raise failed[0]
 
     async def run(self) -> None:
-        """For ever: refresh, wait half a day; after a failure a growing while."""
+        """Refresh for ever, every half day; after a failure sooner, at growing intervals."""
         retry = _FIRST_RETRY
         while True:
             try:

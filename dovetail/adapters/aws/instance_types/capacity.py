@@ -12,7 +12,7 @@ from typing import Any, Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError
-from dovetail.adapters.aws.kubelet.formulas import Machine, formulas_in, resolved, without_formulas
+from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, formulas_in, resolved, without_formulas
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES, Family
 from dovetail.adapters.aws.settings import AwsSettings
@@ -75,15 +75,15 @@ def kubelet_for(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) 
         return kubelet
     if settings.expressions:
         try:
-            return resolved(kubelet, machine_of(facts, node_class, settings))
+            return resolved(kubelet, formula_inputs(facts, node_class, settings))
         except FormulaError:
             return without_formulas(kubelet)  # validation refuses such a class, and nothing is launched for it
     return without_formulas(kubelet)
 
 
-def machine_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> Machine:
+def formula_inputs(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings) -> FormulaInputs:
     """What formulas may ask of a type."""
-    return Machine(
+    return FormulaInputs(
         instance_type=facts.name,
         vcpus=facts.cpus,
         memory_mib=facts.memory_mib,

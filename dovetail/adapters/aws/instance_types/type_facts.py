@@ -1,8 +1,7 @@
-"""What is an instance type? The facts that matter, slim, from DescribeInstanceTypes.
+"""The facts about an instance type that matter, from DescribeInstanceTypes.
 
-What AWS's API does not tell (network bandwidth that is vague in its documents, branch interfaces) comes from
-facts.json, which says of when it is. The trap avoided: keeping the API's own dictionaries, which take ten times the
-memory.
+What AWS's API does not say (network bandwidth that is vague in its documents, branch interfaces) comes from facts.json,
+which is dated. The API's own dictionaries are not kept, for they take ten times the memory.
 """
 
 import json
@@ -39,7 +38,6 @@ class TypeFacts:
     cpus: int
     memory_mib: int
     hypervisor: str
-    bare_metal: bool
     encryption: bool
     enclaves: bool
     manufacturer: str
@@ -63,7 +61,7 @@ class TypeFacts:
 
     @property
     def arch(self) -> str:
-        """As Kubernetes calls it. A type that can be both is told by its first."""
+        """As Kubernetes calls it; amd64 for a type that can be both."""
         return "arm64" if "x86_64" not in self.architectures else "amd64"
 
     @property
@@ -78,13 +76,13 @@ class TypeFacts:
 
     @property
     def category_and_generation(self) -> tuple[str, str]:
-        """W-51; empty where the name does not tell."""
+        """Of the name; empty where it does not say (W-51)."""
         found = _NAME.match(self.name)
         return (found["category"], found["generation"]) if found else ("", "")
 
     @property
     def has_accelerators(self) -> bool:
-        """W-80: GPUs, Neuron or Gaudi."""
+        """Whether it has GPUs, Neuron or Gaudi (W-80)."""
         return bool(self.gpus or self.inference or self.neuron)
 
     @property
@@ -114,7 +112,6 @@ def read_type(raw: Json) -> TypeFacts:
         cpus=int((raw.get("VCpuInfo") or {}).get("DefaultVCpus", 0)),
         memory_mib=int((raw.get("MemoryInfo") or {}).get("SizeInMiB", 0)),
         hypervisor=raw.get("Hypervisor") or "",
-        bare_metal=bool(raw.get("BareMetal")),
         encryption=bool(network.get("EncryptionInTransitSupported")),
         enclaves=raw.get("NitroEnclavesSupport") == "supported",
         manufacturer=_kebab(processor.get("Manufacturer") or ""),
@@ -146,7 +143,7 @@ def _ebs_bandwidth(ebs: Json) -> int:
 
 
 def _bandwidth(cards: list[Json]) -> int:
-    """Of a type newer than our table: the sum over its cards, which equals AWS's documents but for rounding (M-3)."""
+    """Of a type that facts.json lacks: the sum over its cards, which is as AWS documents it but for rounding (M-3)."""
     return round(sum(float(card.get("BaselineBandwidthInGbps") or 0.0) for card in cards) * 1000)
 
 
@@ -169,5 +166,5 @@ def _neuron(raw: Json) -> Gpu:
 
 
 def _kebab(text: str) -> str:
-    """W-52."""
+    """As label values have it (W-52)."""
     return text.lower().replace(" ", "-")

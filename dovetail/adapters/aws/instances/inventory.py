@@ -1,8 +1,8 @@
-"""Which instances of this cluster are there (W-101 to W-103)?
+"""The instances of this cluster (W-101 to W-103).
 
 Lists are read whole and remembered for drift, which asks of every claim and may be some minutes late; look-ups of one
-instance are always live, and those that come together share one call. The trap avoided: one unknown id refuses a whole
-batch.
+instance are always live, and those that come together share one call. Because one unknown id refuses a whole batch,
+such a batch is asked for again by a filter.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class Inventory:
     async def _answer(self, ids: list[str], waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]]) -> None:
         try:
             found = await self._by_ids(ids)
-        except Exception as error:  # whatever it is, it belongs to those who wait
+        except Exception as error:  # whatever it is, the callers that wait get it
             for identity in ids:
                 for future in waiting[identity]:
                     if not future.done():
@@ -114,7 +114,7 @@ class Inventory:
                 raise refusal("ec2:DescribeInstances", answer)
             if len(ids) == 1:
                 return {}
-            # As a filter, ids that nobody knows are simply not in the answer.
+            # As a filter, unknown ids are simply not in the answer.
             rows = await self._described(Filters=[{"Name": "instance-id", "Values": ids}, _LIVE])
             return {facts.id: facts for facts in rows}
         return {facts.id: facts for facts in self._read([answer])}

@@ -1,8 +1,8 @@
 """Reads a formula: the part of CEL that numbers for a kubelet need (W-24).
 
 Types are checked while reading; the result is a function of an instance type's facts. Left out of CEL: maps, macros,
-time and bytes, which no number needs, and `matches`, whose patterns could keep Python busy for ever. The trap avoided:
-Python's eval, which would run what anyone may write into a class.
+time and bytes, which no number needs, and `matches`, whose patterns could keep Python busy for ever. Python's eval
+would run whatever is written into a class.
 """
 
 import math
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.aws.kubelet import formula_values as values
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError, Part, Type
@@ -60,13 +60,21 @@ def read_formula(text: str) -> Formula:
     return Formula(text, part)
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+_END: Final = _Token("", "")
+
+
+def _tokens(text: str) -> list[_Token]:
     found, at, end = [], 0, len(text.rstrip())
     while at < end:
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             raise FormulaError(f"{text[at:].strip()[:20]!r} is not understood")
-        found.append((token.lastgroup, token[token.lastgroup]))
+        found.append(_Token(token.lastgroup, token[token.lastgroup]))
         at = token.end()
     return found
 
@@ -74,18 +82,18 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 class _Reader:
     """Recursive descent, one method per level of binding."""
 
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+    def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._at, self._depth = tokens, 0, 0
 
     def whole(self) -> Part:
         part = self._choice()
         if self._at < len(self._tokens):
-            raise FormulaError(f"{self._tokens[self._at][1]!r} is out of place")
+            raise FormulaError(f"{self._tokens[self._at].text!r} is out of place")
         return part
 
     def _next(self, *wanted: str) -> str:
         """The next token where it is one of these, taken; else empty."""
-        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else _END
         if kind != "string" and text and text in wanted:
             self._at += 1
             return text
@@ -160,7 +168,7 @@ class _Reader:
         return part
 
     def _name(self) -> str:
-        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else _END
         if kind != "name":
             raise FormulaError(f"a name is missing before {text!r}")
         self._at += 1

@@ -1,8 +1,8 @@
-"""What may a formula do with its values? Types, operators and functions, as CEL has them.
+"""What a formula may do with its values: types, operators and functions, as CEL has them.
 
-Every part of a formula knows its type before any instance type is looked at, so that a slip is told when the class is
-written and not when a node fails. The trap avoided: Python's own rules, in which a division of whole numbers is no
-whole number and nothing ever overflows.
+Every part of a formula knows its type before any instance type is looked at, so that a mistake is found when the class
+is written and not when a node fails. CEL's rules are not Python's, in which a division of whole numbers gives a
+fraction and nothing ever overflows.
 """
 
 import math

@@ -1,13 +1,13 @@
-"""What do the formulas of spec.kubelet come to for one instance type (W-24)?
+"""What the formulas of spec.kubelet come to for one instance type (W-24).
 
-Asked for the sizes of each type and by the validation of a class. maxPods is resolved first and sees the pods that the
-type would take without it; the reserved amounts see the result. The trap avoided: with the gate off a formula counts
-for nothing, here and in what machines are told alike; the class is not ready then (W-40b).
+maxPods is resolved first and sees the pods that the type would take without it; the reserved amounts see the result.
+With the feature gate closed formulas are left out, both from sizes and from user data; the class is not ready then
+(W-40b).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.aws.kubelet.formula_language import read_formula
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError
@@ -20,15 +20,15 @@ _MOST_PODS: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """What formulas may ask of a type."""
+class FormulaInputs:
+    """The facts about an instance type that formulas may use."""
 
     instance_type: str
     vcpus: int
     memory_mib: int
     default_enis: int
     ips_per_eni: int
-    pods: int  # that it takes without maxPods
+    pods: int  # as many as it takes without maxPods
 
     def variables(self, pods: int) -> Json:
         """By name."""
@@ -42,18 +42,25 @@ class Machine:
         }
 
 
-def formulas_in(kubelet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(field, formula), by field."""
+class WrittenFormula(NamedTuple):
+    """A formula as it stands in spec.kubelet."""
+
+    field: str
+    text: str
+
+
+def formulas_in(kubelet: Mapping[str, Any]) -> Iterator[WrittenFormula]:
+    """The formulas, by field."""
     if isinstance(kubelet.get("maxPods"), str):
-        yield "maxPods", str(kubelet["maxPods"])
+        yield WrittenFormula("maxPods", str(kubelet["maxPods"]))
     for field in RESERVED:
         for key, value in sorted((kubelet.get(field) or {}).items()):
             if not is_quantity(value):
-                yield f"{field}.{key}", str(value)
+                yield WrittenFormula(f"{field}.{key}", str(value))
 
 
 def without_formulas(kubelet: Json) -> Json:
-    """With the gate off: formulas are as if they were not there."""
+    """With the gate closed: formulas are as if they were not there."""
     found = {key: value for key, value in kubelet.items() if key != "maxPods" or not isinstance(value, str)}
     for field in RESERVED:
         if found.get(field):
@@ -61,11 +68,11 @@ def without_formulas(kubelet: Json) -> Json:
     return found
 
 
-def resolved(kubelet: Json, machine: Machine) -> Json:
-    """With numbers where formulas were. FormulaError names the field that has no result for this machine."""
-    found, pods = dict(kubelet), machine.pods
+def resolved(kubelet: Json, inputs: FormulaInputs) -> Json:
+    """With numbers where formulas were. FormulaError names the field that has no result for this type."""
+    found, pods = dict(kubelet), inputs.pods
     if isinstance(kubelet.get("maxPods"), str):
-        pods = _result("maxPods", kubelet["maxPods"], machine.variables(machine.pods))
+        pods = _result("maxPods", kubelet["maxPods"], inputs.variables(inputs.pods))
         if pods > _MOST_PODS:
             raise FormulaError(f"maxPods: {pods} is too large")
         found["maxPods"] = pods
@@ -74,15 +81,14 @@ def resolved(kubelet: Json, machine: Machine) -> Json:
     for field in RESERVED:
         if kubelet.get(field):
             amounts = kubelet[field].items()
-            found[field] = {key: _amount((field, key), value, machine.variables(pods)) for key, value in amounts}
+            found[field] = {key: _amount(field, key, value, inputs.variables(pods)) for key, value in amounts}
     return found
 
 
-def _amount(place: tuple[str, str], value: Any, variables: Json) -> Any:
+def _amount(field: str, key: str, value: Any, variables: Json) -> Any:
     """A quantity stays as it is written; a result gets the unit of its resource."""
     if is_quantity(value):
         return value
-    field, key = place
     number = _result(f"{field}.{key}", str(value), variables)
     if key == "cpu":
         return f"{-(-number // 10) * 10}m"

@@ -1,7 +1,7 @@
-"""Is spec.kubelet something that the nodes' kubelets will take (W-22 to W-25, W-40b)?
+"""Whether spec.kubelet is something that the nodes' kubelets will take (W-22 to W-25, W-40b).
 
-The API server keeps whatever stands there, so a slip would show only on a node that never joins. The trap avoided: a
-field that the family's bootstrap does not pass on; it is refused, not dropped.
+The API server accepts anything there, so a mistake would show only in a node that never joins. A field that the
+family's bootstrap does not pass on is refused, not dropped.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.kubelet.formula_language import read_formula
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError
-from dovetail.adapters.aws.kubelet.formulas import Machine, formulas_in, is_quantity, resolved
+from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, WrittenFormula, formulas_in, is_quantity, resolved
 from dovetail.adapters.aws.node_class.conditions import Verdict, false
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES
@@ -202,20 +202,20 @@ def kubelet_verdict(node_class: NodeClass, *, expressions: bool) -> Verdict | No
     return None
 
 
-def formula_failure(node_class: NodeClass, machines: Iterable[Machine]) -> Verdict | None:
-    """W-40d: a formula that has no result for an instance type of the region."""
+def formula_failure(node_class: NodeClass, inputs_of_types: Iterable[FormulaInputs]) -> Verdict | None:
+    """The refusal of a formula that has no result for an instance type of the region (W-40d), or None."""
     if not any(formulas_in(node_class.kubelet)):
         return None
-    for machine in machines:
+    for inputs in inputs_of_types:
         try:
-            resolved(node_class.kubelet, machine)
+            resolved(node_class.kubelet, inputs)
         except FormulaError as error:
-            text = f"spec.kubelet.{error} (instance type {machine.instance_type})"
+            text = f"spec.kubelet.{error} (instance type {inputs.instance_type})"
             return false("KubeletExpressionEvaluationFailed", text)
     return None
 
 
-def _misread(formulas: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _misread(formulas: Iterable[WrittenFormula]) -> Iterator[str]:
     for field, text in formulas:
         try:
             read_formula(text)

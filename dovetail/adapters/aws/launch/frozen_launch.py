@@ -1,6 +1,6 @@
 """A launch, worked out and frozen: what `prepare` writes on the claim and `launch` carries out.
 
-Hashes and ids, no user data: whoever reads the claim sees what is to be launched, not what instances are given at their
+Hashes and ids, no user data: a reader of the claim sees what is to be launched, not what instances are given at their
 start. It is written down because a repeated call must not differ from the first in a single price: EC2 would refuse the
 token, and an instance could be lost. The text outlives upgrades, so its form must not change.
 """

@@ -6,7 +6,7 @@ same subnets with the same images. A class that cannot be read counts as one tha
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
 from dovetail.api.aws.ec2_node_class import EC2NodeClass, EC2NodeClassSpec
@@ -143,12 +143,19 @@ def image_for(images: Iterable[Image], requirements: RequirementSet) -> str | No
     return next((image.id for image in images if not conflicts(requirements, image.requirements)), None)
 
 
+class _Read(NamedTuple):
+    """A class, and the version of the object that it was read from."""
+
+    version: str
+    node_class: NodeClass | UnreadableClass
+
+
 class NodeClasses:
     """The classes of the cluster by name, each read once per version."""
 
     def __init__(self, raw: RawClasses) -> None:
         self._raw = raw
-        self._read: dict[str, tuple[str, NodeClass | UnreadableClass]] = {}
+        self._read: dict[str, _Read] = {}
 
     def get(self, name: str) -> NodeClass | UnreadableClass | None:
         """The class of that name."""
@@ -171,8 +178,8 @@ class NodeClasses:
     def _once(self, name: str, raw: Json) -> NodeClass | UnreadableClass:
         version = str((raw.get("metadata") or {}).get("resourceVersion", ""))
         before = self._read.get(name)
-        if before is not None and version and before[0] == version:
-            return before[1]
+        if before is not None and version and before.version == version:
+            return before.node_class
         found = read_class(raw)
-        self._read[name] = (version, found)
+        self._read[name] = _Read(version, found)
         return found

@@ -117,7 +117,7 @@ class Resolution:
         found = await self._resources.groups.of_class(node_class)
         if not found:
             return false("SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups"), {}
-        return true(c.GROUPS), {"securityGroups": [{"id": key, "name": name} for key, name in found]}
+        return true(c.GROUPS), {"securityGroups": [{"id": group.id, "name": group.name} for group in found]}
 
     async def _profile(self, node_class: NodeClass) -> Outcome:
         try:

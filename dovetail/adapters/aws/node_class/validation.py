@@ -17,7 +17,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
-from dovetail.adapters.aws.instance_types.capacity import machine_of
+from dovetail.adapters.aws.instance_types.capacity import formula_inputs
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.kubelet.kubelet_checks import formula_failure, kubelet_verdict
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
@@ -133,8 +133,8 @@ class Validation:
             types = await self._offerings.sized_types(node_class)
         except NoTypes as error:
             return false("NoCompatibleInstanceTypes", str(error))
-        machines = [machine_of(sized.facts, node_class, self._settings) for sized in types.values()]
-        failure = formula_failure(node_class, machines)
+        inputs = [formula_inputs(sized.facts, node_class, self._settings) for sized in types.values()]
+        failure = formula_failure(node_class, inputs)
         if failure is not None:
             return failure
         chosen = trial_type(node_class, types, pools)
@@ -311,6 +311,6 @@ def _wants(pool: NodePool, sized: SizedType) -> bool:
 def _fingerprint(node_class: NodeClass) -> str:
     """What a verdict holds for: spec and what it resolved to."""
     status: Json = node_class.raw.get("status") or {}
-    told = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
-    text = json.dumps([node_class.raw_spec, told], sort_keys=True, default=str)
+    resolved = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
+    text = json.dumps([node_class.raw_spec, resolved], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

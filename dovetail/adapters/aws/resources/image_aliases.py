@@ -1,4 +1,4 @@
-"""Under which SSM parameters does AWS publish the images of an alias (W-32, W-33)?
+"""Under which SSM parameters AWS publishes the images of an alias (W-32, W-33).
 
 Pure text: alias and Kubernetes version in, paths with what each image is for out.
 """

@@ -1,7 +1,6 @@
-"""What differs between image families: their disks, their kubelet's ways, what the scheduler may count on?
+"""How image families differ: in their disks, in what their kubelet takes, in what a node of them can hold.
 
-One row per family; user data, the largest difference, is in user_data/. The trap avoided: `if family == ...` in eight
-places.
+One row per family; user data, the largest difference, is in user_data/.
 """
 
 from dataclasses import dataclass

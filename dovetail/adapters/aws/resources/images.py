@@ -1,19 +1,20 @@
-"""From which images may instances of a class be started (W-32 to W-37)?
+"""From which images instances of a class may be started (W-32 to W-37).
 
 Aliases go through SSM; ids, names and tags straight to EC2. Of the images that serve the same instance types one
-survives: the newest that is not deprecated. The trap avoided: a parameter that is missing is remembered, where upstream
-asks for it every minute for ever; any other error of SSM is said, not taken for a missing parameter.
+remains: the newest that is not deprecated. A missing parameter is remembered, where upstream asks for it every minute
+for ever; any other error of SSM is an error, not a missing parameter.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.image_aliases import ARCHES, published
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model import names as core
@@ -28,7 +29,7 @@ _MISSING_SECONDS: Final = 600.0  # a parameter may yet be published
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundImage:
-    """An image as status tells it."""
+    """An image as status lists it."""
 
     id: str
     name: str
@@ -38,7 +39,7 @@ class FoundImage:
 
 
 class ImageError(ValueError):
-    """No image, for a reason that the condition tells. `reason` is the condition's."""
+    """No image; `reason` and message are the condition's."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -50,27 +51,23 @@ class Parameters:
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
-        self._known: dict[str, tuple[float, str]] = {}
+        self._known: dict[str, Dated[str | None]] = {}  # until when, and the value
 
-    async def value(self, path: str, keep: float = _PARAMETER_SECONDS) -> str:
-        """The value; empty where there is no such parameter."""
+    async def value(self, path: str, keep: float = _PARAMETER_SECONDS) -> str | None:
+        """The value; None where there is no such parameter."""
         known = self._known.get(path)
-        if known is not None and known[0] > self._clock():
-            return known[1]
+        if known is not None and known.at > self._clock():
+            return known.value
         answer = await self._calls.attempt("ssm", "GetParameter", Name=path)
+        value: str | None
         if isinstance(answer, Denied):
             if answer.code not in NOT_FOUND:
                 raise refusal(f"ssm:GetParameter {path}", answer)
-            value, keep = "", min(keep, _MISSING_SECONDS)
+            value, keep = None, min(keep, _MISSING_SECONDS)
         else:
             value = str(answer["Parameter"]["Value"])
-        self._known[path] = (self._clock() + keep, value)
+        self._known[path] = Dated(self._clock() + keep, value)
         return value
-
-    def forget(self, image_ids: Iterable[str]) -> None:
-        """W-37: what still points to an image that its owner has deprecated is asked for anew."""
-        gone = set(image_ids)
-        self._known = {path: known for path, known in self._known.items() if known[1] not in gone}
 
 
 class Images:
@@ -78,25 +75,25 @@ class Images:
 
     def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._refresh, self._clock = calls, refresh, clock
-        self.parameters = Parameters(calls, clock)
-        self._found: dict[tuple[str, int], tuple[float, list[FoundImage]]] = {}
+        self._parameters = Parameters(calls, clock)
+        self._found: dict[tuple[str, int], Dated[list[FoundImage]]] = {}
 
     async def of_class(self, node_class: NodeClass, version: str) -> list[FoundImage]:
         """Newest first, one per set of requirements. Raises ImageError or UnsupportedAlias."""
         key = (node_class.uid, node_class.generation)
         before = self._found.get(key)
-        if before is not None and self._clock() - before[0] < self._refresh:
-            return before[1]
+        if before is not None and self._clock() - before.at < self._refresh:
+            return before.value
         alias = next((term.alias for term in node_class.spec.ami_selector_terms if term.alias), None)
         found = await self._by_alias(alias, version) if alias else await self._by_terms(node_class)
         chosen = survivors(found)
-        self._found[key] = (self._clock(), chosen)
+        self._found[key] = Dated(self._clock(), chosen)
         return chosen
 
     async def _by_alias(self, alias: str, version: str) -> list[FoundImage]:
         serves: dict[str, list[tuple[Expression, ...]]] = {}
         for entry in published(alias, version):
-            image = await self.parameters.value(entry.path)
+            image = await self._parameters.value(entry.path)
             if image:
                 serves.setdefault(image, []).extend(entry.serves)
         if not serves:
@@ -110,12 +107,12 @@ class Images:
             if term.id:
                 ids.append(term.id)
             elif term.ssm_parameter:
-                value = await self.parameters.value(term.ssm_parameter, _USER_PARAMETER_SECONDS)
-                ids += [value] if value.startswith("ami-") else []
+                value = await self._parameters.value(term.ssm_parameter, _USER_PARAMETER_SECONDS)
+                ids += [value] if value is not None and value.startswith("ami-") else []
             else:
                 queries.append(_query(term))
         if ids:
-            queries.append(([{"Name": "image-id", "Values": ids}], {}))
+            queries.append(_Query([{"Name": "image-id", "Values": ids}], {}))
         rows: dict[str, Json] = {}
         for filters, more in queries:
             for row in await self._describe(filters, more):
@@ -156,18 +153,25 @@ def _moment(text: str) -> float:
     return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
-def _query(term: Any) -> tuple[list[Json], Json]:
-    """W-35: a name belongs to ourselves or Amazon unless an owner is given; tags may be anyone's."""
+class _Query(NamedTuple):
+    """One call of DescribeImages."""
+
+    filters: list[Json]
+    more: Json
+
+
+def _query(term: Any) -> _Query:
+    """A name is ours or Amazon's unless an owner is given; tags may be anyone's (W-35)."""
     filters = tag_filters(term.tags)
     more: Json = {"Owners": [term.owner]} if term.owner else {}
     if term.name:
         filters.append({"Name": "name", "Values": [term.name]})
         more = more or {"Owners": ["self", "amazon"]}
-    return filters, more
+    return _Query(filters, more)
 
 
 def survivors(found: list[FoundImage]) -> list[FoundImage]:
-    """W-36."""
+    """The best image for each set of requirements, newest first (W-36)."""
     best: dict[tuple[Expression, ...], FoundImage] = {}
     for image in found:
         other = best.get(image.requirements)

@@ -1,8 +1,7 @@
 """The instance profile of a class: made from its role, or given (W-38, W-39, W-46, W-111).
 
 The name follows from class and role, so that a profile whose making was cut off is found again instead of made twice
-(upstream's names are random). The trap avoided: a role that does not exist; making and deleting a profile every minute
-would not call it into being.
+(upstream's names are random). For a role that does not exist no profile is made again for a minute.
 """
 
 import hashlib
@@ -134,7 +133,7 @@ class Profiles:
             await self.delete(legacy)
 
     async def collect(self, used: frozenset[str]) -> tuple[str, ...]:
-        """W-111: delete what no class and no claim uses; their names."""
+        """Delete what no class and no claim uses; the names of what was deleted (W-111)."""
         if self._settings.isolated_vpc:
             return ()
         now = self._clock()

@@ -12,6 +12,7 @@ from typing import Any, Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
 
 Json = dict[str, Any]
 
@@ -34,7 +35,7 @@ class PlacementGroups:
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
-        self._found: dict[tuple[str, str], tuple[float, PlacementGroup | None]] = {}
+        self._found: dict[tuple[str, str], Dated[PlacementGroup | None]] = {}
 
     async def of_class(self, node_class: NodeClass) -> PlacementGroup | None:
         """The group that the class names and EC2 has available; None where there is none."""
@@ -43,17 +44,17 @@ class PlacementGroups:
             return None
         name, group_id = key = (selector.name or "", selector.id or "")
         before = self._found.get(key)
-        if before is not None and self._clock() - before[0] < _CHECK_SECONDS:
-            return before[1]
+        if before is not None and self._clock() - before.at < _CHECK_SECONDS:
+            return before.value
         found = await self._describe(name, group_id)
-        self._found[key] = (self._clock(), found)
+        self._found[key] = Dated(self._clock(), found)
         return found
 
     def known(self, node_class: NodeClass) -> PlacementGroup | None:
         """What was found within the last day."""
         selector = node_class.spec.placement_group_selector
         before = self._found.get((selector.name or "", selector.id or "")) if selector is not None else None
-        return before[1] if before is not None and self._clock() - before[0] < _KEEP_SECONDS else None
+        return before.value if before is not None and self._clock() - before.at < _KEEP_SECONDS else None
 
     async def _describe(self, name: str, group_id: str) -> PlacementGroup | None:
         named: Json = {"GroupNames": [name]} if name else {"GroupIds": [group_id]}

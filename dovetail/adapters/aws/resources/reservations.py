@@ -1,10 +1,11 @@
-"""Which capacity reservations may launches of a class use, and how many instances are left in each (W-142 to W-149)?
+"""Which capacity reservations launches of a class may use, and how many instances are left in each (W-142 to W-149).
 
-Counts err towards too many: a launch that finds the reservation full sets it to zero and the next plan falls back.
+A count may be too high, never too low: a launch that finds the reservation full sets it to zero, and the next plan
+does without it.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.selectors import tag_filters
 
 Json = dict[str, Any]
@@ -25,7 +27,7 @@ _KINDS: Final = frozenset({"default", "capacity-block"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """One reservation as EC2 tells it."""
+    """One reservation as EC2 describes it."""
 
     id: str
     instance_type: str
@@ -64,12 +66,12 @@ def read_reservation(raw: Json, now: float) -> Reservation | None:
 
 
 class Reservations:
-    """Answers of the last minute, and counts."""
+    """Reservations as described within the last minute, and counts."""
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
-        self._asked: dict[str, tuple[float, list[Reservation]]] = {}
-        self._counts: dict[str, tuple[float, int]] = {}
+        self._asked: dict[str, Dated[list[Reservation]]] = {}
+        self._counts: dict[str, Dated[int]] = {}
         self.revision = 0
 
     async def of_class(self, node_class: NodeClass) -> list[Reservation]:
@@ -90,18 +92,18 @@ class Reservations:
     async def _query(self, wanted: Json) -> list[Reservation]:
         key = repr(wanted)
         asked = self._asked.get(key)
-        if asked is not None and self._clock() - asked[0] < _QUERY_SECONDS:
-            return asked[1]
+        if asked is not None and self._clock() - asked.at < _QUERY_SECONDS:
+            return asked.value
         rows = await self._described(wanted)
         now = self._clock()
         found = [each for each in (read_reservation(row, now) for row in rows) if each is not None]
-        self._asked[key] = (now, found)
+        self._asked[key] = Dated(now, found)
         for each in found:
             self._set(each.id, each.count)
         return found
 
     async def _described(self, wanted: Json) -> list[Json]:
-        """An id that nobody knows selects nothing (W-142)."""
+        """An unknown id selects nothing (W-142)."""
         rows: list[Json] = []
         token: Json = {}
         while True:
@@ -118,19 +120,16 @@ class Reservations:
     def counted(self, reservation: Reservation) -> Reservation:
         """With the count as we know it, our own launches taken off."""
         known = self._counts.get(reservation.id)
-        fresh = known is not None and self._clock() - known[0] < _COUNT_SECONDS
-        return replace(reservation, count=max(0, known[1]) if fresh and known else 0)
-
-    def known(self, node_class: NodeClass) -> list[Reservation]:
-        """What status says, with counts; for processes that do not resolve classes themselves."""
-        return [self.counted(_from_status(each.model_dump())) for each in node_class.status.capacity_reservations or ()]
+        if known is None or self._clock() - known.at >= _COUNT_SECONDS:
+            return replace(reservation, count=0)
+        return replace(reservation, count=max(0, known.value))
 
     def launched(self, reservation_id: str) -> None:
-        """One less."""
+        """One instance of it has been launched."""
         self._change(reservation_id, -1)
 
     def ended(self, reservation_id: str) -> None:
-        """One more."""
+        """One instance of it is being terminated."""
         self._change(reservation_id, 1)
 
     def exhausted(self, reservation_id: str) -> None:
@@ -138,25 +137,10 @@ class Reservations:
         self._set(reservation_id, 0)
 
     def _change(self, reservation_id: str, by: int) -> None:
-        self._set(reservation_id, self._counts.get(reservation_id, (0.0, 0))[1] + by)
+        known = self._counts.get(reservation_id)
+        self._set(reservation_id, by if known is None else known.value + by)
 
     def _set(self, reservation_id: str, count: int) -> None:
-        before = self._counts.get(reservation_id, (0.0, -1))[1]
-        self._counts[reservation_id] = (self._clock(), count)
-        self.revision += before != count
-
-
-def _from_status(raw: Mapping[str, Any]) -> Reservation:
-    end = raw.get("end_time")
-    return Reservation(
-        id=raw["id"],
-        instance_type=raw["instance_type"],
-        zone=raw["availability_zone"],
-        owner=raw["owner_id"],
-        criteria=raw["instance_match_criteria"],
-        kind=raw.get("reservation_type") or "default",
-        interruptible=bool(raw.get("interruptible")),
-        count=0,
-        end=end.timestamp() if isinstance(end, datetime) else None,
-        expiring=raw.get("state") == "expiring",
-    )
+        before = self._counts.get(reservation_id)
+        self._counts[reservation_id] = Dated(self._clock(), count)
+        self.revision += before is None or before.value != count

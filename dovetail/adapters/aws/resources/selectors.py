@@ -1,4 +1,4 @@
-"""How do a class's selector terms become filters of EC2 (W-10)?
+"""A class's selector terms as filters of EC2 (W-10).
 
 The value `*` means: has this tag, whatever its value.
 """

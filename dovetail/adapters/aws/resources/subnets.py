@@ -1,7 +1,7 @@
-"""Into which subnets may a class launch, and which of them have room (W-30, W-71)?
+"""Into which subnets a class may launch, and which of them have room (W-30, W-71).
 
 Free addresses are counted down by our own launches between two descriptions, so that a burst does not run into a full
-subnet. The trap avoided: offering the largest subnet of a zone although it is full (upstream does).
+subnet. A full subnet is not used even where it is the largest of its zone; upstream would use it.
 """
 
 import time
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.selectors import tag_filters
 
 Json = dict[str, Any]
@@ -27,7 +28,6 @@ class Subnet:
     zone: str
     zone_id: str
     free: int
-    public: bool = False
 
 
 @dataclass(slots=True)
@@ -35,7 +35,6 @@ class _Room:
     free: int
     described: int
     until: float
-    public: bool
 
 
 class Subnets:
@@ -43,22 +42,22 @@ class Subnets:
 
     def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._refresh, self._clock = calls, refresh, clock
-        self._found: dict[tuple[str, int], tuple[float, list[Subnet]]] = {}
+        self._found: dict[tuple[str, int], Dated[list[Subnet]]] = {}
         self._room: dict[str, _Room] = {}
 
     async def of_class(self, node_class: NodeClass) -> list[Subnet]:
         """What the class selects, the roomiest first. Answers are kept for the refresh interval (W-29)."""
         key = (node_class.uid, node_class.generation)
         before = self._found.get(key)
-        if before is not None and self._clock() - before[0] < self._refresh:
-            return before[1]
+        if before is not None and self._clock() - before.at < self._refresh:
+            return before.value
         rows: dict[str, Json] = {}
         for filters in _queries(node_class):
             for row in await self._calls.every("ec2", "DescribeSubnets", "Subnets", Filters=filters, MaxResults=_PAGE):
                 rows[row["SubnetId"]] = row
         found = sorted((_subnet(row) for row in rows.values()), key=lambda subnet: (-subnet.free, subnet.id))
         self._learn(found)
-        self._found[key] = (self._clock(), found)
+        self._found[key] = Dated(self._clock(), found)
         return found
 
     def room(self, subnet_id: str) -> int | None:
@@ -66,30 +65,21 @@ class Subnets:
         room = self._room.get(subnet_id)
         return None if room is None or room.until < self._clock() else room.free
 
-    def public(self, subnet_id: str) -> bool:
-        """Whether instances there get public addresses by default."""
-        room = self._room.get(subnet_id)
-        return room is not None and room.public
-
     def take(self, subnet_id: str, addresses: int) -> None:
-        """A launch is under way there; negative: it went elsewhere."""
+        """Count addresses that a launch under way may use; negative: it went elsewhere."""
         room = self._room.get(subnet_id)
         if room is not None:
             room.free -= addresses  # may go below nothing: it only ranks
 
     def is_full(self, subnet_id: str) -> bool:
-        """Whether it had no free address when last described. Our own estimate never says so: it errs on one side."""
+        """Whether it had no free address when last described. Our own count never makes it full: it may be too low."""
         room = self._room.get(subnet_id)
         return room is not None and room.described == 0 and room.until >= self._clock()
-
-    def forget(self, class_uid: str) -> None:
-        """A class is gone."""
-        self._found = {key: value for key, value in self._found.items() if key[0] != class_uid}
 
     def _learn(self, found: Iterable[Subnet]) -> None:
         until = self._clock() + max(_ROOM_SECONDS, self._refresh + 240.0)
         for subnet in found:
-            self._room[subnet.id] = _Room(free=subnet.free, described=subnet.free, until=until, public=subnet.public)
+            self._room[subnet.id] = _Room(free=subnet.free, described=subnet.free, until=until)
 
 
 def _queries(node_class: NodeClass) -> list[list[Json]]:
@@ -105,5 +95,4 @@ def _subnet(row: Json) -> Subnet:
         zone=row.get("AvailabilityZone", ""),
         zone_id=row.get("AvailabilityZoneId") or "",
         free=int(row.get("AvailableIpAddressCount", 0)),
-        public=bool(row.get("MapPublicIpOnLaunch")),
     )

@@ -165,8 +165,8 @@ class Ec2NodeClassUpkeep:
     async def _write(self, node_class: NodeClass, found: Resolved, verdicts: dict[str, Verdict]) -> None:
         before: Json = node_class.raw.get("status") or {}
         now = conditions(_conditions(node_class), verdicts, node_class.generation, self._clock())
-        wished: Json = {**{key: value or None for key, value in found.fields.items()}, "conditions": now}
-        changed = {key: value for key, value in wished.items() if before.get(key) != value}
+        wanted_status: Json = {**{key: value or None for key, value in found.fields.items()}, "conditions": now}
+        changed = {key: value for key, value in wanted_status.items() if before.get(key) != value}
         if changed:
             await self._parts.objects.patch(node_class.raw, {"status": changed}, "status")
 
