@@ -1,4 +1,4 @@
-"""What do the AWS catalogue and a burst of launches cost?
+"""What the AWS catalogue and a burst of launches cost.
 
 The catalogue is the whole region: 1,395 types in four zones, facts and places as moto has them, prices from the table
 that ships. "cold" goes from decoded answers to offerings; "over HTTP" is this process's own processor time for the same

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
 from dovetail.adapters.aws.instance_types.capacity import formula_inputs
-from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.kubelet.kubelet_checks import formula_failure, kubelet_verdict
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms, reserved_amounts
@@ -27,21 +25,20 @@ from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import show_user_data
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, false, true
-from dovetail.adapters.aws.node_class.node_class import NodeClass, image_for
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.node_class.trial_type import TrialType, trial_tenancy, trial_type
 from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, tag_specification
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.adapters.aws.user_data.rendering import SIZE_LIMIT
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import conflicts, from_expressions
 from dovetail.ports.failures import Permanent, Retryable
 
 Json = dict[str, Any]
 
 KEEP_SECONDS: Final = 1800.0
 _WAITING: Final = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution"
-_FALLBACK: Final = ("m5.large", "m6g.large")
 _MALFORMED: Final = "InvalidUserData.Malformed"
 
 
@@ -53,14 +50,6 @@ class _Trial:
     instance_type: str
     template: Template
     tags: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TrialType:
-    """The type that is tried, and its image."""
-
-    sized: SizedType
-    image: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +138,7 @@ class Validation:
             await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
         ) or true(c.VALIDATION)
 
-    async def _trial(self, node_class: NodeClass, chosen: _TrialType, tenancy: str) -> _Trial:
+    async def _trial(self, node_class: NodeClass, chosen: TrialType, tenancy: str) -> _Trial:
         sized = chosen.sized
         tags = class_tags(node_class, self._settings.cluster, "")
         facts = await self._cluster.for_launch(with_cidr=node_class.family == "AL2023")
@@ -272,40 +261,6 @@ def _unauthorised(operation: str, denied: Denied) -> Verdict:
     elif "explicit deny in a permissions boundary" in denied.message:
         cause += " due to a permission boundary"
     return false(f"{operation}AuthCheckFailed", f"Controller isn't authorized to call ec2:{operation}: {cause}")
-
-
-def trial_type(
-    node_class: NodeClass, types: Mapping[str, SizedType], pools: tuple[NodePool, ...]
-) -> _TrialType | Verdict:
-    """A type that a pool of the class allows and an image suits; where no pool narrows it, a common one (W-44)."""
-    compatible = [types[name] for name in sorted(types) if types[name].suits and types[name].zones]
-    if not compatible:
-        return _incompatible("no instance type that the region offers is compatible with the class")
-    images = {each.facts.name: image_for(node_class.images, each.requirements) for each in compatible}
-    usable = [_TrialType(sized=each, image=image) for each in compatible if (image := images[each.facts.name])]
-    if not usable:
-        return _incompatible("no image of the class suits any compatible instance type")
-    ours = [pool for pool in pools if pool.template.node_class.name == node_class.name]
-    wanted = {each.facts.name for each in compatible if any(_wants(pool, each) for pool in ours)}
-    if wanted:
-        found = next((each for each in usable if each.sized.facts.name in wanted), None)
-        return found or _incompatible("no image of the class suits any instance type that its NodePools allow")
-    return next((each for each in usable if each.sized.facts.name in _FALLBACK), usable[0])
-
-
-def _incompatible(message: str) -> Verdict:
-    return false("NoCompatibleInstanceTypes", message)
-
-
-def trial_tenancy(node_class: NodeClass, pools: tuple[NodePool, ...]) -> str:
-    """Dedicated where a pool of the class says that it may be, else shared (W-44)."""
-    ours = [pool for pool in pools if pool.template.node_class.name == node_class.name]
-    tenancies = [from_expressions(pool.template.requirements).get(names.TENANCY) for pool in ours]
-    return "dedicated" if any(each is not None and each.has("dedicated") for each in tenancies) else "default"
-
-
-def _wants(pool: NodePool, sized: SizedType) -> bool:
-    return not conflicts(sized.requirements, from_expressions(pool.template.requirements))
 
 
 def _fingerprint(node_class: NodeClass) -> str:
