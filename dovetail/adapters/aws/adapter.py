@@ -30,7 +30,7 @@ from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.node_class.drift import Drift
 from dovetail.adapters.aws.node_class.node_class import NodeClasses, RawClasses
-from dovetail.adapters.aws.node_class.resolution import Resolution, Resources
+from dovetail.adapters.aws.node_class.resolution import ClassResources, Resolution
 from dovetail.adapters.aws.node_class.validation import Validation
 from dovetail.adapters.aws.resources.images import Images
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
@@ -154,7 +154,7 @@ class AwsAdapter:
         """What keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""
         clock, calls, settings, sources = self.clock, self.calls, self.settings, self.offerings.sources
         profiles = Profiles(calls, settings, clock)
-        resources = Resources(
+        resources = ClassResources(
             cluster=self.cluster,
             images=Images(calls, settings.image_refresh, clock),
             subnets=sources.subnets,

@@ -43,12 +43,12 @@ _offered: dict[str, tuple[InstanceType, ...]] = {}  # by NodeClass, its types wh
 
 
 def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -> None:
-    """Count `number` more of something."""
+    """So many more."""
     INSTRUMENTS.counter(name).add(number, dict(labels or {}))
 
 
 def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -> None:
-    """Record one amount."""
+    """One amount."""
     INSTRUMENTS.histogram(name).record(max(0.0, amount), dict(labels or {}))
 
 

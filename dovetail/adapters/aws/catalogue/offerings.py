@@ -91,10 +91,10 @@ class _Shared:
     before: Mapping[str, OfferedType]
     _open: dict[tuple[str, ...], tuple[tuple[OfferingKind, bool], ...]] = field(default_factory=dict)
 
-    def with_openness(
+    def kinds_open_now(
         self, capacity_types: tuple[str, ...], kinds: tuple[OfferingKind, ...]
     ) -> tuple[tuple[OfferingKind, bool], ...]:
-        """Each kind, and whether nothing but the type itself can close it; the same for all types offered so."""
+        """Each kind, and whether it is open, the type itself aside; the same for all types offered so."""
         found = self._open.get(capacity_types)
         if found is None:
             found = self._open[capacity_types] = tuple((kind, self._is_open(kind)) for kind in kinds)
@@ -140,7 +140,7 @@ def _offerings(
     name, zones, short, prices = sized.facts.name, sized.zones, shared.short, shared.now.prices
     on_demand, spot, differs = prices.on_demand(name), prices.spot, not before
     found: list[Offering] = []
-    for number, (kind, is_open) in enumerate(shared.with_openness(sized.capacity_types, kinds)):
+    for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
         available = (

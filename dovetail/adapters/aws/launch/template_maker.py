@@ -22,7 +22,7 @@ _KEPT_NAMES: Final = 500  # of a class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateMaker:
-    """LaunchTemplates for one launch: one claim of one class."""
+    """Templates for one launch: one claim of one class."""
 
     settings: AwsSettings
     region: str

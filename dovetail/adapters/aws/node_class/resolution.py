@@ -31,8 +31,8 @@ RESOLUTION_FAILED = "ResolutionFailed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """Where to look."""
+class ClassResources:
+    """Where to look for each part of a class."""
 
     cluster: Cluster
     images: Images
@@ -63,7 +63,7 @@ class Resolved:
 class Resolution:
     """Looks at every part of a class."""
 
-    def __init__(self, resources: Resources, *, reserved_capacity: bool) -> None:
+    def __init__(self, resources: ClassResources, *, reserved_capacity: bool) -> None:
         self._resources = resources
         self._reserved = reserved_capacity
 
