@@ -337,7 +337,7 @@ async def test_claims_of_an_older_hash_version_are_carried_over_unless_they_had_
     """W-47."""
     scene.classes.apply()
     await scene.keep()
-    claim = await scene.bought(M5_LARGE, on_demand(), amd64())
+    claim = await scene.launched(M5_LARGE, on_demand(), amd64())
     older = {**claim.annotations, HASH: "1", VERSION: "v5"}
     before = replace(claim, annotations=older)
     drifted = replace(before, name="drifted", conditions=(Condition(type=names.DRIFTED, status="True"),))
@@ -346,7 +346,7 @@ async def test_claims_of_an_older_hash_version_are_carried_over_unless_they_had_
     stamps = {**known["metadata"]["annotations"], VERSION: "v5"}
     scene.classes._store("default", {**known, "metadata": {**known["metadata"], "annotations": stamps}})
 
-    scene._keeper._due["default"].at = 0.0  # type: ignore[union-attr]
+    scene._upkeep._due["default"].at = 0.0  # type: ignore[union-attr]
     await scene.keep()
 
     now = scene.classes.objects["default"]["metadata"]["annotations"]
