@@ -23,6 +23,7 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_volume_claim,
 )
 from dovetail.model.drafts import draft_of
+from dovetail.model.json import ReadOnlyJson
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
@@ -30,7 +31,6 @@ from dovetail.model.resources import Resources, parse_resources, shared_resource
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings, Profile
 
-Raw = Mapping[str, Any]
 Item = TypeVar("Item")
 
 _OfferingDraft = draft_of(Offering)
@@ -54,14 +54,14 @@ class TypeReader:
             known = self._offering[key] = tuple(Expression(key=k, operator="In", values=(v,)) for k, v in raw.items())
         return known
 
-    def _expression(self, raw: Raw) -> Expression:
+    def _expression(self, raw: ReadOnlyJson) -> Expression:
         text = orjson.dumps(raw)
         known = self._expressions.get(text)
         if known is None:
             known = self._expressions[text] = parse_expression(raw)
         return known
 
-    def read(self, raw: Raw) -> InstanceType:
+    def read(self, raw: ReadOnlyJson) -> InstanceType:
         """One instance type."""
         reserved = (raw.get(field) for field in ("kubeReserved", "systemReserved", "evictionThreshold"))
         overheads = [shared_resources(amounts) for amounts in reserved if amounts]
@@ -73,7 +73,7 @@ class TypeReader:
             offerings=tuple([self._read_offering(offering) for offering in raw["offerings"]]),
         )
 
-    def _read_offering(self, raw: Raw) -> Offering:
+    def _read_offering(self, raw: ReadOnlyJson) -> Offering:
         override = raw.get("capacityOverride")
         overhead = raw.get("overheadOverride")
         draft = _OfferingDraft()
@@ -89,18 +89,18 @@ class TypeReader:
         return made
 
 
-def _named(raw: Iterable[Raw] | None, parse: Callable[[Raw], Item]) -> dict[str, Item]:
+def _named(raw: Iterable[ReadOnlyJson] | None, parse: Callable[[ReadOnlyJson], Item]) -> dict[str, Item]:
     return {entry["metadata"]["name"]: parse(entry) for entry in raw or ()}
 
 
-def _namespaced(raw: Iterable[Raw] | None, parse: Callable[[Raw], Item]) -> dict[str, Item]:
+def _namespaced(raw: Iterable[ReadOnlyJson] | None, parse: Callable[[ReadOnlyJson], Item]) -> dict[str, Item]:
     return {
         f"{entry['metadata'].get('namespace') or 'default'}/{entry['metadata']['name']}": parse(entry)
         for entry in raw or ()
     }
 
 
-def catalogues(raw: Mapping[str, list[Raw]], pools: Iterable[str]) -> dict[str, Catalogue]:
+def catalogues(raw: Mapping[str, list[ReadOnlyJson]], pools: Iterable[str]) -> dict[str, Catalogue]:
     """The catalogue of each pool; `*` stands for every pool that has none of its own."""
     reader = TypeReader()
     lists = {name: Catalogue(types=tuple([reader.read(item) for item in items])) for name, items in raw.items()}
@@ -108,7 +108,7 @@ def catalogues(raw: Mapping[str, list[Raw]], pools: Iterable[str]) -> dict[str, 
     return {pool: catalogue for pool, catalogue in found.items() if catalogue is not None}
 
 
-def _disrupting(raw: Raw, snapshot: Snapshot) -> frozenset[str]:
+def _disrupting(raw: ReadOnlyJson, snapshot: Snapshot) -> frozenset[str]:
     """The claims of the nodes that are already marked."""
     marked = set(raw.get("markForDeletion") or ())
     providers = {node.provider_id for node in snapshot.nodes.values() if node.name in marked}
@@ -117,7 +117,7 @@ def _disrupting(raw: Raw, snapshot: Snapshot) -> frozenset[str]:
     )
 
 
-def snapshot_of(raw: Raw, now: float = RECORDED_AT) -> Snapshot:
+def snapshot_of(raw: ReadOnlyJson, now: float = RECORDED_AT) -> Snapshot:
     """The snapshot that a recorded input describes."""
     pools = _named(raw.get("nodePools"), parse_node_pool)
     pods = [parse_pod(entry) for entry in raw.get("pods") or ()]
@@ -147,7 +147,7 @@ def snapshot_of(raw: Raw, now: float = RECORDED_AT) -> Snapshot:
     return Snapshot(**fields, disrupting=_disrupting(raw, snapshot))
 
 
-def settings_of(raw: Raw, profile: Profile) -> PlacementSettings:
+def settings_of(raw: ReadOnlyJson, profile: Profile) -> PlacementSettings:
     """The settings that a recorded input asks for."""
     config = raw.get("schedulerConfig") or {}
     if isinstance(config, str):

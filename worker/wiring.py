@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.adapters.aws import names as aws_names
-from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster, Surroundings
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings, UpkeepCluster
+from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
 from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
-from dovetail.adapters.aws.cluster_facts import facts_of, version_of
-from dovetail.adapters.aws.node_class.keeper import ClusterNow
-from dovetail.adapters.aws.node_class.objects import KubeClassObjects
+from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kube.raw import KubeRawObjects, server_version
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import (
@@ -76,6 +76,9 @@ class World:
 
 # Labels that the cloud puts on its instance types and offerings.
 CLOUD_LABELS = aws_names.WELL_KNOWN
+
+_SERVICES = "/api/v1/services"
+_CONFIG_MAPS = "/api/v1/configmaps"
 
 # The process that moves a simulated world: python -m, with the file.
 SIMULATED_PLAYER = "dovetail.adapters.simulator.play"
@@ -150,15 +153,17 @@ async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
         endpoint=settings.cluster_endpoint,
         ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # W-157: else our own
     )
+    version_now = None if settings.eks_control_plane else lambda: server_version(kube.client)
+    services = KubeRawObjects(kube.client, "Service", _SERVICES, DNS_NAMESPACE)
     surroundings = Surroundings(
         node_classes=lambda: kube.raw_objects("EC2NodeClass"),
-        cluster=await facts_of(kube.client, given, eks_control_plane=settings.eks_control_plane),
-        store=ConfigMapStore(kube.client, settings.namespace),
-        standing=lambda: _standing(kube),
-        overlaying=Overlaying(
+        cluster=await facts_of(services, version_now, given),
+        store=ConfigMapStore(KubeRawObjects(kube.client, "ConfigMap", _CONFIG_MAPS, settings.namespace)),
+        claims_with_nodes=lambda: _claims_with_nodes(kube),
+        overlays=PoolOverlays(
             overlays=lambda: kube.view.snapshot().overlays.values(), pools=lambda: kube.view.snapshot().pools
         ),
-        version_now=None if settings.eks_control_plane else lambda: version_of(kube.client),
+        version_now=version_now,
         agent=user_agent(),
     )
     aws = AwsAdapter.open(_aws_settings(settings), surroundings)
@@ -190,7 +195,7 @@ def _aws_settings(settings: Settings) -> AwsSettings:
     )
 
 
-def _standing(kube: KubeAdapter) -> list[tuple[NodeClaim, Node]]:
+def _claims_with_nodes(kube: KubeAdapter) -> list[tuple[NodeClaim, Node]]:
     """Claims with their nodes, as the cache has them."""
     snapshot = kube.view.snapshot()
     nodes = snapshot.nodes
@@ -201,8 +206,8 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
     now = ClusterNow(
         claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
     )
-    objects = KubeClassObjects(kube.client)
-    kept = KeptCluster(objects=objects, claims=kube.claims, notices=kube.notices, nodes=kube.nodes, now=now)
+    objects = KubeRawObjects(kube.client, EC2_NODE_CLASS.name, EC2_NODE_CLASS.path)
+    kept = UpkeepCluster(objects=objects, claims=kube.claims, notices=kube.notices, nodes=kube.nodes, now=now)
 
     async def close() -> None:
         await aws.close()
@@ -221,7 +226,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
         cloud=MeasuredCloud(aws.cloud, "aws"),
         catalogues=aws.catalogues,
         inspection=KubeInspection(kube.client, (EC2_NODE_CLASS, *_gated(settings))),
-        classes=aws.keeper(kept),
+        classes=aws.node_class_upkeep(kept),
         interruptions=aws.interruptions,
         ready=kube.ready,
         close=close,

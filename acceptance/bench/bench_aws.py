@@ -1,4 +1,4 @@
-"""What do the AWS catalogue and a burst of launches cost?
+"""What the AWS catalogue and a burst of launches cost.
 
 The catalogue is the whole region: 1,395 types in four zones, facts and places as moto has them, prices from the table
 that ships. "cold" goes from decoded answers to offerings; "over HTTP" is this process's own processor time for the same
@@ -20,18 +20,13 @@ from typing import Any, Final
 
 import orjson
 
-from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
-from dovetail.adapters.aws.catalogue.offerings import (
-    Circumstances,
-    Form,
-    Region,
-    Shelved,
-    forms_of,
-    items_of,
-)
+from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
+from dovetail.adapters.aws.catalogue.offerings import Circumstances, OfferedType, offered_types
 from dovetail.adapters.aws.catalogue.prices import Prices
 from dovetail.adapters.aws.catalogue.shortages import Shortages
-from dovetail.adapters.aws.catalogue.type_facts import known_facts, read_type
+from dovetail.adapters.aws.instance_types.region_types import Region
+from dovetail.adapters.aws.instance_types.sized_types import SizedType, sized_types
+from dovetail.adapters.aws.instance_types.type_facts import known_facts, read_type
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.cli.demo.temporal_server import start_temporal
@@ -79,7 +74,7 @@ def _class(region: Region) -> NodeClass:
 
 
 def _world(offered: dict[str, list[str]]) -> Json:
-    """The whole region for the test bed's server; prices by place in the alphabet, for what counts is their number."""
+    """The whole region for the test bed's server; prices by place in the alphabet, for only their number matters."""
     zones = sorted({zone for places in offered.values() for zone in places})
     return {
         "types": sorted(offered),
@@ -106,30 +101,30 @@ def run_catalogue(repeat: int) -> Line:
     types, offered = _answers()
     prices, shortages = Prices(REGION), Shortages()
 
-    def cold() -> tuple[Region, tuple[Form, ...], tuple[Shelved, ...]]:
+    def cold() -> tuple[Region, tuple[SizedType, ...], tuple[OfferedType, ...]]:
         region = _region(types, offered)
         node_class = _class(region)
-        forms = forms_of(region, node_class, SETTINGS, {})
+        sized = sized_types(region, node_class, SETTINGS, {})
         now = Circumstances(prices=prices, shortages=shortages)
-        return region, forms, items_of(forms, (region, node_class), now)
+        return region, sized, offered_types(sized, region, node_class, now)
 
     tracemalloc.start()
-    region, forms, items = cold()
+    region, sized, found = cold()
     kept = tracemalloc.get_traced_memory()[0] / MEBIBYTE
     tracemalloc.stop()
     first = min(_timed(cold)[0] for _ in range(repeat))
     node_class, changed, same = _class(region), [], []
     for _ in range(repeat):
         prices.learn_on_demand({name: (prices.on_demand(name) or 1.0) * 1.01 for name in types})
-        now = Circumstances(prices=prices, shortages=shortages, before=items)
-        taken, items = _timed(partial(items_of, forms, (region, node_class), now))
+        now = Circumstances(prices=prices, shortages=shortages, before=found)
+        taken, found = _timed(partial(offered_types, sized, region, node_class, now))
         changed.append(taken)
-        now = Circumstances(prices=prices, shortages=shortages, before=items)
-        same.append(_timed(partial(items_of, forms, (region, node_class), now))[0])
+        now = Circumstances(prices=prices, shortages=shortages, before=found)
+        same.append(_timed(partial(offered_types, sized, region, node_class, now))[0])
     return {
         "input": "generated_aws_catalogue",
         "types": len(types),
-        "offerings": sum(len(item.type.offerings) for item in items),
+        "offerings": sum(len(each.type.offerings) for each in found),
         "seconds": round(first, 4),
         "seconds_every_price_changed": round(min(changed), 4),
         "seconds_nothing_changed": round(min(same), 4),
@@ -150,9 +145,10 @@ async def _over_http(types: dict[str, Json], offered: dict[str, list[str]]) -> f
             start = time.process_time()
             again = await _of_region(adapter, anew=True)
             node_class = _class(again)
-            items_of(
-                forms_of(again, node_class, SETTINGS, {}),
-                (again, node_class),
+            offered_types(
+                sized_types(again, node_class, SETTINGS, {}),
+                again,
+                node_class,
                 Circumstances(prices=Prices(REGION), shortages=Shortages()),
             )
             taken = time.process_time() - start
@@ -164,14 +160,14 @@ async def _over_http(types: dict[str, Json], offered: dict[str, list[str]]) -> f
 
 
 async def _of_region(adapter: AwsAdapter, *, anew: bool = False) -> Region:
-    stock = adapter.shelves.sources.stock
+    region_types = adapter.offerings.sources.region_types
     if anew:
-        await stock.refresh()
-    return await stock.region()
+        await region_types.refresh()
+    return await region_types.region()
 
 
 def run_launches(repeat: int) -> Line:
-    """100 claims at once, prepared and bought: our processor time and the calls of each."""
+    """100 claims at once, prepared and launched: our processor time and the calls of each."""
     with tempfile.TemporaryDirectory() as folder:
         server = CloudServer.start(Path(folder), world=_world(_answers()[1]))
         try:
@@ -184,17 +180,17 @@ async def _launches(server: CloudServer) -> Line:
     classes, notices = ClassStore(), Notices()
     adapter = open_adapter(server, classes, threads=32)
     classes.apply()
-    await adapter.keeper(KeptCluster(objects=classes, claims=None, notices=notices)).keep()
-    await _bought(adapter)  # the first of a process makes clients and reads the types
+    await adapter.node_class_upkeep(UpkeepCluster(objects=classes, claims=None, notices=notices)).keep()
+    await _launched(adapter)  # the first of a process makes clients and reads the types
     since = server.control("GET", "ledger")["last"]
     start, start_processor = time.perf_counter(), time.process_time()
-    await asyncio.gather(*[_bought(adapter) for _ in range(LAUNCHES)])
+    await asyncio.gather(*[_launched(adapter) for _ in range(LAUNCHES)])
     wall, processor = time.perf_counter() - start, time.process_time() - start_processor
     calls: dict[str, int] = {}
     for call in server.calls(since=since):
         calls[call["op"]] = calls.get(call["op"], 0) + 1
     await adapter.close()
-    rate = {operation: (burst, refill) for operation, burst, refill in adapter.settings.rates}["CreateFleet"]
+    rate = {each.operation: each for each in adapter.settings.rates}["CreateFleet"]
     return {
         "input": "generated_aws_launches",
         "launches": LAUNCHES,
@@ -204,11 +200,11 @@ async def _launches(server: CloudServer) -> Line:
         "calls_per_launch": round(sum(calls.values()) / LAUNCHES, 2),
         "calls": calls,
         # AWS itself lets a burst of CreateFleet through and then a fixed number a second.
-        "seconds_that_aws_makes_of_1000": round((1000 - rate[0]) / rate[1], 0),
+        "seconds_that_aws_makes_of_1000": round((1000 - rate.burst) / rate.per_second, 0),
     }
 
 
-async def _bought(adapter: AwsAdapter) -> None:
+async def _launched(adapter: AwsAdapter) -> None:
     claim = a_claim(one_of("karpenter.k8s.aws/instance-category", "c", "m", "r"), on_demand(), amd64())
     prepared = await adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared), prepared

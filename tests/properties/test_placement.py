@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
@@ -11,19 +10,19 @@ from hypothesis import strategies as st
 from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
+from dovetail.model.json import Json
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
 from dovetail.placement.settings import DOVETAIL, KARPENTER, Profile
 from tests.properties.clusters import clusters
 
-Raw = dict[str, Any]
 quick = settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
-def _answer(raw: Raw, profile: Profile) -> Raw:
+def _answer(raw: Json, profile: Profile) -> Json:
     snapshot = snapshot_of(raw)
     unbound = {pod.name for pod in snapshot.pods.values() if not pod.node_name}
     return answer_of(place(Index(snapshot, settings_of(raw, profile))), unbound)
@@ -31,14 +30,14 @@ def _answer(raw: Raw, profile: Profile) -> Raw:
 
 @quick
 @given(clusters())
-def test_every_placement_obeys_every_rule(raw: Raw) -> None:
+def test_every_placement_obeys_every_rule(raw: Json) -> None:
     """The checker shares no code with the engine (F-51)."""
     assert violations(raw, _answer(raw, DOVETAIL)) == []
 
 
 @quick
 @given(clusters())
-def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Raw) -> None:
+def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Json) -> None:
     """Under the profile of Karpenter only the skew of relaxed spreads may suffer (Q-26)."""
     found = [fault for fault in violations(raw, _answer(raw, KARPENTER)) if "skew" not in fault]
     assert found == []
@@ -46,7 +45,7 @@ def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Raw
 
 @quick
 @given(clusters(), st.randoms(use_true_random=False))
-def test_the_order_of_the_input_does_not_matter(raw: Raw, shuffler: random.Random) -> None:
+def test_the_order_of_the_input_does_not_matter(raw: Json, shuffler: random.Random) -> None:
     """Pods, nodes and pools come from maps, which have no order (F-52)."""
     shuffled = {**raw, **{field: list(raw[field]) for field in ("pods", "nodes", "nodeClaims", "nodePools")}}
     for field in ("pods", "nodes", "nodeClaims", "nodePools"):
@@ -60,7 +59,7 @@ def _without_a_witness(draft: NodeDraft, rows: int) -> None:
 
 @quick
 @given(clusters())
-def test_the_short_ways_of_a_try_change_no_answer(raw: Raw) -> None:
+def test_the_short_ways_of_a_try_change_no_answer(raw: Json) -> None:
     """The first draft is tried before the masks of all are made, and one row before all rows (S-97)."""
     with (
         patch.object(DraftPlacer, "_free", lambda *_: False),
@@ -72,7 +71,7 @@ def test_the_short_ways_of_a_try_change_no_answer(raw: Raw) -> None:
 
 @quick
 @given(clusters())
-def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Raw) -> None:
+def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Json) -> None:
     """An index is not changed by the passes over it (F-22)."""
     snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     index = Index(snapshot, chosen)
@@ -81,7 +80,7 @@ def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Raw) -> None:
 
 @quick
 @given(clusters(), st.integers(0, 2))
-def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -> None:
+def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Json, number: int) -> None:
     """A used index gives the answer of a new one (F-22)."""
     snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     without = frozenset({f"n{number}"})
@@ -94,7 +93,7 @@ def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Raw, number: int) -
 
 @quick
 @given(clusters(), st.integers(0, 2))
-def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Raw, number: int) -> None:
+def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Json, number: int) -> None:
     """The pods of the node need room, and nothing of the node is left (S-216, S-217)."""
     snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
     index = Index(snapshot, chosen)

@@ -1,1 +1,1 @@
-"""AWS: EC2, its catalogue and prices, images, instance profiles, interruptions. Nothing outside knows of it."""
+"""The cloud AWS: instance types and prices, launches, EC2NodeClasses, interruptions."""

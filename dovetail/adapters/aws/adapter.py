@@ -1,7 +1,7 @@
 """The whole of this adapter, wired: what the composition root opens, uses and closes.
 
-Opening makes no call; the first one says what is missing: no region or no credentials. `start()` begins what goes on in
-the background: prices and instance types, twice a day.
+Opening makes no call; a missing region is found then, missing credentials with the first call. `start()` begins what
+goes on in the background: prices and instance types are refreshed twice a day.
 """
 
 import asyncio
@@ -12,43 +12,43 @@ from typing import Any
 
 from dovetail.adapters.aws.calls import Calls, Observer
 from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
-from dovetail.adapters.aws.catalogue.memory import SeenMemory, Standing
-from dovetail.adapters.aws.catalogue.offerings_cache import Shelves, Sources
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
-from dovetail.adapters.aws.catalogue.prices import PriceKeeper, Prices
-from dovetail.adapters.aws.catalogue.region_types import Stock
-from dovetail.adapters.aws.catalogue.reservations import Reservations
+from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache, Sources
+from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
+from dovetail.adapters.aws.catalogue.prices import PriceRefresh, Prices
 from dovetail.adapters.aws.catalogue.shortages import Shortages, ShortageStore
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
 from dovetail.adapters.aws.cluster import Cluster, VersionNow
 from dovetail.adapters.aws.failures import refusal
+from dovetail.adapters.aws.instance_types.observed_memory import ClaimsWithNodes, ObservedMemory
+from dovetail.adapters.aws.instance_types.region_types import RegionTypes
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.interruptions.queue import AwsInterruptions
-from dovetail.adapters.aws.launch.inventory import Inventory
-from dovetail.adapters.aws.launch.launch import Buying
-from dovetail.adapters.aws.launch.launch_templates import Templates
-from dovetail.adapters.aws.launch.prepare_launch import Preparing
+from dovetail.adapters.aws.launch.launch import Launcher
+from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
+from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import called
-from dovetail.adapters.aws.node_class.cleaning import Cleaning
 from dovetail.adapters.aws.node_class.drift import Drift
-from dovetail.adapters.aws.node_class.images import Images
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, KeeperParts, NodeClassKeeper
 from dovetail.adapters.aws.node_class.node_class import NodeClasses, RawClasses
-from dovetail.adapters.aws.node_class.objects import ClassObjects
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroups
-from dovetail.adapters.aws.node_class.profiles import Profiles
-from dovetail.adapters.aws.node_class.resolving import Resolvers, Resolving
-from dovetail.adapters.aws.node_class.security_groups import SecurityGroups
-from dovetail.adapters.aws.node_class.subnets import Subnets
+from dovetail.adapters.aws.node_class.resolution import ClassResources, Resolution
 from dovetail.adapters.aws.node_class.validation import Validation
+from dovetail.adapters.aws.resources.images import Images
+from dovetail.adapters.aws.resources.instance_profiles import Profiles
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
+from dovetail.adapters.aws.resources.reservations import Reservations
+from dovetail.adapters.aws.resources.security_groups import SecurityGroups
+from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
-from dovetail.adapters.aws.upkeep.chores import Chore
+from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep, UpkeepParts
 from dovetail.adapters.aws.upkeep.partitions import Partitions
-from dovetail.adapters.aws.upkeep.reserved import ReservedInstances
+from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
 from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
 from dovetail.adapters.aws.upkeep.tagging import Tagging
+from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
+from dovetail.ports.raw_objects import RawObjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,20 +58,20 @@ class Surroundings:
     node_classes: RawClasses
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
-    standing: Standing = tuple  # claims with their nodes
-    overlaying: Overlaying = field(default_factory=Overlaying)
+    claims_with_nodes: ClaimsWithNodes = tuple
+    overlays: PoolOverlays = field(default_factory=PoolOverlays)
     version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
     observe: Observer = called
     agent: str = "dovetail"
-    calls: Calls | None = None  # shared clients; closed by who made them
+    calls: Calls | None = None  # shared clients; whoever made them closes them
     clock: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptCluster:
-    """Where the keeper reads and writes: the cluster beside the cloud."""
+class UpkeepCluster:
+    """Where upkeep reads and writes: the cluster beside the cloud."""
 
-    objects: ClassObjects
+    objects: RawObjects  # EC2NodeClasses
     claims: NodeClaims | None
     notices: Notices
     nodes: Nodes | None = None
@@ -87,10 +87,10 @@ class AwsAdapter:
     catalogues: AwsCatalogues
     calls: Calls
     classes: NodeClasses
-    shelves: Shelves
+    offerings: OfferingsCache
     cluster: Cluster
     inventory: Inventory
-    templates: Templates
+    templates: LaunchTemplates
     running: list[asyncio.Task[None]]
     clock: Callable[[], float]
     owns_calls: bool
@@ -98,43 +98,29 @@ class AwsAdapter:
     @classmethod
     def open(cls, settings: AwsSettings, given: Surroundings) -> "AwsAdapter":
         """Wire everything; no call is made."""
-        calls = given.calls or Calls(settings, given.observe, given.agent)
-        region = calls.region
-        if not region:
+        calls, clock = given.calls or Calls(settings, given.observe, given.agent), given.clock
+        if not calls.region:
             raise Misconfigured("AWS_REGION", "not set, and no profile or instance metadata names a region")
-        clock = given.clock
         classes = NodeClasses(given.node_classes)
-        shelves = Shelves(
-            Sources(
-                settings=settings,
-                stock=Stock(calls),
-                prices=Prices(region, clock),
-                shortages=Shortages(given.store, clock),
-                subnets=Subnets(calls, settings.subnet_refresh, clock),
-                reservations=Reservations(calls, clock),
-                groups=PlacementGroups(calls, clock),
-                memory=SeenMemory(given.standing, clock),
-            ),
-            classes,
-        )
+        offerings = OfferingsCache(_sources(settings, given, calls), classes)
         cluster = Cluster(calls, settings, given.cluster, given.version_now, clock)
-        inventory, templates = Inventory(calls, settings, clock), Templates(calls, clock)
-        inventory.shifted = lambda: shelves.shifted
+        inventory, templates = Inventory(calls, settings, clock), LaunchTemplates(calls, clock)
+        inventory.shifted = lambda: offerings.shifted
         parts = Parts(
             calls=calls,
             classes=classes,
-            shelves=shelves,
+            offerings=offerings,
             inventory=inventory,
-            preparing=Preparing(classes, shelves, cluster, (region, given.overlaying)),
-            buying=Buying(calls, shelves, cluster, templates, clock),
+            preparer=LaunchPreparer(classes, offerings, cluster, calls.region, given.overlays),
+            launcher=Launcher(calls, offerings, cluster, templates, clock),
         )
         return cls(
             settings=settings,
             cloud=AwsCloud(parts),
-            catalogues=AwsCatalogues(classes, shelves, Drift(classes, shelves, inventory, cluster)),
+            catalogues=AwsCatalogues(classes, offerings, Drift(classes, offerings, inventory, cluster)),
             calls=calls,
             classes=classes,
-            shelves=shelves,
+            offerings=offerings,
             cluster=cluster,
             inventory=inventory,
             templates=templates,
@@ -144,7 +130,7 @@ class AwsAdapter:
         )
 
     async def check(self) -> None:
-        """What must hold before a worker starts (W-159): the right to ask EC2, and a cluster known to zonal shifts."""
+        """What must hold before a worker starts: the right to ask EC2, a cluster known to zonal shifts (W-159)."""
         denied = await self.calls.dry_run("DescribeInstanceTypes")
         if denied is not None:
             raise refusal("ec2:DescribeInstanceTypes", denied)
@@ -152,21 +138,23 @@ class AwsAdapter:
             self._shift(await ZonalShift(self.calls, self.settings.cluster, self.clock).zones())
 
     def _shift(self, zone_ids: frozenset[str]) -> None:
-        self.shelves.shifted_ids = zone_ids
+        self.offerings.shifted_ids = zone_ids
 
     @property
     def interruptions(self) -> AwsInterruptions | None:
-        """The cloud's warnings; None where no queue is named. Ask once and keep it."""
+        """The cloud's warnings; None where no queue is named. Each access makes a new one."""
         if not self.settings.interruption_queue:
             return None
-        known = (self.shelves.sources.shortages, self.shelves.sources.reservations)
-        return AwsInterruptions(self.calls, self.settings.interruption_queue, known, self.clock)
+        sources = self.offerings.sources
+        return AwsInterruptions(
+            self.calls, self.settings.interruption_queue, sources.shortages, sources.reservations, self.clock
+        )
 
-    def keeper(self, cluster: KeptCluster) -> NodeClassKeeper:
+    def node_class_upkeep(self, cluster: UpkeepCluster) -> Ec2NodeClassUpkeep:
         """What keeps EC2NodeClasses resolved; one per process is enough, and several do no harm."""
-        clock, calls, settings, sources = self.clock, self.calls, self.settings, self.shelves.sources
+        clock, calls, settings, sources = self.clock, self.calls, self.settings, self.offerings.sources
         profiles = Profiles(calls, settings, clock)
-        resolvers = Resolvers(
+        resources = ClassResources(
             cluster=self.cluster,
             images=Images(calls, settings.image_refresh, clock),
             subnets=sources.subnets,
@@ -175,42 +163,37 @@ class AwsAdapter:
             reservations=sources.reservations,
             placement=sources.groups,
         )
-        parts = KeeperParts(
+        parts = UpkeepParts(
             classes=self.classes,
             objects=cluster.objects,
             claims=cluster.claims,
             notices=cluster.notices,
-            resolving=Resolving(resolvers, reserved_capacity=settings.reserved_capacity),
-            validation=Validation(calls, settings, self.shelves, (self.templates, self.cluster), clock),
-            cleaning=Cleaning(calls, settings, (profiles, self.templates), clock),
-            chores=self._chores(cluster),
+            resolution=Resolution(resources, reserved_capacity=settings.reserved_capacity),
+            validation=Validation(calls, self.offerings, self.templates, self.cluster, clock),
+            clean_up=CleanUp(calls, settings, profiles, self.templates, clock),
+            tasks=self._upkeep_tasks(cluster),
             cluster=self.cluster,
         )
-        return NodeClassKeeper(parts, cluster.now, clock)
+        return Ec2NodeClassUpkeep(parts, cluster.now, clock)
 
-    def _chores(self, cluster: KeptCluster) -> tuple[Chore, ...]:
-        """What is kept beside the classes. Without claims to write there is only what AWS itself is told."""
+    def _upkeep_tasks(self, cluster: UpkeepCluster) -> tuple[UpkeepTask, ...]:
+        """What is kept beside the classes. Without claims to write, only what is written to AWS itself."""
         clock, inventory, claims, settings = self.clock, self.inventory, cluster.claims, self.settings
-        chores: list[Chore] = [Tagging(self.calls, inventory, (settings.cluster, claims), clock)]
+        tasks: list[UpkeepTask] = [Tagging(self.calls, inventory, settings.cluster, claims, clock)]
         if claims is not None:
-            chores.append(Partitions(inventory, claims, clock))
+            tasks.append(Partitions(inventory, claims, clock))
             if cluster.nodes is not None and settings.reserved_capacity:
-                chores.append(ReservedInstances(inventory, self.classes, (claims, cluster.nodes), clock))
+                tasks.append(ReservedInstances(inventory, self.classes, claims, cluster.nodes, clock))
         if settings.enable_zonal_shift:
-            shelves, now = self.shelves, cluster.now
-            chores.append(ShiftNotices(lambda: shelves.shifted, self.classes, now.pools, cluster.notices, clock))
-        return tuple(chores)
-
-    @property
-    def prices_since(self) -> str:
-        """The date of the static price table while it is in use; empty otherwise. For `doctor`."""
-        return self.shelves.sources.prices.static_since
+            offerings, now = self.offerings, cluster.now
+            tasks.append(ShiftNotices(lambda: offerings.shifted, self.classes, now.pools, cluster.notices, clock))
+        return tuple(tasks)
 
     def start(self) -> None:
         """Begin to refresh prices and types."""
-        sources = self.shelves.sources
-        keeper = PriceKeeper(self.calls, sources.prices, self.settings)
-        for name, work in (("prices", keeper.run()), ("instance types", sources.stock.run())):
+        sources = self.offerings.sources
+        prices = PriceRefresh(self.calls, sources.prices, self.settings)
+        for name, work in (("prices", prices.run()), ("instance types", sources.region_types.run())):
             self.running.append(_task(work, name))
         if self.settings.enable_zonal_shift:
             shift = ZonalShift(self.calls, self.settings.cluster, self.clock)
@@ -224,6 +207,20 @@ class AwsAdapter:
         self.running.clear()
         if self.owns_calls:
             await self.calls.close()
+
+
+def _sources(settings: AwsSettings, given: Surroundings, calls: Calls) -> Sources:
+    clock = given.clock
+    return Sources(
+        settings=settings,
+        region_types=RegionTypes(calls),
+        prices=Prices(calls.region, clock),
+        shortages=Shortages(given.store, clock),
+        subnets=Subnets(calls, settings.subnet_refresh, clock),
+        reservations=Reservations(calls, clock),
+        groups=PlacementGroups(calls, clock),
+        memory=ObservedMemory(given.claims_with_nodes, clock),
+    )
 
 
 def _task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -1,8 +1,8 @@
 """The one place that talks to AWS.
 
 boto3 blocks, so each call runs on a thread of a pool made for it; nothing of botocore gets out: answers are plain
-dictionaries, errors are failures or a `Denied` to branch on. The trap avoided: `asyncio.to_thread` has six threads on
-two cores, and one slow call would hold up every heartbeat.
+dictionaries, errors are failures or a `Denied` to branch on. The pool is our own because `asyncio.to_thread` has six
+threads on two cores, and a few slow calls would hold up every heartbeat.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ import botocore.session
 from botocore.config import Config
 
 from dovetail.adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
-from dovetail.adapters.aws.large_forms import ENTRIES, speed_up
+from dovetail.adapters.aws.large_requests import ENTRIES, speed_up
 from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.rates import Rates
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Throttled, Unreachable
 
-Json = dict[str, Any]
 Observer = Callable[[str, str, float, str], None]  # service, operation, seconds, error code or ""
 
 _log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS: Final = 5.0
-_ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call buys nothing twice
+_ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call launches nothing twice
 # The SDK's own description of itself is composed anew for each request, which a launch need not pay for.
 _LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__}"
 _ONCE: Final = frozenset({"ReceiveMessage"})
@@ -104,7 +104,7 @@ class Calls:
         answer = await self.attempt("ec2", operation, DryRun=True, **parameters)
         if isinstance(answer, Denied):
             return None if answer.code == DRY_RUN_ALLOWED else answer
-        return None  # a cloud that carries out dry runs; nothing here that costs
+        return None  # a cloud that carries dry runs out; none of them costs anything
 
     async def pages(self, service: str, operation: str, **parameters: Any) -> AsyncIterator[Json]:
         """All pages of a list."""
@@ -193,7 +193,7 @@ def _service_models() -> Any:
 
 
 def pricing_region(region: str) -> str:
-    """W-68: the price list is served in a few regions only."""
+    """The region to ask for prices: the price list is served in a few regions only (W-68)."""
     for prefix, serving in (("ap-", "ap-south-1"), ("cn-", "cn-northwest-1"), ("eu-", "eu-central-1")):
         if region.startswith(prefix):
             return serving

@@ -1,31 +1,30 @@
 """The port Cloud over EC2: prepare, launch, find, terminate, list.
 
-The trap avoided: asking EC2's list for an instance that was bought a second ago; it may not know it yet, and only the
-launch token keeps us from buying another.
+EC2's list may not yet have an instance that was launched a second ago, so a launch is never skipped or repeated on the
+strength of the list: only the launch token keeps a repeated call from launching another.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.offerings import Form
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
+from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.failures import Denied
-from dovetail.adapters.aws.launch.frozen_launch import UnreadablePurchase, thawed
-from dovetail.adapters.aws.launch.instances import Facts, instance_id, instance_of, zone_of
-from dovetail.adapters.aws.launch.inventory import Inventory
-from dovetail.adapters.aws.launch.launch import Buying, Order
-from dovetail.adapters.aws.launch.prepare_launch import Preparing
+from dovetail.adapters.aws.instance_types.sized_types import SizedType
+from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, zone_of
+from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt
+from dovetail.adapters.aws.launch.frozen_launch import UnreadableLaunch, read_launch
+from dovetail.adapters.aws.launch.launch import Launcher
+from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import count
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Failure, Refused, Retryable, Unreachable
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +33,10 @@ class Parts:
 
     calls: Calls
     classes: NodeClasses
-    shelves: Shelves
+    offerings: OfferingsCache
     inventory: Inventory
-    preparing: Preparing
-    buying: Buying
+    preparer: LaunchPreparer
+    launcher: Launcher
 
 
 class AwsCloud:
@@ -47,20 +46,21 @@ class AwsCloud:
         self._parts = parts
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-        return await self._parts.preparing.prepare(claim)
+        return await self._parts.preparer.prepare(claim)
 
     async def launch(
         self, claim: NodeClaim, request: str, token: str
     ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
         try:
-            purchase = thawed(request)
-        except UnreadablePurchase as error:
+            launch = read_launch(request)
+        except UnreadableLaunch as error:
             return LaunchRefused(reason="LaunchRequestUnreadable", message=str(error))
-        node_class = self._parts.classes.get(purchase.node_class)
+        node_class = self._parts.classes.get(launch.node_class)
         if not isinstance(node_class, NodeClass):
-            # An attempt that was cut off may have bought an instance; it carries the claim's UID and is collected.
-            return ClassNotReady(message=f"{names.KIND} {purchase.node_class} does not exist")
-        return await self._parts.buying.buy(Order(claim=claim, node_class=node_class, purchase=purchase, token=token))
+            # An attempt that was cut off may have launched an instance; it carries the claim's UID and is collected.
+            return ClassNotReady(message=f"{names.KIND} {launch.node_class} does not exist")
+        attempt = LaunchAttempt(claim=claim, node_class=node_class, launch=launch, token=token)
+        return await self._parts.launcher.launch(attempt)
 
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         if not provider_id:
@@ -71,12 +71,12 @@ class AwsCloud:
                 return None
             known = self._parts.inventory.last_seen(identity) if self._is_shifted(provider_id) else None
             facts = known or await self._parts.inventory.live(identity)
-        return None if facts is None else await self._told(facts)
+        return None if facts is None else await self._described(facts)
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
         identity = instance_id(provider_id)
         if not provider_id:
-            return "gone"  # a claim that was never launched has nothing to end
+            return "gone"  # a claim that was never launched has nothing to terminate
         if not identity:
             raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
         if self._is_shifted(provider_id):
@@ -93,16 +93,16 @@ class AwsCloud:
                 count("cloudprovider_instance_termination_failures_total", place)
                 raise
             if facts.reservation_id:
-                self._parts.shelves.sources.reservations.ended(facts.reservation_id)
+                self._parts.offerings.sources.reservations.ended(facts.reservation_id)
         return "terminating"
 
     async def list_instances(self) -> tuple[Instance, ...]:
-        return tuple([await self._told(facts) for facts in await self._parts.inventory.every()])
+        return tuple([await self._described(facts) for facts in await self._parts.inventory.every()])
 
     async def _terminate(self, identity: str) -> None:
-        """W-106; only a description says that an instance is gone, so "not found" here is a failure like any other.
+        """Only a description says that an instance is gone, so "not found" here is a failure like any other (W-106).
 
-        Whatever the refusal, rights that are missing included, it is asked again: an instance whose end is given up
+        Whatever the refusal, missing rights included, the call is made again: an instance whose termination is given up
         is paid for without end.
         """
         answer = await self._parts.calls.attempt("ec2", "TerminateInstances", InstanceIds=[identity])
@@ -110,21 +110,21 @@ class AwsCloud:
             raise Retryable("ec2:TerminateInstances", f"{answer.code}: {answer.message}")
 
     def _is_shifted(self, provider_id: str) -> bool:
-        return zone_of(provider_id) in self._parts.shelves.shifted
+        return zone_of(provider_id) in self._parts.offerings.shifted
 
-    async def _told(self, facts: Facts) -> Instance:
+    async def _described(self, facts: InstanceFacts) -> Instance:
         node_class = self._parts.classes.get(facts.tags.get(names.NODE_CLASS, ""))
-        forms: Mapping[str, Form] = {}
+        sized: Mapping[str, SizedType] = {}
         annotations: dict[str, str] = {}
         if isinstance(node_class, NodeClass):
             try:
-                forms = await self._parts.shelves.forms(node_class)
+                sized = await self._parts.offerings.sized_types(node_class)
             except NoTypes:
-                forms = {}
+                sized = {}
             if facts.tags.get(core.CLAIM_UID_TAG) and facts.profile:
                 annotations = {names.PROFILE_NAME: facts.profile}
-            group = self._parts.shelves.sources.groups.known(node_class)
+            group = self._parts.offerings.sources.groups.known(node_class)
             if group is not None and group.partitions and group.id == facts.group_id and not facts.partition:
                 facts = replace(facts, partitioned=True)
                 annotations[core.REGISTRATION_HOOK] = names.PARTITION_HOOK
-        return instance_of(facts, forms.get(facts.instance_type), annotations)
+        return instance_of(facts, sized.get(facts.instance_type), annotations)

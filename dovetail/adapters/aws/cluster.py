@@ -1,8 +1,7 @@
-"""What must new nodes know of their cluster, and who tells us (W-157, W-40a)?
+"""What new nodes must know of their cluster (W-157, W-40a).
 
-What was given is used; what was not is asked of EKS once and kept for the life of the process. The trap avoided: a
-class's hash that covers what is only learned at the first launch; it would change with it, and every node would have
-drifted.
+What was given is used; what was not is asked of EKS once and kept for the life of the process. A class's hash covers
+only what was given: with what is learned at the first launch it would change then, and every node drift.
 """
 
 import asyncio
@@ -10,13 +9,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.model.json import Json
 from dovetail.ports.failures import Failure
 
-Json = dict[str, Any]
 VersionNow = Callable[[], Awaitable[str]]
 
 _log = logging.getLogger(__name__)

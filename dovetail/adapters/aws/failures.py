@@ -1,7 +1,7 @@
-"""What does an error of AWS mean? Its code becomes one of dovetail.ports.failures, or an answer to branch on.
+"""What an error of AWS means: its code becomes one of dovetail.ports.failures, or an answer to branch on.
 
-Classified by code and status, never by the message's text (W-108, W-188). The trap avoided: an internal error or a
-broken connection does not say that nothing happened; only a code of AWS's own does.
+Classified by code and status, never by the message's text (W-108, W-188). Only a code of AWS's own says that nothing
+happened; an internal error or a broken connection does not.
 """
 
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ def failure_of(subject: str, error: Exception) -> Failure:
 
 
 def refusal(subject: str, denied: Denied) -> Failure:
-    """A refusal that nobody branched on."""
+    """The failure that a refusal is where no caller branches on it."""
     text = f"{denied.code}: {denied.message}"
     return Forbidden(subject, text) if denied.code in UNAUTHORISED else Refused(subject, text)
 

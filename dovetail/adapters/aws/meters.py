@@ -1,11 +1,10 @@
 """What the AWS adapter counts, under the names of Karpenter's AWS provider (W-166).
 
-Types and offerings are told as they stand when somebody reads
-the metrics. The trap avoided: 22,000 series kept up to date for nobody.
+The 22,000 series of types and offerings are made only when the metrics are read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
@@ -40,7 +39,7 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
 INSTRUMENTS: Final = Instruments(meter=METER, counters=COUNTERS, histograms=HISTOGRAMS)
 
 _user_data: dict[str, int] = {}  # bytes by NodeClass
-_sold: dict[str, tuple[InstanceType, ...]] = {}  # what each NodeClass could buy when it was last asked
+_offered: dict[str, tuple[InstanceType, ...]] = {}  # by NodeClass, its types when it was last asked
 
 
 def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -> None:
@@ -54,7 +53,7 @@ def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -
 
 
 def called(service: str, operation: str, seconds: float, code: str) -> None:
-    """One call to AWS."""
+    """Count one call to AWS."""
     labels = {"service": service, "operation": operation}
     observe("aws_request_duration_seconds", seconds, labels)
     count("aws_requests_total", {**labels, "code": code})
@@ -66,19 +65,19 @@ def show_user_data(node_class: str, size: int) -> None:
 
 
 def show_types(node_class: str, types: tuple[InstanceType, ...]) -> None:
-    """What a class could buy at this moment."""
-    _sold[node_class] = types
+    """The types that a class could launch at this moment."""
+    _offered[node_class] = types
 
 
 def forget(node_class: str) -> None:
-    """A class that is gone."""
+    """Forget a class that is gone."""
     _user_data.pop(node_class, None)
-    _sold.pop(node_class, None)
+    _offered.pop(node_class, None)
 
 
 def _types() -> Iterable[InstanceType]:
     """Each type once; classes differ in what they make of it, and any of them will do."""
-    return {each.name: each for types in list(_sold.values()) for each in types}.values()
+    return {each.name: each for types in list(_offered.values()) for each in types}.values()
 
 
 def _cpus(_: CallbackOptions) -> Iterator[Observation]:
@@ -91,31 +90,35 @@ def _memory(_: CallbackOptions) -> Iterator[Observation]:
         yield Observation(each.capacity.get("memory", 0), {"instance_type": each.name})
 
 
-def _offerings() -> dict[tuple[str, str, str], Offering]:
+class _Place(NamedTuple):
+    """The labels of an offering's series."""
+
+    instance_type: str
+    capacity_type: str
+    zone: str
+
+
+def _offerings() -> dict[_Place, Offering]:
     """By type, capacity type and zone; one that any class may have counts as available."""
-    found: dict[tuple[str, str, str], Offering] = {}
-    for types in list(_sold.values()):
+    found: dict[_Place, Offering] = {}
+    for types in list(_offered.values()):
         for each in types:
             for offering in each.offerings:
                 place = {e.key: e.values[0] for e in offering.requirements[:2] if e.values}
-                key = (each.name, place.get(core.CAPACITY_TYPE, ""), place.get(core.ZONE, ""))
+                key = _Place(each.name, place.get(core.CAPACITY_TYPE, ""), place.get(core.ZONE, ""))
                 if key not in found or offering.available:
                     found[key] = offering
     return found
 
 
-def _labels(key: tuple[str, str, str]) -> dict[str, str]:
-    return dict(zip(("instance_type", "capacity_type", "zone"), key, strict=True))
-
-
 def _available(_: CallbackOptions) -> Iterator[Observation]:
     for key, offering in _offerings().items():
-        yield Observation(float(offering.available), _labels(key))
+        yield Observation(float(offering.available), key._asdict())
 
 
 def _prices(_: CallbackOptions) -> Iterator[Observation]:
     for key, offering in _offerings().items():
-        yield Observation(offering.price, _labels(key))
+        yield Observation(offering.price, key._asdict())
 
 
 def _sizes(_: CallbackOptions) -> Iterator[Observation]:

@@ -1,4 +1,4 @@
-"""What are AWS's labels, annotations, tags and extended resources called (W-3 to W-7)?
+"""What AWS's labels, annotations, tags and extended resources are called (W-3 to W-7).
 
 All are upstream's wire format, byte for byte; dovetail/model/names.py has those of Karpenter's core.
 """
@@ -51,7 +51,7 @@ ACCELERATOR_NAME: Final = _AWS + "instance-accelerator-name"
 ACCELERATOR_MANUFACTURER: Final = _AWS + "instance-accelerator-manufacturer"
 ACCELERATOR_COUNT: Final = _AWS + "instance-accelerator-count"
 
-# W-3: labels of every instance type or offering; a pool that does not name one lets any value through.
+# Labels of every instance type or offering; a pool that does not name one lets any value through (W-3).
 WELL_KNOWN: Final = frozenset(
     {
         *RESERVATION_LABELS,
@@ -100,5 +100,5 @@ CLUSTER_TAG: Final = "eks:eks-cluster-name"
 
 
 def owned_tag(cluster: str) -> str:
-    """The tag that says whose an instance is."""
+    """The tag that says to which cluster an instance belongs."""
     return f"kubernetes.io/cluster/{cluster}"

@@ -1,15 +1,17 @@
-"""May this call be made now, or how long must it wait? A token bucket per operation, in one place.
+"""How long a call must wait before it is made: a token bucket per operation.
 
-AWS throttles an account, not a process, so the buckets are set below AWS's own and an answer "throttled" empties one:
-everybody then waits instead of hammering. The trap avoided: a retry storm in which every worker's retry is refused by
-the retries of the others.
+AWS throttles an account, not a process, so the buckets are set below AWS's own, and an answer "throttled" empties one.
+All callers then wait; without this, every worker's retries would be refused because of the retries of the others.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from typing import Final
 
-LONGEST_WAIT = 30.0  # a call that would wait longer is given back to its workflow, whose retries wait for nothing
+from dovetail.adapters.aws.settings import RateLimit
+
+LONGEST_WAIT: Final = 30.0  # a call that would wait longer is given back to its workflow, which waits without a worker
 
 
 class Bucket:
@@ -43,11 +45,11 @@ class Bucket:
 class Rates:
     """The buckets; operations without one are not limited."""
 
-    def __init__(self, limits: Iterable[tuple[str, float, float]], clock: Callable[[], float] = time.monotonic) -> None:
-        self._buckets = {name: Bucket(burst, rate, clock) for name, burst, rate in limits}
+    def __init__(self, limits: Iterable[RateLimit], clock: Callable[[], float] = time.monotonic) -> None:
+        self._buckets = {each.operation: Bucket(each.burst, each.per_second, clock) for each in limits}
 
     async def pass_through(self, operation: str) -> bool:
-        """Wait for this operation's turn; False where the wait would be too long."""
+        """Wait until this operation may be called; False where the wait would be too long."""
         bucket = self._buckets.get(operation)
         if bucket is None:
             return True
@@ -60,7 +62,7 @@ class Rates:
         return True
 
     def throttled(self, operation: str) -> None:
-        """AWS said so."""
+        """AWS has throttled this operation."""
         bucket = self._buckets.get(operation)
         if bucket is not None:
             bucket.drain()

@@ -1,14 +1,21 @@
-"""With what is the adapter opened? Upstream's provider settings (W-157), under upstream's names.
+"""The adapter's settings: upstream's provider settings (W-157), under upstream's names.
 
-Filled by worker/settings.py, the only place that reads the environment. Facts of the cluster that are not settings
-(version, DNS address) are in `ClusterFacts`, which whoever opens the adapter may give; what is not given is asked of
-EKS.
+They are filled by worker/settings.py, the only place that reads the environment. What is no setting but a fact of the
+cluster (version, DNS address) is in `ClusterFacts`; what is not given there is asked of EKS.
 """
 
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-MEMORY_OVERHEAD: Final = 0.075  # of an instance's memory, what the hypervisor and the system keep (W-54)
+MEMORY_OVERHEAD: Final = 0.075  # the share of an instance's memory that the hypervisor and the system keep (W-54)
+
+
+class RateLimit(NamedTuple):
+    """How often one operation may be called."""
+
+    operation: str
+    burst: float
+    per_second: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,26 +37,24 @@ class AwsSettings:
     best_effort_min_values: bool = False  # MIN_VALUES_POLICY=BestEffort
     expressions: bool = False  # the gate NodeClassCEL of AWS_FEATURE_GATES
     threads: int = 32  # calls under way at once
-    read_seconds: float = 60.0  # that an answer may take
-    rates: tuple[tuple[str, float, float], ...] = field(
-        default=(
-            # (operation, burst, a second): EC2's own bucket for mutating calls is 50 refilled by 5 a second, for
-            # describing calls 100 and 20 (W-182); staying below leaves room for others in the account.
-            ("CreateFleet", 50.0, 5.0),
-            ("RunInstances", 50.0, 2.0),
-            ("CreateLaunchTemplate", 50.0, 5.0),
-            ("DeleteLaunchTemplate", 50.0, 5.0),
-            ("TerminateInstances", 50.0, 5.0),
-            ("CreateTags", 50.0, 10.0),
-            ("DescribeInstances", 100.0, 20.0),
-            ("DescribeLaunchTemplates", 100.0, 20.0),
-        )
+    read_seconds: float = 60.0  # how long an answer may take
+    rates: tuple[RateLimit, ...] = (
+        # EC2's own bucket for mutating calls is 50 refilled by 5 a second, for describing calls 100 and 20 (W-182);
+        # staying below leaves room for others in the account.
+        RateLimit("CreateFleet", burst=50.0, per_second=5.0),
+        RateLimit("RunInstances", burst=50.0, per_second=2.0),
+        RateLimit("CreateLaunchTemplate", burst=50.0, per_second=5.0),
+        RateLimit("DeleteLaunchTemplate", burst=50.0, per_second=5.0),
+        RateLimit("TerminateInstances", burst=50.0, per_second=5.0),
+        RateLimit("CreateTags", burst=50.0, per_second=10.0),
+        RateLimit("DescribeInstances", burst=100.0, per_second=20.0),
+        RateLimit("DescribeLaunchTemplates", burst=100.0, per_second=20.0),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """What new nodes must be told of their cluster. Empty fields are asked of EKS when first needed."""
+    """What new nodes must know of their cluster. Empty fields are asked of EKS when first needed."""
 
     version: str = ""  # "1.36"
     endpoint: str = ""  # CLUSTER_ENDPOINT

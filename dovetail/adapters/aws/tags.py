@@ -1,22 +1,20 @@
-"""Which tags does everything carry that is made for a class (W-7, W-8, W-183)?
+"""The tags of everything that is made for a class (W-7, W-8, W-183).
 
 Our own override the class's; the cluster's IAM policy demands exactly these at creation (W-165). The claim's name and
-UID are in the launch call itself, so that an instance whose purchase was never written down is found by them.
+UID are in the launch call itself, so that an instance whose launch was never written down is found by them.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.api.aws.ec2_node_class import RESERVED_TAGS
 from dovetail.model import names as core
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 
 class ForbiddenTag(ValueError):
-    """A tag of the class that only we may set."""
+    """A tag of the class that only the product may set."""
 
 
 def class_tags(node_class: NodeClass, cluster: str, pool: str) -> dict[str, str]:

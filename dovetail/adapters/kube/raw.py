@@ -1,8 +1,6 @@
-"""Objects that have no port, as raw JSON: a cloud's NodeClasses and the ConfigMap in which it remembers shortages.
+"""The port RawObjects: objects of one kind as JSON, over the same client as all others."""
 
-The same promises as everywhere: changes carry the version they were decided on, None stands for gone. The trap avoided:
-a second client with its own idea of what a status means.
-"""
+from collections.abc import Collection
 
 from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND
@@ -10,40 +8,63 @@ from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict
 
 
-class RawObjects:
+class KubeRawObjects:
     """One kind, by the path under which it is listed in all namespaces; `namespace` is empty for cluster-wide kinds."""
 
-    def __init__(self, client: Client, path: str, namespace: str = "") -> None:
-        self._client = client
-        self._path = path
-        self._namespace = namespace
+    def __init__(self, client: Client, kind: str, path: str, namespace: str = "") -> None:
+        self._client, self._kind, self._path, self._namespace = client, kind, path, namespace
 
     async def read(self, name: str) -> Json | None:
-        """The object as the API server has it now."""
-        answer = await self._client.call(self._request("GET", name, None, {NOT_FOUND}))
+        answer = await self._client.call(self._request("GET", name, expected={NOT_FOUND}))
         return None if answer.status == NOT_FOUND else answer.body
 
-    async def create(self, body: Json) -> Json:
-        """Create it; Taken where the name is."""
-        path = object_path(self._path, "", "", self._namespace).rstrip("/")
-        subject = f"{body['kind']}/{body['metadata']['name']}"
-        return (await self._client.call(Request(method="POST", path=path, subject=subject, body=body))).body
-
-    async def patch(self, raw: Json, body: Json, subresource: str = "") -> Json | None:
-        """A merge patch at the version of `raw`; None where it is gone, Conflict where it has changed."""
+    async def patch(self, raw: Json, change: Json, subresource: str = "") -> Json | None:
         meta = raw["metadata"]
-        patch = {**body, "metadata": {**body.get("metadata", {}), "resourceVersion": meta["resourceVersion"]}}
-        request = self._request("PATCH", meta["name"], patch, {NOT_FOUND, CONFLICT}, subresource)
+        body = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": meta["resourceVersion"]}}
+        request = self._request("PATCH", meta["name"], body, {NOT_FOUND, CONFLICT}, subresource)
         answer = await self._client.call(request)
         if answer.status == CONFLICT:
             raise Conflict(request.subject, answer.message)
         return None if answer.status == NOT_FOUND else answer.body
 
-    def _request(self, method: str, name: str, body: Json | None, expected: set[int], subresource: str = "") -> Request:
+    async def merge(self, name: str, change: Json) -> None:
+        answer = await self._client.call(self._request("PATCH", name, change, {NOT_FOUND}))
+        if answer.status == NOT_FOUND and not await self._created(name, change):
+            await self._client.call(self._request("PATCH", name, change))  # someone else has just created it
+
+    async def _created(self, name: str, change: Json) -> bool:
+        metadata = {"name": name, **({"namespace": self._namespace} if self._namespace else {})}
+        request = Request(
+            method="POST",
+            path=object_path(self._path, "", namespace=self._namespace).rstrip("/"),
+            subject=f"{self._kind}/{name}",
+            body={"metadata": metadata, **_without_none(change)},
+            expected=frozenset({CONFLICT}),
+        )
+        return (await self._client.call(request)).status != CONFLICT
+
+    def _request(
+        self, method: str, name: str, body: Json | None = None, expected: Collection[int] = (), subresource: str = ""
+    ) -> Request:
         return Request(
             method=method,
             path=object_path(self._path, name, subresource, self._namespace),
-            subject=f"{self._path.rpartition('/')[2]}/{name}",
+            subject=f"{self._kind}/{name}",
             body=body,
             expected=frozenset(expected),
         )
+
+
+async def server_version(client: Client) -> str:
+    """Major.minor of the cluster, as the API server says it now."""
+    answer = await client.call(Request(method="GET", path="/version", subject="version of the cluster"))
+    minor = "".join(c for c in str(answer.body.get("minor", "")) if c.isdigit())  # EKS says "36+"
+    return f"{answer.body.get('major', '')}.{minor}"
+
+
+def _without_none(change: Json) -> Json:
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in change.items()
+        if value is not None
+    }

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
+from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, Notices, open_adapter, settings_for
-
-Json = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -30,30 +29,30 @@ class Stage:
     notices: Notices = field(default_factory=Notices)
     claims: list[NodeClaim] = field(default_factory=list)
     pools: list[NodePool] = field(default_factory=list)
-    _keeper: NodeClassKeeper | None = None
+    _upkeep: Ec2NodeClassUpkeep | None = None
 
     @property
-    def keeper(self) -> NodeClassKeeper:
-        if self._keeper is None:
+    def upkeep(self) -> Ec2NodeClassUpkeep:
+        if self._upkeep is None:
             now = ClusterNow(claims=lambda: tuple(self.claims), pools=lambda: tuple(self.pools))
-            kept = KeptCluster(objects=self.classes, claims=None, notices=self.notices, now=now)
-            self._keeper = self.adapter.keeper(kept)
-        return self._keeper
+            kept = UpkeepCluster(objects=self.classes, claims=None, notices=self.notices, now=now)
+            self._upkeep = self.adapter.node_class_upkeep(kept)
+        return self._upkeep
 
     async def with_class(self, **change: Any) -> None:
         """A class with this spec, looked at once."""
         self.classes.apply(**change)
-        await self.keeper.keep()
+        await self.upkeep.keep()
 
-    async def buy(self, claim: NodeClaim, token: str = "") -> Any:
+    async def launch(self, claim: NodeClaim, token: str = "") -> Any:
         """prepare and launch; the launch's answer, or what prepare said instead."""
         prepared = await self.adapter.cloud.prepare(claim)
         if not isinstance(prepared, Prepared):
             return prepared
         return await self.adapter.cloud.launch(claim, prepared.request, token or claim.uid)
 
-    async def bought(self, claim: NodeClaim) -> Instance:
-        answer = await self.buy(claim)
+    async def launched(self, claim: NodeClaim) -> Instance:
+        answer = await self.launch(claim)
         assert isinstance(answer, Instance), answer
         return answer
 

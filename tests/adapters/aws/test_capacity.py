@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.catalogue.capacity import Sizes, sizes_of
-from dovetail.adapters.aws.catalogue.memory import SeenMemory
-from dovetail.adapters.aws.catalogue.type_facts import read_type
+from dovetail.adapters.aws.instance_types.capacity import Sizes, sizes_of
+from dovetail.adapters.aws.instance_types.observed_memory import ObservedMemory
+from dovetail.adapters.aws.instance_types.type_facts import read_type
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim
@@ -107,7 +107,7 @@ def test_memory_that_nodes_have_shown_replaces_the_capacity_but_not_the_share_fo
     facts = read_type(read_types(["m5.large"])["m5.large"])
     node_class = a_class(kubelet={"evictionHard": {"memory.available": "10%"}})
 
-    found = sizes_of(facts, node_class, AwsSettings(cluster="c"), seen_memory=7600 * MIB)
+    found = sizes_of(facts, node_class, AwsSettings(cluster="c"), observed_memory=7600 * MIB)
 
     assert found.capacity["memory"] == 7600 * MIB
     assert found.overhead["memory"] == 574 * MIB + -(-7577 * MIB // 10)
@@ -143,7 +143,7 @@ class Cluster:
     def __init__(self) -> None:
         self.now = 1_000_000.0
         self.standing: list[tuple[NodeClaim, Node]] = []
-        self.memory = SeenMemory(lambda: tuple(self.standing), lambda: self.now)
+        self.memory = ObservedMemory(lambda: tuple(self.standing), lambda: self.now)
 
     def shows(self, mib: int, image: str = "ami-1", *, registered: bool = True) -> None:
         condition = Condition(type="Registered", status="True" if registered else "Unknown")

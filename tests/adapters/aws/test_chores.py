@@ -1,4 +1,4 @@
-"""What the keeper looks after beside classes: partitions, reservations that end or are lost, shifted zones."""
+"""What upkeep looks after beside classes: partitions, reservations that end or are lost, shifted zones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
+from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression
@@ -83,10 +83,10 @@ class Claims:
         return self.objects.claims.get(name)
 
     async def create(self, claim: NewClaim) -> NodeClaim:
-        raise AssertionError("the keeper creates no claims")
+        raise AssertionError("upkeep creates no claims")
 
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
-        raise AssertionError("the keeper leaves a claim's status alone")
+        raise AssertionError("upkeep leaves a claim's status alone")
 
 
 class Nodes:
@@ -107,7 +107,7 @@ class Nodes:
         return self.objects.nodes.get(name)
 
     async def delete(self, name: str, uid: str) -> int:
-        raise AssertionError("the keeper deletes no nodes")
+        raise AssertionError("upkeep deletes no nodes")
 
 
 def _changed(before: Any, change: Any) -> dict[str, str]:
@@ -123,25 +123,25 @@ class Scene:
         self.classes, self.objects, self.notices = ClassStore(), Objects(), Notices()
         self.pools: list[NodePool] = []
         self.adapter: AwsAdapter = open_adapter(server, self.classes, calls, **settings)
-        self._keeper: NodeClassKeeper | None = None
+        self._upkeep: Ec2NodeClassUpkeep | None = None
 
     def world(self, **change: Any) -> None:
         self.server.control("PATCH", "world", change)
 
     async def keep(self) -> float:
-        if self._keeper is None:
+        if self._upkeep is None:
             now = ClusterNow(claims=lambda: tuple(self.objects.claims.values()), pools=lambda: tuple(self.pools))
-            kept = KeptCluster(
+            kept = UpkeepCluster(
                 objects=self.classes,
                 claims=Claims(self.objects),
                 nodes=Nodes(self.objects),
                 notices=self.notices,
                 now=now,
             )
-            self._keeper = self.adapter.keeper(kept)
-        return await self._keeper.keep()
+            self._upkeep = self.adapter.node_class_upkeep(kept)
+        return await self._upkeep.keep()
 
-    async def bought(self, *requirements: Expression) -> NodeClaim:
+    async def launched(self, *requirements: Expression) -> NodeClaim:
         claim = a_claim(*requirements)
         prepared = await self.adapter.cloud.prepare(claim)
         assert isinstance(prepared, Prepared), prepared
@@ -168,7 +168,7 @@ class TestPartitions:
         scene.world(runSeconds=2, placementGroups=[GROUP])
         scene.classes.apply(placementGroupSelector={"id": "pg-02"})
         await scene.keep()
-        claim = await scene.bought(M5_LARGE, on_demand(), amd64())
+        claim = await scene.launched(M5_LARGE, on_demand(), amd64())
         mark, label = claim.annotations[names.REGISTRATION_HOOK], claim.labels[PARTITION]
 
         await scene.keep()
@@ -189,7 +189,7 @@ class TestPartitions:
         scene.classes.apply(placementGroupSelector={"id": "pg-02"})
         await scene.keep()
 
-        claim = await scene.bought(M5_LARGE, on_demand(), amd64(), one_of(PARTITION, "10", "2"))
+        claim = await scene.launched(M5_LARGE, on_demand(), amd64(), one_of(PARTITION, "10", "2"))
 
         assert claim.labels[PARTITION] == "2"
         assert names.REGISTRATION_HOOK not in claim.annotations
@@ -204,7 +204,7 @@ class TestReservations:
         scene.world(reservations=[reservation])
         scene.classes.apply(capacityReservationSelectorTerms=[{"id": reservation["id"]}])
         await scene.keep()
-        claim = await scene.bought(M5_LARGE, any_kind(), amd64())
+        claim = await scene.launched(M5_LARGE, any_kind(), amd64())
         assert claim.labels[names.CAPACITY_TYPE] == "reserved"
         return claim
 
@@ -216,9 +216,9 @@ class TestReservations:
         gone = {"CapacityReservationId": None, "CapacityReservationSpecification": None}
         scene.server.control("PATCH", "instances/first", {"extra": gone})
         scene.adapter.inventory._listed_at = float("-inf")
-        for chore in scene._keeper._parts.chores:  # type: ignore[union-attr]
-            if hasattr(chore, "_next"):
-                chore._next = float("-inf")
+        for task in scene._upkeep._parts.tasks:  # type: ignore[union-attr]
+            if hasattr(task, "_next"):
+                task._next = float("-inf")
 
         await scene.keep()
 
@@ -236,7 +236,7 @@ class TestReservations:
         await scene.keep()
         before = list(scene.objects.deleted)
         scene.world(reservations=[{**BLOCK, "endIn": 1800}])
-        scene.adapter.shelves.sources.reservations._asked.clear()
+        scene.adapter.offerings.sources.reservations._asked.clear()
         scene.classes.apply(capacityReservationSelectorTerms=[{"id": "cr-03"}], tags={"look": "again"})
 
         await scene.keep()
@@ -247,7 +247,7 @@ class TestReservations:
     async def test_an_instance_on_demand_is_never_looked_up_for_its_reservation(self, scene: Scene) -> None:
         scene.classes.apply()
         await scene.keep()
-        await scene.bought(M5_LARGE, on_demand(), amd64())
+        await scene.launched(M5_LARGE, on_demand(), amd64())
         await scene.keep()  # its tags
         since = scene.server.control("GET", "ledger")["last"]
 
@@ -305,7 +305,7 @@ class TestZonalShift:
         scene.world(zonalShift={"zonalShifts": []})
         scene.classes.apply()
         await scene.keep()
-        claim = await scene.bought(M5_LARGE, on_demand(), amd64(), one_of(names.ZONE, "us-west-2a"))
+        claim = await scene.launched(M5_LARGE, on_demand(), amd64(), one_of(names.ZONE, "us-west-2a"))
         await scene.adapter.cloud.list_instances()
         await self.shift(scene, scene.classes.objects["default"]["status"]["subnets"][0]["zoneID"])
         since = scene.server.control("GET", "ledger")["last"]
@@ -337,7 +337,7 @@ async def test_claims_of_an_older_hash_version_are_carried_over_unless_they_had_
     """W-47."""
     scene.classes.apply()
     await scene.keep()
-    claim = await scene.bought(M5_LARGE, on_demand(), amd64())
+    claim = await scene.launched(M5_LARGE, on_demand(), amd64())
     older = {**claim.annotations, HASH: "1", VERSION: "v5"}
     before = replace(claim, annotations=older)
     drifted = replace(before, name="drifted", conditions=(Condition(type=names.DRIFTED, status="True"),))
@@ -346,7 +346,7 @@ async def test_claims_of_an_older_hash_version_are_carried_over_unless_they_had_
     stamps = {**known["metadata"]["annotations"], VERSION: "v5"}
     scene.classes._store("default", {**known, "metadata": {**known["metadata"], "annotations": stamps}})
 
-    scene._keeper._due["default"].at = 0.0  # type: ignore[union-attr]
+    scene._upkeep._due["default"].at = 0.0  # type: ignore[union-attr]
     await scene.keep()
 
     now = scene.classes.objects["default"]["metadata"]["annotations"]

@@ -1,7 +1,7 @@
 """What is idle goes, and only that (W-85, W-111): upstream deletes templates after two minutes and makes them again."""
 
-from dovetail.adapters.aws.node_class.cleaning import Cleaning
-from dovetail.adapters.aws.node_class.profiles import Profiles
+from dovetail.adapters.aws.resources.instance_profiles import Profiles
+from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim
 
@@ -21,15 +21,15 @@ class Later:
 async def test_a_template_is_deleted_after_a_day_without_a_launch_and_not_before(stage: Stage) -> None:
     """W-85, decision 13: equal launches of a day cost one template."""
     await stage.with_class()
-    await stage.bought(a_claim())
+    await stage.launched(a_claim())
     adapter, later = stage.adapter, Later(stage)
     profiles = Profiles(adapter.calls, adapter.settings, later)
-    cleaning = Cleaning(adapter.calls, adapter.settings, (profiles, adapter.templates), later)
+    clean_up = CleanUp(adapter.calls, adapter.settings, profiles, adapter.templates, later)
     used = frozenset({stage.classes.objects["default"]["status"]["instanceProfile"]})
     deleted = []
     for hours in (0.6, 12.0, 23.0, 25.0):
         later.hours = hours
-        await cleaning.round(used)
+        await clean_up.round(used)
         deleted.append(len(stage.calls("DeleteLaunchTemplate")))
 
     assert deleted[:3] == [0, 0, 0]
@@ -41,12 +41,11 @@ async def test_an_instance_profile_that_nobody_names_goes(stage: Stage) -> None:
     """W-111."""
     await stage.with_class()
     adapter, later = stage.adapter, Later(stage)
-    cleaning = Cleaning(
-        adapter.calls, adapter.settings, (Profiles(adapter.calls, adapter.settings, later), adapter.templates), later
-    )
+    profiles = Profiles(adapter.calls, adapter.settings, later)
+    clean_up = CleanUp(adapter.calls, adapter.settings, profiles, adapter.templates, later)
     later.hours = 2.0
 
-    await cleaning.round(frozenset())
+    await clean_up.round(frozenset())
 
     (gone,) = stage.calls("DeleteInstanceProfile")
     assert gone["input"]["InstanceProfileName"] == stage.classes.objects["default"]["status"]["instanceProfile"]

@@ -15,7 +15,7 @@ async def launched(stage: Stage) -> NodeClaim:
     """A claim as it stands after its launch."""
     await stage.with_class()
     claim = a_claim()
-    instance = await stage.bought(claim)
+    instance = await stage.launched(claim)
     return replace(
         claim,
         provider_id=instance.provider_id,

@@ -16,11 +16,12 @@ from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.steps.known_objects import KnownClaims
 from dovetail.activities.steps.translate_failures import NotYet
 from dovetail.activities.termination.terminate_instance import Terminating
-from dovetail.adapters.aws.adapter import KeptCluster
+from dovetail.adapters.aws.adapter import UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.keeper import ClusterNow, NodeClassKeeper
 from dovetail.adapters.aws.settings import ClusterFacts
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.messages.steps import ClaimRef, Departure, LaunchOutcome
+from dovetail.model.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
@@ -28,7 +29,6 @@ from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim, ope
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
 
-Json = dict[str, Any]
 
 READ_SECONDS: Final = 1.0
 # How often a fault strikes: the SDK makes three attempts, so that our own code meets the last ones.
@@ -86,8 +86,8 @@ class Life:
         self.adapter = open_adapter(server, self.classes, calls, facts)
         now = ClusterNow(claims=lambda: tuple(self.world.claims.values()))
         claims, nodes = FakeClaims(self.world), FakeNodes(self.world)
-        kept = KeptCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
-        self.keeper: NodeClassKeeper = self.adapter.keeper(kept)
+        kept = UpkeepCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
+        self.upkeep: Ec2NodeClassUpkeep = self.adapter.node_class_upkeep(kept)
         self.launching = Launching(claims, self.adapter.cloud, Notices(), self.world.now)
         self.terminating = Terminating(KnownClaims(FakeLookups(self.world), claims), self.adapter.cloud, self.world.now)
 
@@ -109,15 +109,15 @@ class Life:
         return self._told(outcome, since)
 
     async def _keep(self, settled: Any) -> None:
-        """Looks of the keeper; what would be due later is due at once."""
+        """Rounds of upkeep; what would be due later is due at once."""
         for _ in range(10):
-            await self.keeper.keep()
+            await self.upkeep.keep()
             if settled():
                 return
-            for due in self.keeper._due.values():
+            for due in self.upkeep._due.values():
                 due.at = 0.0
-            for chore in self.keeper._parts.chores:
-                getattr(chore, "_later", {}).clear()
+            for task in self.upkeep._parts.tasks:
+                getattr(task, "_later", {}).clear()
 
     async def _launch(self, ref: ClaimRef) -> LaunchOutcome:
         """The step as often as it takes; a minute passes between two tries."""

@@ -1,4 +1,4 @@
-"""Formulas in spec.kubelet (W-24): what they come to, what machines are told, and what a class with a slip says."""
+"""Formulas in spec.kubelet (W-24): what they come to, what user data says, and what a class with a mistake says."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.formulas.kubelet import Machine, resolved, without_formulas
-from dovetail.adapters.aws.formulas.language import read_formula
-from dovetail.adapters.aws.formulas.values import FormulaError
+from dovetail.adapters.aws.kubelet.formula_language import read_formula
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError
+from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, resolved, without_formulas
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
 
-M5_XLARGE = Machine(instance_type="m5.xlarge", vcpus=4, memory_mib=16384, default_enis=4, ips_per_eni=15, pods=58)
+M5_XLARGE = FormulaInputs(instance_type="m5.xlarge", vcpus=4, memory_mib=16384, default_enis=4, ips_per_eni=15, pods=58)
 FACTS = M5_XLARGE.variables(58)
 
 
@@ -114,7 +114,7 @@ async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> 
     await gated.with_class(kubelet={"maxPods": "vcpus * 10", "kubeReserved": {"memory": "memory_mib / 32"}})
     types = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
-    instance = await gated.bought(a_claim(types, on_demand(), amd64()))
+    instance = await gated.launched(a_claim(types, on_demand(), amd64()))
 
     (fleet,) = gated.calls("CreateFleet")[-1:]
     assert len(fleet["input"]["LaunchTemplateConfigs"]) == 2

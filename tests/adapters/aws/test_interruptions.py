@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.interruptions.checks import read_status
+from dovetail.adapters.aws.interruptions.instance_checks import read_status
 from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from dovetail.model import names as core
 from dovetail.ports.failures import Unreachable
@@ -141,14 +141,14 @@ async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage
     interruptions = stage.adapter.interruptions
     assert interruptions is not None
     claim = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind())
-    bought = await stage.bought(claim)
-    claim_with_labels = a_claim(labels=dict(bought.labels))
+    launched = await stage.launched(claim)
+    claim_with_labels = a_claim(labels=dict(launched.labels))
     warning = read_message(envelope(SPOT_WARNING, {"instance-id": "i-0a"}))
 
     await interruptions.heed(warning, claim_with_labels)
-    second = await stage.bought(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind()))
+    second = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind()))
 
-    assert (bought.labels[core.ZONE], second.labels[core.ZONE]) == ("us-west-2a", "us-west-2b")
+    assert (launched.labels[core.ZONE], second.labels[core.ZONE]) == ("us-west-2a", "us-west-2b")
 
 
 def test_failed_reachability_counts_after_two_minutes_and_a_finished_event_never() -> None:

@@ -65,7 +65,7 @@ async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stag
     await stage.with_class()
     before = len(stage.server.calls(since=stage.since))
 
-    await stage.keeper.keep()
+    await stage.upkeep.keep()
 
     assert len(stage.server.calls(since=stage.since)) == before
 
@@ -129,7 +129,7 @@ async def test_every_event_has_a_reason_and_the_name_of_its_object(stage: Stage)
     await stage.with_class(amiSelectorTerms=[{"alias": "al2@latest"}])
     stage.claims.append(a_claim())
     stage.classes.delete()
-    await stage.keeper.keep()
+    await stage.upkeep.keep()
 
     assert len(stage.notices.said) >= 4
     assert all(notice.reason and notice.name == "default" and notice.uid for notice in stage.notices.said)
@@ -166,10 +166,10 @@ async def test_throttling_gives_no_verdict_and_is_tried_again(stage: Stage) -> N
     stage.patch(fail=[{"op": "CreateFleet", "dryRun": True, "code": "RequestLimitExceeded", "status": 503, "times": 1}])
     stage.classes.apply()
 
-    await stage.keeper.keep()
+    await stage.upkeep.keep()
     before = stage.classes.condition("ValidationSucceeded")
-    stage.keeper._due["default"].at = 0.0
-    await stage.keeper.keep()
+    stage.upkeep._due["default"].at = 0.0
+    await stage.upkeep.keep()
 
     assert (before[0], stage.classes.condition("ValidationSucceeded")[0]) == ("Unknown", "True")
 
@@ -180,12 +180,12 @@ async def test_deleting_a_class_waits_for_its_claims_and_leaves_nothing_behind(s
     stage.claims.append(a_claim())
     stage.classes.delete()
 
-    await stage.keeper.keep()
+    await stage.upkeep.keep()
     assert "default" in stage.classes.objects
     assert stage.notices.reasons() == ["WaitingOnNodeClaimTermination"]
 
     stage.claims.clear()
-    await stage.keeper.keep()
+    await stage.upkeep.keep()
     assert stage.classes.objects == {}
     assert await stage.adapter.calls.every("iam", "ListInstanceProfiles", "InstanceProfiles") == []
     assert await stage.adapter.calls.every("ec2", "DescribeLaunchTemplates", "LaunchTemplates") == []

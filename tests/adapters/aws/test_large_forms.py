@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from dovetail.adapters.aws.large_forms import speed_up
+from dovetail.adapters.aws.large_requests import speed_up
 
 REQUEST: dict[str, Any] = {
     "Type": "instant",

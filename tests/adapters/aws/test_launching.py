@@ -1,4 +1,4 @@
-"""Launches over HTTP: what is bought, what is remembered, and that nothing is bought twice."""
+"""Launches over HTTP: what is launched, what is remembered, and that nothing is launched twice."""
 
 import asyncio
 from dataclasses import replace
@@ -25,7 +25,7 @@ async def test_a_launch_buys_the_cheapest_instance_with_all_its_tags(ready: Stag
     """W-7, W-88, W-183: the claim's name and UID are in the call itself."""
     claim = a_claim(name="default-abcde")
 
-    instance = await ready.bought(claim)
+    instance = await ready.launched(claim)
 
     assert instance.provider_id == "aws:///us-west-2a/i-00000000000000001"
     (call,) = ready.calls("CreateFleet")
@@ -46,7 +46,7 @@ async def test_a_launch_buys_the_cheapest_instance_with_all_its_tags(ready: Stag
 
 async def test_the_claim_is_told_what_upstream_s_claim_says(ready: Stage) -> None:
     """W-94 and W-62, as recorded: labels, sizes and annotations of an m5.large."""
-    instance = await ready.bought(a_claim())
+    instance = await ready.launched(a_claim())
 
     assert instance.labels == {
         "karpenter.k8s.aws/instance-capability-flex": "false",
@@ -98,7 +98,7 @@ async def test_the_claim_is_told_what_upstream_s_claim_says(ready: Stage) -> Non
 async def test_the_same_token_never_buys_a_second_instance(ready: Stage) -> None:
     claim = a_claim()
 
-    answers = [await ready.buy(claim, token="t" * 64) for _ in range(3)]
+    answers = [await ready.launch(claim, token="t" * 64) for _ in range(3)]
 
     assert {answer.provider_id for answer in answers} == {answers[0].provider_id}
     assert len(ready.server.instances()) == 1
@@ -139,8 +139,8 @@ async def test_an_answer_that_is_lost_after_the_effect_is_found_again(ready: Sta
     ready.patch(fail=[{"op": "CreateFleet", "when": "after", "answer": answer, "times": times}])
 
     with pytest.raises(Retryable):
-        await ready.buy(claim, token="t" * 64)
-    instance = await ready.buy(claim, token="t" * 64)
+        await ready.launch(claim, token="t" * 64)
+    instance = await ready.launch(claim, token="t" * 64)
 
     assert isinstance(instance, Instance)
     assert [each["id"] for each in ready.server.instances()] == [instance.provider_id.rpartition("/")[2]]
@@ -150,7 +150,7 @@ async def test_throttling_is_raised_and_buys_nothing(ready: Stage) -> None:
     ready.patch(fail=[{"op": "CreateFleet", "code": "RequestLimitExceeded", "status": 503, "times": 3}])
 
     with pytest.raises(Throttled):
-        await ready.buy(a_claim())
+        await ready.launch(a_claim())
 
     assert ready.server.instances() == []
 
@@ -159,14 +159,14 @@ async def test_an_internal_error_says_nothing_certain_and_is_raised(ready: Stage
     ready.patch(fail=[{"op": "CreateFleet", "code": "InternalError", "status": 500, "times": 3}])
 
     with pytest.raises(Unreachable):
-        await ready.buy(a_claim())
+        await ready.launch(a_claim())
 
 
 async def test_a_refused_call_is_a_reason_for_the_claim(ready: Stage) -> None:
     """W-90: never "no capacity"."""
     ready.patch(fail=[{"op": "CreateFleet", "code": "UnauthorizedOperation", "status": 403}])
 
-    answer = await ready.buy(a_claim())
+    answer = await ready.launch(a_claim())
 
     assert isinstance(answer, LaunchRefused)
     assert answer.reason == "Unauthorized"
@@ -176,8 +176,8 @@ async def test_a_pool_without_capacity_is_left_out_for_three_minutes(ready: Stag
     """W-72, W-89: errors count although an instance came."""
     ready.patch(ice=[{"instanceType": "m5.large"}])
 
-    instance = await ready.bought(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
-    await ready.bought(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
+    instance = await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
+    await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
 
     assert instance.labels["node.kubernetes.io/instance-type"] == "m5.xlarge"
     offered = [_types(call) for call in ready.calls("CreateFleet")]
@@ -195,8 +195,8 @@ def _types(call: dict[str, object]) -> set[str]:
 async def test_when_everything_is_short_there_is_no_capacity_and_no_further_call(ready: Stage) -> None:
     ready.patch(ice=[{}])
 
-    first = await ready.buy(a_claim(M5_LARGE, on_demand()))
-    second = await ready.buy(a_claim(M5_LARGE, on_demand()))
+    first = await ready.launch(a_claim(M5_LARGE, on_demand()))
+    second = await ready.launch(a_claim(M5_LARGE, on_demand()))
 
     assert isinstance(first, NoCapacity)
     assert isinstance(second, NoCapacity)
@@ -207,8 +207,8 @@ async def test_spot_that_is_short_falls_back_to_on_demand_with_the_next_claim(re
     """W-151."""
     ready.patch(ice=[{"capacityType": "spot"}])
 
-    first = await ready.buy(a_claim(M5_LARGE, any_kind()))
-    second = await ready.bought(a_claim(M5_LARGE, any_kind()))
+    first = await ready.launch(a_claim(M5_LARGE, any_kind()))
+    second = await ready.launched(a_claim(M5_LARGE, any_kind()))
 
     assert isinstance(first, NoCapacity)
     assert second.labels["karpenter.sh/capacity-type"] == "on-demand"
@@ -218,8 +218,8 @@ async def test_a_full_subnet_on_spot_does_not_block_on_demand(ready: Stage) -> N
     """W-89, better than upstream: the shortage is of the capacity type that met it."""
     ready.patch(ice=[{"capacityType": "spot", "code": "InsufficientFreeAddressesInSubnet"}])
 
-    first = await ready.buy(a_claim(M5_LARGE, any_kind()))
-    second = await ready.bought(a_claim(M5_LARGE, any_kind()))
+    first = await ready.launch(a_claim(M5_LARGE, any_kind()))
+    second = await ready.launched(a_claim(M5_LARGE, any_kind()))
 
     assert isinstance(first, NoCapacity)
     assert second.labels["karpenter.sh/capacity-type"] == "on-demand"
@@ -230,7 +230,7 @@ async def test_a_subnet_without_free_addresses_is_not_offered(ready: Stage) -> N
     ready.patch(subnets=[{**s, "free": 0} if s["id"] == "subnet-0a" else s for s in subnets])
     await ready.with_class(tags={"look": "again"})
 
-    instance = await ready.bought(a_claim())
+    instance = await ready.launched(a_claim())
 
     assert instance.labels["topology.kubernetes.io/zone"] == "us-west-2b"
     places = {
@@ -247,7 +247,7 @@ async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
         ice=[{"zone": "us-west-2a"}, {"code": "UnauthorizedOperation"}],
     )
 
-    answer = await ready.buy(a_claim(M5_LARGE, on_demand()))
+    answer = await ready.launch(a_claim(M5_LARGE, on_demand()))
 
     assert isinstance(answer, LaunchRefused)
     assert answer.reason == "Unauthorized"
@@ -256,21 +256,21 @@ async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
 async def test_a_template_deleted_behind_our_back_is_made_again(ready: Stage) -> None:
     """W-91."""
     first = a_claim(M5_LARGE, on_demand())
-    await ready.bought(first)
+    await ready.launched(first)
     (made,) = ready.calls("CreateLaunchTemplate")
     name = made["input"]["LaunchTemplateName"]
     await ready.adapter.calls.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=name)
 
-    await ready.bought(a_claim(M5_LARGE, on_demand()))
+    await ready.launched(a_claim(M5_LARGE, on_demand()))
 
     assert [call["input"]["LaunchTemplateName"] for call in ready.calls("CreateLaunchTemplate")] == [name, name]
 
 
 async def test_equal_launches_share_one_template_and_cost_one_call_each(ready: Stage) -> None:
-    await ready.bought(a_claim(M5_LARGE, on_demand()))
+    await ready.launched(a_claim(M5_LARGE, on_demand()))
     before = len(ready.server.calls(since=ready.since))
 
-    await asyncio.gather(*[ready.bought(a_claim(M5_LARGE, on_demand())) for _ in range(10)])
+    await asyncio.gather(*[ready.launched(a_claim(M5_LARGE, on_demand())) for _ in range(10)])
 
     assert len(ready.server.calls(since=ready.since)) - before == 10
     assert len(ready.calls("CreateLaunchTemplate")) == 1
@@ -279,19 +279,19 @@ async def test_equal_launches_share_one_template_and_cost_one_call_each(ready: S
 async def test_spot_dearer_than_on_demand_is_left_out(ready: Stage) -> None:
     """W-80."""
     ready.patch(spotPrices={"m5.large": {"us-west-2a": 0.5, "us-west-2b": 0.5, "us-west-2c": 0.5}})
-    await ready.adapter.shelves.sources.stock.region()
-    from dovetail.adapters.aws.catalogue.prices import PriceKeeper
+    await ready.adapter.offerings.sources.region_types.region()
+    from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 
-    await PriceKeeper(ready.adapter.calls, ready.adapter.shelves.sources.prices, ready.adapter.settings).refresh()
+    await PriceRefresh(ready.adapter.calls, ready.adapter.offerings.sources.prices, ready.adapter.settings).refresh()
 
-    instance = await ready.bought(a_claim(M5_LARGE, any_kind()))
+    instance = await ready.launched(a_claim(M5_LARGE, any_kind()))
 
     assert instance.labels["karpenter.sh/capacity-type"] == "on-demand"
 
 
 async def test_arm_and_amd_types_get_a_template_each(ready: Stage) -> None:
     """W-83."""
-    await ready.bought(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large"), on_demand()))
+    await ready.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large"), on_demand()))
 
     images = {call["input"]["LaunchTemplateData"]["ImageId"] for call in ready.calls("CreateLaunchTemplate")}
     assert images == {"ami-0a12023a", "ami-0a12023b"}
@@ -299,11 +299,11 @@ async def test_arm_and_amd_types_get_a_template_each(ready: Stage) -> None:
 
 async def test_a_claim_of_a_class_that_is_not_ready_is_not_launched(stage: Stage) -> None:
     """W-75."""
-    missing = await stage.buy(a_claim())
+    missing = await stage.launch(a_claim())
     stage.classes.apply()
-    unknown = await stage.buy(a_claim())
+    unknown = await stage.launch(a_claim())
     await stage.with_class(subnetSelectorTerms=[{"id": "subnet-none"}])
-    refused = await stage.buy(a_claim())
+    refused = await stage.launch(a_claim())
 
     assert isinstance(missing, ClassNotReady)
     assert isinstance(unknown, LaunchRefused)
@@ -327,24 +327,24 @@ async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_ane
 async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(ready: Stage) -> None:
     """W-101, W-102, W-106."""
     claim = a_claim()
-    bought = await ready.bought(claim)
+    launched = await ready.launched(claim)
     cloud = ready.adapter.cloud
 
     by_claim = await cloud.find(claim_uid=claim.uid)
-    by_id = await cloud.find(provider_id=bought.provider_id)
+    by_id = await cloud.find(provider_id=launched.provider_id)
     assert by_claim is not None
     assert by_id is not None
-    assert by_claim.provider_id == by_id.provider_id == bought.provider_id
-    assert replace(by_id, launched=0, annotations={}, state="pending") == replace(bought, launched=0, annotations={})
-    assert [each.provider_id for each in await cloud.list_instances()] == [bought.provider_id]
+    assert by_claim.provider_id == by_id.provider_id == launched.provider_id
+    assert replace(by_id, launched=0, annotations={}, state="pending") == replace(launched, launched=0, annotations={})
+    assert [each.provider_id for each in await cloud.list_instances()] == [launched.provider_id]
 
-    assert await cloud.terminate(bought.provider_id) == "terminating"
-    terminating = await cloud.find(provider_id=bought.provider_id)
+    assert await cloud.terminate(launched.provider_id) == "terminating"
+    terminating = await cloud.find(provider_id=launched.provider_id)
     assert terminating is not None
     assert terminating.state == "terminating"
-    identity = bought.provider_id.rpartition("/")[2]
+    identity = launched.provider_id.rpartition("/")[2]
     ready.server.control("PATCH", f"instances/{identity}", {"state": "terminated"})
-    assert await cloud.terminate(bought.provider_id) == "gone"
+    assert await cloud.terminate(launched.provider_id) == "gone"
     assert await cloud.find(claim_uid=claim.uid) is None
     assert await cloud.list_instances() == ()
     assert len(ready.calls("TerminateInstances")) == 1
@@ -352,8 +352,8 @@ async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(
 
 async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoils_none(ready: Stage) -> None:
     """W-92, W-93."""
-    bought = await asyncio.gather(*[ready.bought(a_claim(M5_LARGE, on_demand())) for _ in range(4)])
-    ids = [*(each.provider_id for each in bought), "aws:///us-west-2a/i-0ffffffffffffffff"]
+    launched = await asyncio.gather(*[ready.launched(a_claim(M5_LARGE, on_demand())) for _ in range(4)])
+    ids = [*(each.provider_id for each in launched), "aws:///us-west-2a/i-0ffffffffffffffff"]
     before = len(ready.calls("DescribeInstances"))
 
     found = await asyncio.gather(*[ready.adapter.cloud.find(provider_id=each) for each in ids])
@@ -364,12 +364,12 @@ async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoil
 
 async def test_a_class_that_is_gone_does_not_blind_the_list(ready: Stage) -> None:
     """W-177, better than upstream."""
-    bought = await ready.bought(a_claim())
+    launched = await ready.launched(a_claim())
     ready.classes.objects.clear()
 
     (listed,) = await ready.adapter.cloud.list_instances()
 
-    assert listed.provider_id == bought.provider_id
+    assert listed.provider_id == launched.provider_id
 
 
 async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: Stage) -> None:
@@ -379,16 +379,16 @@ async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: S
     claim = a_claim()
 
     with pytest.raises(Unauthenticated, match="AWS does not take our credentials"):
-        await ready.buy(claim, token="t" * 64)
+        await ready.launch(claim, token="t" * 64)
 
-    assert isinstance(await ready.buy(claim, token="t" * 64), Instance)
+    assert isinstance(await ready.launch(claim, token="t" * 64), Instance)
 
 
 async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -> None:
     """W-96: the unregistered taint is last."""
     from dovetail.model.taints import Taint
 
-    await ready.bought(a_claim(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),)))
+    await ready.launched(a_claim(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),)))
 
     text = ready.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
     assert text.index("key: a\n") < text.index("karpenter.sh/unregistered")

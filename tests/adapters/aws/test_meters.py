@@ -69,7 +69,7 @@ async def test_each_offering_that_a_launch_could_not_have_is_counted_with_its_re
     before = sum(told("cloudprovider_instance_launch_failures_total").values())
     stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
 
-    answer = await stage.buy(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large")))
+    answer = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large")))
 
     assert isinstance(answer, NoCapacity)
     failures = told("cloudprovider_instance_launch_failures_total")
@@ -104,8 +104,8 @@ async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(sta
 async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(stage: Stage) -> None:
     """W-139."""
     await stage.with_class()
-    bought = await stage.bought(a_claim())
-    identity = bought.provider_id.rpartition("/")[2]
+    launched = await stage.launched(a_claim())
+    identity = launched.provider_id.rpartition("/")[2]
     queue = stage.adapter.interruptions
     assert queue is not None
     counts = []

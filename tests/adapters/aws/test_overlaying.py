@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.overlaying import Overlaying
+from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
 from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression
@@ -43,8 +43,8 @@ async def staged(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Sta
         aws_server.control("POST", "reset")
         classes = ClassStore()
         pool = NodePool(name="default", uid="p", template=ClaimTemplate(node_class=REFERENCE))
-        overlaying = Overlaying(overlays=lambda: overlays, pools=lambda: {"default": pool})
-        given = Surroundings(node_classes=classes.raw, cluster=CLUSTER, calls=aws_calls, overlaying=overlaying)
+        overlaying = PoolOverlays(overlays=lambda: overlays, pools=lambda: {"default": pool})
+        given = Surroundings(node_classes=classes.raw, cluster=CLUSTER, calls=aws_calls, overlays=overlaying)
         opened.append(AwsAdapter.open(settings_for(aws_server), given))
         since = aws_server.control("GET", "ledger")["last"]
         return Stage(server=aws_server, classes=classes, adapter=opened[-1], since=since)
@@ -54,28 +54,28 @@ async def staged(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Sta
         await adapter.close()
 
 
-async def bought(stage: Stage) -> tuple[str, dict[str, float]]:
+async def launched(stage: Stage) -> tuple[str, dict[str, float]]:
     """The fleet's strategy, and each type's priority."""
     await stage.with_class()
-    await stage.bought(a_claim(TYPES, on_demand(), amd64()))
+    await stage.launched(a_claim(TYPES, on_demand(), amd64()))
     fleet = stage.calls("CreateFleet")[-1]["input"]
     overrides = [each for config in fleet["LaunchTemplateConfigs"] for each in config["Overrides"]]
     return fleet["OnDemandOptions"]["AllocationStrategy"], {o["InstanceType"]: o["Priority"] for o in overrides}
 
 
 async def test_without_overlays_the_cheapest_is_asked_for(staged: Staged) -> None:
-    assert await bought(staged()) == ("lowest-price", {"m5.large": 0.096, "m5.xlarge": 0.192})
+    assert await launched(staged()) == ("lowest-price", {"m5.large": 0.096, "m5.xlarge": 0.192})
 
 
 async def test_a_price_of_an_overlay_is_the_priority_and_changes_the_strategy(staged: Staged) -> None:
     """W-88."""
     cheaper = an_overlay(one_of("node.kubernetes.io/instance-type", "m5.xlarge"), price="0.01")
 
-    assert await bought(staged(cheaper)) == ("prioritized", {"m5.large": 0.096, "m5.xlarge": 0.01})
+    assert await launched(staged(cheaper)) == ("prioritized", {"m5.large": 0.096, "m5.xlarge": 0.01})
 
 
 async def test_an_overlay_that_contradicts_another_changes_nothing(staged: Staged) -> None:
     """N-53."""
     refused = Condition(type="ValidationSucceeded", status="False", reason="Conflict")
 
-    assert (await bought(staged(an_overlay(TYPES, price="0.01", conditions=(refused,)))))[0] == "lowest-price"
+    assert (await launched(staged(an_overlay(TYPES, price="0.01", conditions=(refused,)))))[0] == "lowest-price"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.adapters.aws.catalogue.prices import PriceKeeper
+from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.interruptions.messages import read_message
 from tests.adapters.aws.conftest import Stage
@@ -88,16 +88,16 @@ async def traffic(stage: Stage) -> set[str]:
     """Everything that the adapter does in the life of a class and an instance."""
     stage.patch(zonalShift={"zonalShifts": []})
     await stage.adapter.check()
-    sources = stage.adapter.shelves.sources
-    await PriceKeeper(stage.adapter.calls, sources.prices, stage.adapter.settings).refresh()
+    sources = stage.adapter.offerings.sources
+    await PriceRefresh(stage.adapter.calls, sources.prices, stage.adapter.settings).refresh()
     await stage.with_class(
         placementGroupSelector={"name": "none"},
         capacityReservationSelectorTerms=[{"id": "cr-0"}],
     )
     await stage.with_class()
-    bought = await stage.bought(a_claim())
-    await stage.adapter.cloud.find(provider_id=bought.provider_id)
-    await stage.adapter.cloud.terminate(bought.provider_id)
+    launched = await stage.launched(a_claim())
+    await stage.adapter.cloud.find(provider_id=launched.provider_id)
+    await stage.adapter.cloud.terminate(launched.provider_id)
     interruptions = stage.adapter.interruptions
     assert interruptions is not None
     stage.server.control("POST", "sqs", {"body": "{}"})
@@ -105,7 +105,7 @@ async def traffic(stage: Stage) -> set[str]:
     await interruptions.troubles()
     await ZonalShift(stage.adapter.calls, "dovetail", stage.adapter.clock).zones()
     stage.classes.delete()
-    await stage.keeper.keep()
+    await stage.upkeep.keep()
     return {f"{call['service']}:{call['op']}" for call in stage.server.calls(since=stage.since)}
 
 

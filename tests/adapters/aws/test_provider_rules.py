@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.ports.cloud import ClassNotReady, NoCapacity
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
-
-Json = dict[str, Any]
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 SPOT = one_of(names.CAPACITY_TYPE, "spot")
@@ -29,8 +28,8 @@ async def with_reservations(stage: Stage, *reservations: Json) -> None:
 
 
 async def kind_bought(stage: Stage) -> str:
-    bought = await stage.bought(a_claim(M5_LARGE, any_kind(), amd64()))
-    return bought.labels[names.CAPACITY_TYPE]
+    launched = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
+    return launched.labels[names.CAPACITY_TYPE]
 
 
 async def types(stage: Stage) -> dict[str, InstanceType]:
@@ -60,7 +59,7 @@ async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_u
     first = await kind_bought(stage)
     stage.patch(ice=[{"capacityType": "reserved", "code": "ReservationCapacityExceeded"}])
 
-    refused = await stage.buy(a_claim(M5_LARGE, any_kind(), amd64()))
+    refused = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
 
     assert first == "reserved"
     assert isinstance(refused, NoCapacity)
@@ -91,7 +90,7 @@ async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_dri
     """W-119: confirmed by a look at the instance itself."""
     await with_reservations(stage, OPEN)
     claim = a_claim(M5_LARGE, any_kind(), amd64())
-    claim = launched(claim, await stage.bought(claim))
+    claim = launched(claim, await stage.launched(claim))
     assert (claim.labels[RESERVATION], await drift(stage, claim)) == ("cr-01", "")
 
     await stage.with_class()
@@ -104,7 +103,7 @@ async def test_a_placement_group_that_the_class_no_longer_names_is_drift(stage: 
     stage.patch(placementGroups=[{"id": "pg-01", "name": "pc", "strategy": "cluster"}])
     await stage.with_class(placementGroupSelector={"id": "pg-01"})
     claim = a_claim(M5_LARGE, on_demand(), amd64())
-    claim = launched(claim, await stage.bought(claim))
+    claim = launched(claim, await stage.launched(claim))
     assert (claim.labels["karpenter.k8s.aws/placement-group-id"], await drift(stage, claim)) == ("pg-01", "")
 
     other = replace(claim, labels={**claim.labels, "karpenter.k8s.aws/placement-group-id": "pg-02"})
@@ -116,7 +115,7 @@ async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
     """W-113."""
     await stage.with_class()
     claim = a_claim()
-    claim = launched(claim, await stage.bought(claim))
+    claim = launched(claim, await stage.launched(claim))
     claim = replace(claim, image_id="ami-of-long-ago")
     assert await drift(stage, claim) == "AMIDrift"
 
@@ -131,7 +130,7 @@ async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
     """W-121: tags and prices."""
     await stage.with_class()
     claim = a_claim()
-    claim = launched(claim, await stage.bought(claim))
+    claim = launched(claim, await stage.launched(claim))
     stage.server.control("PATCH", "instances/first", {"tags": {"team": "blue"}})
     assert await drift(stage, claim) == ""
 
@@ -179,7 +178,7 @@ async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(
     stage.since = stage.server.control("GET", "ledger")["last"]
     anything = one_of("kubernetes.io/os", "linux")
 
-    await stage.bought(a_claim(anything, on_demand(), amd64()))
+    await stage.launched(a_claim(anything, on_demand(), amd64()))
 
     [call] = stage.calls("CreateFleet")
     configs = call["input"]["LaunchTemplateConfigs"]
@@ -193,7 +192,7 @@ async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Sta
     await stage.with_class()
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    await stage.bought(
+    await stage.launched(
         a_claim(M5_LARGE, on_demand(), amd64(), one_of("karpenter.k8s.aws/instance-tenancy", "dedicated"))
     )
 
@@ -220,9 +219,9 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
     await stage.with_class()
     stage.patch(ice=[{"capacityType": "spot", "code": "AuthFailure.ServiceLinkedRoleCreationNotPermitted"}])
 
-    first = await stage.buy(a_claim(M5_LARGE, any_kind(), amd64()))
+    first = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
     other = one_of("node.kubernetes.io/instance-type", "c5.large")
-    second = await stage.bought(a_claim(other, any_kind(), amd64()))
+    second = await stage.launched(a_claim(other, any_kind(), amd64()))
 
     assert isinstance(first, NoCapacity)
     assert second.labels[names.CAPACITY_TYPE] == "on-demand"
@@ -231,9 +230,9 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
 async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage) -> None:
     """W-104."""
     await stage.with_class()
-    bought = await stage.bought(a_claim(M5_LARGE, SPOT, amd64()))
+    launched = await stage.launched(a_claim(M5_LARGE, SPOT, amd64()))
 
-    found = await stage.adapter.cloud.find(provider_id=bought.provider_id)
+    found = await stage.adapter.cloud.find(provider_id=launched.provider_id)
 
     assert found is not None
     assert found.labels[names.CAPACITY_TYPE] == "spot"
@@ -265,11 +264,11 @@ async def test_of_several_images_the_newest_that_is_not_deprecated_counts(stage:
 async def test_a_tag_that_is_ours_makes_the_class_unusable(stage: Stage, tag: str) -> None:
     """W-8, W-41, W-76: where the API server let it through."""
     await stage.with_class()
-    assert not isinstance(await stage.buy(a_claim()), ClassNotReady)
+    assert not isinstance(await stage.launch(a_claim()), ClassNotReady)
 
     await stage.with_class(tags={tag: "x"})
 
-    assert isinstance(await stage.buy(a_claim()), ClassNotReady)
+    assert isinstance(await stage.launch(a_claim()), ClassNotReady)
 
 
 @pytest.mark.parametrize(
@@ -305,14 +304,14 @@ async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
     """W-145, W-106."""
     await with_reservations(stage, {**OPEN, "available": 1})
     cloud, claim = stage.adapter.cloud, a_claim(M5_LARGE, any_kind(), amd64())
-    bought = await stage.bought(claim)
+    launched = await stage.launched(claim)
     between = await kind_bought(stage)
 
-    await cloud.terminate(bought.provider_id)
-    stage.server.control("PATCH", f"instances/{bought.provider_id.rpartition('/')[2]}", {"state": "terminated"})
-    assert await cloud.terminate(bought.provider_id) == "gone"
+    await cloud.terminate(launched.provider_id)
+    stage.server.control("PATCH", f"instances/{launched.provider_id.rpartition('/')[2]}", {"state": "terminated"})
+    assert await cloud.terminate(launched.provider_id) == "gone"
 
-    assert (bought.labels[names.CAPACITY_TYPE], between, await kind_bought(stage)) == ("reserved", "spot", "reserved")
+    assert (launched.labels[names.CAPACITY_TYPE], between, await kind_bought(stage)) == ("reserved", "spot", "reserved")
 
 
 async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked_about_again(stage: Stage) -> None:
@@ -335,7 +334,7 @@ async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
     await stage.with_class(userData="#!/bin/bash\r\necho hello\r\n")
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    await stage.bought(a_claim(M5_LARGE, on_demand(), amd64()))
+    await stage.launched(a_claim(M5_LARGE, on_demand(), amd64()))
 
     [made] = stage.calls("CreateLaunchTemplate")
     text = made["input"]["LaunchTemplateData"]["UserData"]
@@ -348,8 +347,8 @@ async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> Non
     await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
     stage.since = stage.server.control("GET", "ledger")["last"]
 
-    bought = await stage.bought(a_claim(M5_LARGE, any_kind(), amd64()))
+    launched = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
 
     made = [call["input"]["LaunchTemplateData"] for call in stage.calls("CreateLaunchTemplate")]
     targets = [data["CapacityReservationSpecification"]["CapacityReservationTarget"] for data in made]
-    assert (bought.labels[RESERVATION], targets) == ("cr-01", [{"CapacityReservationId": "cr-01"}])
+    assert (launched.labels[RESERVATION], targets) == ("cr-01", [{"CapacityReservationId": "cr-01"}])

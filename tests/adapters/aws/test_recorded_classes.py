@@ -9,7 +9,6 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -17,13 +16,11 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.api.aws.ec2_node_class import EC2NodeClass
 from dovetail.api.validation import parse
+from dovetail.model.json import Json
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter
 from tests.recorded import TRAFFIC
-
-Json = dict[str, Any]
-
 
 DIFFERENT = {
     "role-missing": "a role that does not exist is told as False RoleNotFound; upstream stays Unknown in silence",
@@ -99,8 +96,8 @@ async def test_every_recorded_class_resolves_as_upstream_s_does(aws_server: Clou
     for case in recorded():
         stage = stage_of(case, aws_server, aws_calls)
         for _ in range(4):  # calls that were declared to fail once or twice
-            await stage.keeper.keep()
-            for due in stage.keeper._due.values():
+            await stage.upkeep.keep()
+            for due in stage.upkeep._due.values():
                 due.at = 0.0 if due.retry > 1.0 else due.at
         for wanted in _expected(case):
             ours = stage.classes.objects[wanted["metadata"]["name"]]

@@ -25,13 +25,13 @@ class Claims:
 async def joined(stage: Stage) -> NodeClaim:
     await stage.with_class()
     claim = a_claim(name="default-a")
-    instance = await stage.bought(claim)
+    instance = await stage.launched(claim)
     return replace(claim, provider_id=instance.provider_id, node_name="node-a")
 
 
 async def test_an_instance_gets_the_name_of_its_node_once(stage: Stage) -> None:
     claim, claims = await joined(stage), Claims()
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, ("dovetail", claims))  # type: ignore[arg-type]
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
 
     await tagging.keep([claim])
 
@@ -46,7 +46,7 @@ async def test_an_instance_gets_the_name_of_its_node_once(stage: Stage) -> None:
 async def test_a_name_that_is_there_is_never_overwritten(stage: Stage) -> None:
     claim, claims = await joined(stage), Claims()
     stage.server.control("PATCH", "instances/first", {"tags": {"Name": "mine"}})
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, ("dovetail", claims))  # type: ignore[arg-type]
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
 
     await tagging.keep([claim])
 
@@ -57,7 +57,7 @@ async def test_a_name_that_is_there_is_never_overwritten(stage: Stage) -> None:
 async def test_a_refusal_is_not_repeated_at_once(stage: Stage) -> None:
     claim, claims = await joined(stage), Claims()
     stage.patch(fail=[{"op": "CreateTags", "code": "UnauthorizedOperation", "status": 403}])
-    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, ("dovetail", claims))  # type: ignore[arg-type]
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
 
     await tagging.keep([claim])
     await tagging.keep([claim])
@@ -78,7 +78,8 @@ async def test_a_claim_that_was_written_meanwhile_is_tried_a_second_later(stage:
     tagging = Tagging(
         stage.adapter.calls,
         stage.adapter.inventory,
-        ("dovetail", claims),  # type: ignore[arg-type]
+        "dovetail",
+        claims,  # type: ignore[arg-type]
         clock=lambda: now[0],
     )
 

@@ -7,16 +7,14 @@ from typing import Any
 
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Expression
 from dovetail.model.resources import parse_resources
 from dovetail.ports.failures import Conflict
 from testbed.cloud.server import CloudServer
-
-Json = dict[str, Any]
 
 CLUSTER = ClusterFacts(
     version="1.36",
@@ -78,19 +76,25 @@ class ClassStore:
                 return condition["status"], condition["reason"]
         return "", ""
 
-    async def patch(self, node_class: NodeClass, body: Json, subresource: str = "") -> Json | None:
-        raw = self.objects.get(node_class.name)
-        if raw is None:
+    async def read(self, name: str) -> Json | None:
+        return self.objects.get(name)
+
+    async def patch(self, raw: Json, change: Json, subresource: str = "") -> Json | None:
+        name = raw["metadata"]["name"]
+        now = self.objects.get(name)
+        if now is None:
             return None
-        if raw["metadata"]["resourceVersion"] != node_class.resource_version:
-            raise Conflict(f"EC2NodeClass/{node_class.name}", "changed")
+        if now["metadata"]["resourceVersion"] != raw["metadata"]["resourceVersion"]:
+            raise Conflict(f"EC2NodeClass/{name}", "changed")
         allowed = {"status"} if subresource == "status" else {"metadata", "spec"}
-        change = {key: value for key, value in body.items() if key in allowed}
-        merged = _merged(raw, change)
+        merged = _merged(now, {key: value for key, value in change.items() if key in allowed})
         if "deletionTimestamp" in merged["metadata"] and not merged["metadata"].get("finalizers"):
-            del self.objects[node_class.name]
+            del self.objects[name]
             return dict(merged)
-        return self._store(node_class.name, merged)
+        return self._store(name, merged)
+
+    async def merge(self, name: str, change: Json) -> None:
+        self._store(name, _merged(self.objects.get(name, {"metadata": {"name": name}}), change))
 
     def _store(self, name: str, raw: Json) -> Json:
         self._version += 1

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -12,7 +13,7 @@ from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.pods import KubePods
-from dovetail.adapters.kube.raw import RawObjects
+from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model.json import Json
 from dovetail.model.notice import Notice
@@ -145,23 +146,46 @@ class TestNotices:
 
 class TestRawObjects:
     PATH = "/api/v1/configmaps"
+    AT = "/api/v1/namespaces/dovetail/configmaps"
+    BODY: ClassVar[Json] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shortages"}, "data": {}}
 
-    async def test_a_raw_object_is_made_read_and_changed_at_its_version(self, tmp_path: Path) -> None:
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shortages"}, "data": {}}
-        at = "/api/v1/namespaces/dovetail/configmaps"
+    async def test_a_raw_object_is_read_and_changed_at_its_version(self, tmp_path: Path) -> None:
         async with talking(tmp_path) as (server, client):
-            raw = RawObjects(client, self.PATH, "dovetail")
-            server.on(at, says(201, stored(body)), says(409, {"reason": "AlreadyExists", "message": "exists"}))
+            raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
             assert await raw.read("shortages") is None
-            made = await raw.create(body)
-            with pytest.raises(Taken, match="ConfigMap/shortages"):
-                await raw.create(body)
+            read = stored(self.BODY)
+            assert await raw.patch(read, {"data": {"a": "0"}}) is None
             server.on(
-                f"{at}/shortages", says(200, stored(body, 6)), says(409, {"reason": "Conflict", "message": "old"})
+                f"{self.AT}/shortages",
+                says(200, stored(self.BODY, 6)),
+                says(409, {"reason": "Conflict", "message": "old"}),
             )
-            assert (await raw.patch(made, {"data": {"a": "1"}}) or {})["metadata"]["resourceVersion"] == "6"
-            with pytest.raises(Conflict, match="configmaps/shortages"):
-                await raw.patch(made, {"data": {"a": "2"}})
+            assert (await raw.patch(read, {"data": {"a": "1"}}) or {})["metadata"]["resourceVersion"] == "6"
+            with pytest.raises(Conflict, match="ConfigMap/shortages"):
+                await raw.patch(read, {"data": {"a": "2"}})
 
         patches = [body for method, _, _, body, _ in server.asked if method == "PATCH"]
-        assert patches[0] == {"data": {"a": "1"}, "metadata": {"resourceVersion": "5"}}
+        assert patches[1] == {"data": {"a": "1"}, "metadata": {"resourceVersion": "5"}}
+
+    async def test_a_change_is_merged_into_what_is_there_and_creates_what_is_not(self, tmp_path: Path) -> None:
+        change = {"data": {"a": "1", "b": None}}
+        async with talking(tmp_path) as (server, client):
+            raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
+            server.on(self.AT, says(201, stored(self.BODY)))
+            await raw.merge("shortages", change)
+            server.on(f"{self.AT}/shortages", says(200, stored(self.BODY, 6)))
+            await raw.merge("shortages", change)
+
+        asked = [(method, body) for method, _, _, body, _ in server.asked]
+        created = {"metadata": {"name": "shortages", "namespace": "dovetail"}, "data": {"a": "1"}}
+        assert asked == [("PATCH", change), ("POST", created), ("PATCH", change)]
+
+    async def test_a_change_is_merged_into_what_another_writer_creates_at_the_same_moment(self, tmp_path: Path) -> None:
+        change = {"data": {"a": "1"}}
+        async with talking(tmp_path) as (server, client):
+            raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
+            server.on(self.AT, says(409, {"reason": "AlreadyExists", "message": "exists"}))
+            server.on(f"{self.AT}/shortages", says(404, {}), says(200, stored(self.BODY, 6)))
+            await raw.merge("shortages", change)
+
+        assert [method for method, *_ in server.asked] == ["PATCH", "POST", "PATCH"]

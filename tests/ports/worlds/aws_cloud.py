@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from dovetail.adapters.aws.adapter import AwsAdapter, KeptCluster
-from dovetail.adapters.aws.node_class.keeper import NodeClassKeeper
+from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
+from dovetail.adapters.aws.upkeep.node_classes import Ec2NodeClassUpkeep
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
@@ -24,8 +24,8 @@ class AwsCloudWorld:
         self.cloud: Cloud = adapter.cloud
         self.catalogues: Catalogues = adapter.catalogues
         self._server, self._adapter, self._classes = server, adapter, classes
-        kept = KeptCluster(objects=classes, claims=None, notices=Notices())
-        self._keeper: NodeClassKeeper = adapter.keeper(kept)
+        kept = UpkeepCluster(objects=classes, claims=None, notices=Notices())
+        self._upkeep: Ec2NodeClassUpkeep = adapter.node_class_upkeep(kept)
 
     async def node_class(self, name: str) -> NodeClassRef:
         await self._applied(name)
@@ -61,7 +61,7 @@ class AwsCloudWorld:
     async def feed(self) -> None:
         self._server.control("PATCH", "world", {"ice": []})
         # Three minutes pass for the adapter's memory of what ran short: other tests' pools are for sale again.
-        shortages = self._adapter.shelves.sources.shortages
+        shortages = self._adapter.offerings.sources.shortages
         for known in list(shortages.known()):
             shortages._until[known] = 0.0
         shortages._forget()
@@ -77,7 +77,7 @@ class AwsCloudWorld:
 
     async def _applied(self, name: str, **change: Any) -> None:
         self._classes.apply(name, **change)
-        await self._keeper.keep()
+        await self._upkeep.keep()
 
 
 @asynccontextmanager

@@ -1,1 +1,1 @@
-"""What AWS sells: instance types, prices, capacity, and what is out of stock."""
+"""What a class could launch now: offerings with their prices, less shortages."""

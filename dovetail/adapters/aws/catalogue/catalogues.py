@@ -1,9 +1,11 @@
-"""The port Catalogues over AWS: what a pool could buy, and whether what was bought is still right."""
+"""The port Catalogues over AWS: what a pool could launch, and whether what it has launched has drifted."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
+from dovetail.adapters.aws.catalogue.offerings import OfferedType
+from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.meters import show_types
 from dovetail.adapters.aws.node_class.drift import Drift
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass
@@ -11,7 +13,7 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.ports.cloud import NodeClassState
 
-# W-140: what the node monitoring agent reports, and for how long it may stand.
+# What the node monitoring agent reports, and for how long it may stand (W-140).
 _HALF_AN_HOUR: Final = 1800.0
 _TOLERATIONS: Final = (
     ("Ready", "False", _HALF_AN_HOUR),
@@ -27,12 +29,20 @@ REPAIR_POLICIES: Final = tuple(
 )
 
 
-class AwsCatalogues:
-    """What could be bought, pool by pool."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """A catalogue, and what it was made from."""
 
-    def __init__(self, classes: NodeClasses, shelves: Shelves, drift: Drift) -> None:
-        self._classes, self._shelves, self._drift = classes, shelves, drift
-        self._made: dict[str, tuple[object, Catalogue]] = {}
+    offered: tuple[OfferedType, ...]
+    catalogue: Catalogue
+
+
+class AwsCatalogues:
+    """What could be launched, pool by pool."""
+
+    def __init__(self, classes: NodeClasses, offerings: OfferingsCache, drift: Drift) -> None:
+        self._classes, self._offerings, self._drift = classes, offerings, drift
+        self._made: dict[str, _Made] = {}
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         reference = pool.template.node_class
@@ -41,16 +51,16 @@ class AwsCatalogues:
             problem = found.message if isinstance(found, UnreadableClass) else "is missing"
             return Catalogue(error=f"{reference.kind} {reference.name} {problem}")
         try:
-            items = await self._shelves.items(found)
+            offered = await self._offerings.offered_types(found)
         except NoTypes as error:
             return Catalogue(error=str(error))
         before = self._made.get(found.uid)
-        if before is None or before[0] is not items:
+        if before is None or before.offered is not offered:
             # One catalogue per class and moment, so that what planners derive from it can be remembered by identity.
-            before = (items, Catalogue(types=tuple(item.type for item in items)))
+            before = _Made(offered=offered, catalogue=Catalogue(types=tuple(each.type for each in offered)))
             self._made[found.uid] = before
-            show_types(found.name, before[1].types)
-        return before[1]
+            show_types(found.name, before.catalogue.types)
+        return before.catalogue
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         if (reference.group, reference.kind) not in names.SUPPORTED:

@@ -1,33 +1,26 @@
-"""The shelf of a class: everything that it could buy at this moment, remembered until something changes.
+"""The offerings of each class at this moment, remembered until something changes.
 
-The trap avoided: computing the form of 1,400 types again because one pool ran short.
+Without this, one pool that runs short would have 1,400 types sized again.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dovetail.adapters.aws.catalogue.memory import SeenMemory
-from dovetail.adapters.aws.catalogue.offerings import (
-    Circumstances,
-    Form,
-    Region,
-    Shelved,
-    form_of,
-    forms_of,
-    items_of,
-)
+from dovetail.adapters.aws.catalogue.offerings import Circumstances, OfferedType, offered_types
 from dovetail.adapters.aws.catalogue.prices import Prices
-from dovetail.adapters.aws.catalogue.region_types import Stock
-from dovetail.adapters.aws.catalogue.reservations import Reservation, Reservations
 from dovetail.adapters.aws.catalogue.shortages import Shortages
+from dovetail.adapters.aws.instance_types.observed_memory import ObservedMemory
+from dovetail.adapters.aws.instance_types.region_types import Region, RegionTypes
+from dovetail.adapters.aws.instance_types.sized_types import SizedType, sized_type, sized_types
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
-from dovetail.adapters.aws.node_class.placement_groups import PlacementGroups
-from dovetail.adapters.aws.node_class.subnets import Subnets
+from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
+from dovetail.adapters.aws.resources.reservations import Reservation, Reservations
+from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 
-_KEPT: Final = 32  # classes; beyond that the oldest is computed anew
+_KEPT: Final = 32  # classes; beyond that the oldest is worked out anew
 
 
 class NoTypes(ValueError):
@@ -36,16 +29,16 @@ class NoTypes(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What a shelf is made from."""
+    """What offerings are made from."""
 
     settings: AwsSettings
-    stock: Stock
+    region_types: RegionTypes
     prices: Prices
     shortages: Shortages
     subnets: Subnets
     reservations: Reservations
     groups: PlacementGroups
-    memory: SeenMemory
+    memory: ObservedMemory
 
 
 Key = tuple[object, ...]
@@ -53,45 +46,53 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Formed:
-    """The types in the eyes of a class, and what that was worked out from."""
+class _Sized:
+    """The types under a class, and what that was worked out from."""
 
     key: Key
-    seen: Mapping[str, int]  # memory that nodes have shown
-    forms: Mapping[str, Form]
+    memory: Mapping[str, int]  # that nodes have shown
+    types: Mapping[str, SizedType]
 
 
-class Shelves:
-    """Shelves by class."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offered:
+    """The types with their offerings, and what that was worked out from."""
+
+    key: Key
+    types: tuple[OfferedType, ...]
+
+
+class OfferingsCache:
+    """Offerings by class."""
 
     def __init__(self, sources: Sources, classes: NodeClasses) -> None:
         self.sources, self._classes = sources, classes
         self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (W-155)
-        self._forms: dict[str, _Formed] = {}
-        self._items: dict[str, tuple[Key, tuple[Shelved, ...]]] = {}
+        self._sized: dict[str, _Sized] = {}
+        self._offered: dict[str, _Offered] = {}
 
     @property
     def shifted(self) -> frozenset[str]:
-        """By name: shifts tell ids, everything else here knows names, and the classes' subnets know both."""
+        """The shifted zones by name. Shifts give ids, all else here has names, and the classes' subnets have both."""
         if not self.shifted_ids:
             return frozenset()
         known = (c.zone_ids for c in self._classes.every() if isinstance(c, NodeClass))
         return frozenset(zone for ids in known for zone, key in ids.items() if key in self.shifted_ids)
 
-    async def items(self, node_class: NodeClass) -> tuple[Shelved, ...]:
-        """The shelf as of now. Raises NoTypes."""
+    async def offered_types(self, node_class: NodeClass) -> tuple[OfferedType, ...]:
+        """The types with their offerings as of now. Raises NoTypes."""
         region = await self._region(node_class)
         sources = self.sources
         await sources.shortages.reread()
         await sources.subnets.of_class(node_class)
         reservations = await self._reservations(node_class)
         group = await sources.groups.of_class(node_class)
-        formed = self._formed(region, node_class)
+        sized = self._sized_now(region, node_class)
         shifted = self.shifted
         full = self._full_zones(node_class)
-        now_key = (
-            formed.key,
-            formed.seen,
+        key = (
+            sized.key,
+            sized.memory,
             sources.prices.revision,
             sources.shortages.revision,
             tuple(reservations),
@@ -99,9 +100,9 @@ class Shelves:
             shifted,
             full,
         )
-        before = self._items.get(node_class.uid)
-        if before is not None and before[0] == now_key:
-            return before[1]
+        before = self._offered.get(node_class.uid)
+        if before is not None and before.key == key:
+            return before.types
         now = Circumstances(
             prices=sources.prices,
             shortages=sources.shortages,
@@ -109,27 +110,27 @@ class Shelves:
             group=group,
             shifted=shifted,
             full_zones=full,
-            before=() if before is None else before[1],
+            before=() if before is None else before.types,
         )
-        items = items_of(formed.forms.values(), (region, node_class), now)
-        _remember(self._items, node_class.uid, (now_key, items))
-        return items
+        found = offered_types(sized.types.values(), region, node_class, now)
+        _remember(self._offered, node_class.uid, _Offered(key=key, types=found))
+        return found
 
-    async def forms(self, node_class: NodeClass) -> Mapping[str, Form]:
-        """The types in the eyes of a class, by name; no prices."""
+    async def sized_types(self, node_class: NodeClass) -> Mapping[str, SizedType]:
+        """The types under a class, by name; no prices. Raises NoTypes."""
         region = await self._region(node_class)
-        return self._formed(region, node_class).forms
+        return self._sized_now(region, node_class).types
 
     async def _region(self, node_class: NodeClass) -> Region:
-        region = await self.sources.stock.region()
+        region = await self.sources.region_types.region()
         if not region.types or not region.offered:
             raise NoTypes("the region offers no instance types that we know")
         if not node_class.status.subnets:
             raise NoTypes(f"EC2NodeClass {node_class.name} has no subnets in its status")
         return region
 
-    def _formed(self, region: Region, node_class: NodeClass) -> _Formed:
-        seen = self.sources.memory.of_class(node_class)
+    def _sized_now(self, region: Region, node_class: NodeClass) -> _Sized:
+        memory = self.sources.memory.of_class(node_class)
         status = node_class.status
         key: Key = (
             region.revision,
@@ -138,24 +139,25 @@ class Shelves:
             tuple(status.subnets or ()),
             tuple(r.instance_type for r in status.capacity_reservations or ()),
         )
-        before = self._forms.get(node_class.uid)
-        if before is not None and before.key == key and before.seen == seen:
+        before = self._sized.get(node_class.uid)
+        if before is not None and before.key == key and before.memory == memory:
             return before
         settings = self.sources.settings
         if before is not None and before.key == key:
             # Only the memory of some types is known better than before.
-            changed = {name for name in seen.keys() | before.seen.keys() if seen.get(name) != before.seen.get(name)}
-            forms = {
-                name: form_of(region, form.facts, (node_class, settings, seen.get(name, 0)))
+            names = memory.keys() | before.memory.keys()
+            changed = {name for name in names if memory.get(name) != before.memory.get(name)}
+            types = {
+                name: sized_type(region, sized.facts, node_class, settings, memory.get(name, 0))
                 if name in changed
-                else form
-                for name, form in before.forms.items()
+                else sized
+                for name, sized in before.types.items()
             }
         else:
-            forms = {form.facts.name: form for form in forms_of(region, node_class, settings, seen)}
-        formed = _Formed(key=key, seen=seen, forms=forms)
-        _remember(self._forms, node_class.uid, formed)
-        return formed
+            types = {sized.facts.name: sized for sized in sized_types(region, node_class, settings, memory)}
+        found = _Sized(key=key, memory=memory, types=types)
+        _remember(self._sized, node_class.uid, found)
+        return found
 
     async def _reservations(self, node_class: NodeClass) -> list[Reservation]:
         if not self.sources.settings.reserved_capacity or not node_class.status.capacity_reservations:
@@ -163,19 +165,19 @@ class Shelves:
         return await self.sources.reservations.of_class(node_class)
 
     def _full_zones(self, node_class: NodeClass) -> frozenset[tuple[str, str]]:
-        """W-73, per capacity type: a zone in which no subnet of the class has room for a launch."""
+        """Per capacity type, the zones in which no subnet of the class has room for a launch (W-73)."""
         by_zone: dict[str, list[str]] = {}
         for subnet in node_class.status.subnets or ():
             by_zone.setdefault(subnet.zone, []).append(subnet.id)
         return frozenset(
-            (kind, zone)
-            for kind in (core.CAPACITY_ON_DEMAND, core.CAPACITY_SPOT)
+            (capacity_type, zone)
+            for capacity_type in (core.CAPACITY_ON_DEMAND, core.CAPACITY_SPOT)
             for zone, subnets in by_zone.items()
-            if all(self._is_full(kind, subnet) for subnet in subnets)
+            if all(self._is_full(capacity_type, subnet) for subnet in subnets)
         )
 
-    def _is_full(self, kind: str, subnet: str) -> bool:
-        return self.sources.subnets.is_full(subnet) or self.sources.shortages.subnet_is_short(kind, subnet)
+    def _is_full(self, capacity_type: str, subnet: str) -> bool:
+        return self.sources.subnets.is_full(subnet) or self.sources.shortages.subnet_is_short(capacity_type, subnet)
 
 
 def _remember(kept: dict[str, Entry], uid: str, value: Entry) -> None:

@@ -1,8 +1,8 @@
-"""What does an hour of an instance type cost (W-66 to W-69)?
+"""What an hour of an instance type costs (W-66 to W-69).
 
-Asked for every offering. Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot
-be reached, a table stands in, and `static_since` says of when it is. A failed refresh never empties anything. The trap
-avoided: a spot pool without a price is not free, it is not for sale.
+Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot be reached, a table that
+ships with the product stands in. A failed refresh never empties anything. Where spot has no price it is not free but
+not offered.
 """
 
 import asyncio
@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.type_facts import known_facts
+from dovetail.adapters.aws.instance_types.type_facts import known_facts
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Unreachable
-
-Json = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
@@ -38,13 +37,7 @@ class Prices:
         self._clock = clock
         self._on_demand: dict[str, float] = dict(facts["prices"][table])
         self._spot: dict[tuple[str, str], float] | None = None
-        self._static: str = facts["dates"][table]
         self.revision = 0
-
-    @property
-    def static_since(self) -> str:
-        """The date of the table in use; empty once the price list has been read."""
-        return self._static
 
     def on_demand(self, instance_type: str) -> float | None:
         """One price for the region."""
@@ -57,9 +50,8 @@ class Prices:
         return self._spot.get((instance_type, zone))
 
     def learn_on_demand(self, prices: Mapping[str, float]) -> None:
-        """New values overlay, never delete."""
+        """New values replace old ones; none is ever taken away."""
         changed = {name: price for name, price in prices.items() if price > 0 and self._on_demand.get(name) != price}
-        self._static = ""
         if changed:
             self._on_demand.update(changed)
             self.revision += 1
@@ -71,7 +63,7 @@ class Prices:
             self.revision += 1
 
 
-class PriceKeeper:
+class PriceRefresh:
     """Refreshes the prices while the adapter is open."""
 
     def __init__(self, calls: Calls, prices: Prices, settings: AwsSettings) -> None:
@@ -88,7 +80,7 @@ class PriceKeeper:
             raise failed[0]
 
     async def run(self) -> None:
-        """For ever: refresh, wait half a day; after a failure a growing while."""
+        """Refresh for ever, every half day; after a failure sooner, at growing intervals."""
         retry = _FIRST_RETRY
         while True:
             try:

@@ -1,8 +1,8 @@
-"""Which offerings has AWS refused, and until when (W-72 to W-74)?
+"""Which offerings AWS has refused, and until when they are not launched (W-72 to W-74).
 
-Asked for every offering and subnet. A refusal is remembered for three minutes and shared: one ConfigMap, an entry per
-shortage with its end, so that a restart forgets nothing and every worker plans around it. The trap avoided: a subnet
-that is full for one capacity type says nothing about the pools of its zone.
+A refusal is remembered for three minutes and shared: one ConfigMap, an entry per shortage with its end, so that a
+restart forgets nothing and every worker plans around it. A subnet that is full for one capacity type says nothing about
+the offerings of its zone.
 """
 
 import logging
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 SHORTAGE_SECONDS: Final = 180.0
 _REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
-_JUST_TOLD_SECONDS: Final = 1.0  # a burst of warnings about one pool is one fact
+_JUST_WRITTEN_SECONDS: Final = 1.0  # a burst of warnings about one offering is one fact
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
 
 
@@ -84,8 +84,8 @@ class Shortages:
         return self._revision
 
     def pools(self, group: str = "") -> frozenset[tuple[str, str, str]]:
-        """W-73: short pools as (capacity type, instance type, zone), the type and zone empty where all of it is short;
-        those of a placement group count only for launches into it."""
+        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
+        those of a placement group count only for launches into it (W-73)."""
         return frozenset(
             (short.capacity_type, short.instance_type, short.zone)
             for short in self.known()
@@ -106,9 +106,9 @@ class Shortages:
         return {shortage: until for shortage, until in self._until.items() if until > now}
 
     async def remember(self, shortages: Iterable[Shortage], seconds: float = SHORTAGE_SECONDS) -> None:
-        """From now on; marking again extends. Told to the others before this returns, unless it was a moment ago."""
+        """From now on; marking again extends. Written for the others before this returns, unless it just was."""
         until = self._clock() + seconds
-        marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_TOLD_SECONDS}
+        marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_WRITTEN_SECONDS}
         if not marked:
             return
         ended = [s for s, end in self._until.items() if end <= self._clock() and s not in marked]

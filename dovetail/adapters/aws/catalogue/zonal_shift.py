@@ -1,8 +1,7 @@
-"""Which zones is the cluster's traffic shifted away from (W-155)?
+"""Which zones the cluster's traffic is shifted away from (W-155).
 
-Asked every half minute where the setting is on. Nothing is launched into such a zone, and its instances are left
-alone. The trap avoided: a cluster that was never registered for shifts; then the setting promises what nobody can
-keep, and the start is refused.
+Asked every half minute where the setting is on. Nothing is launched into such a zone, and its instances are left alone.
+Where the cluster was never registered for shifts the start is refused, for the setting would have no effect.
 """
 
 import asyncio
@@ -13,9 +12,8 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Misconfigured
-
-Json = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +45,7 @@ class ZonalShift:
         return shift.get("appliedStatus") == "APPLIED" and until > self._clock()
 
     async def run(self, take: Callable[[frozenset[str]], object]) -> None:
-        """For ever: tell whoever asked."""
+        """Look for ever, handing each answer to `take`."""
         while True:
             try:
                 take(await self.zones())

@@ -1,8 +1,8 @@
-"""What does a message of the queue say (W-124, W-125)?
+"""What a message of the queue says (W-124, W-125).
 
-Asked for every message. Pure: text in, a warning or the reason why there is none out. A kind is told by (version,
-source, detail-type) exactly; anything else that is valid is `no_op`. The trap avoided: a message that cannot be read
-must neither stop the others nor come back for ever.
+Pure: text in, a warning or the reason why there is none out. Version, source and detail-type together make the kind;
+any other valid message is `no_op`. A message that cannot be read raises, so that the caller can delete it: it must
+neither stop the others nor come back for ever.
 """
 
 import json
@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.model.json import Json
 
-Json = dict[str, Any]
 Detail = tuple[InterruptionReason, tuple[str, ...]]
 
 _NOTHING: Final[Detail] = ("no_op", ())
@@ -50,7 +50,7 @@ def _one(reason: InterruptionReason) -> Callable[[Json], Detail]:
 
 
 def _state(detail: Json) -> Detail:
-    """The state may come in any case; `Stopping` stops like `stopping` (upstream calls it terminated, W-171)."""
+    """The state in any case of letters; `Stopping` stops like `stopping` (upstream takes it for terminated, W-171)."""
     state = _text(detail["state"]).lower()
     if state not in _ENDED:
         return _NOTHING

@@ -1,29 +1,28 @@
 """The port Interruptions over SQS and EC2.
 
-One poll is under way at a time and waits up to 20 s. The trap avoided: deleting a message of a queue that was made
-again under the same name: the address is asked for anew when SQS does not know it.
+One poll is under way at a time and waits up to 20 s. The queue's address is asked for anew when SQS does not know it,
+so that a queue made again under the same name is found.
 """
 
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.reservations import Reservations
 from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.interruptions import checks
+from dovetail.adapters.aws.interruptions import instance_checks
 from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from dovetail.adapters.aws.meters import count, observe
+from dovetail.adapters.aws.resources.reservations import Reservations
 from dovetail.messages.interruptions import Interruption
 from dovetail.model import names as core
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Forbidden, Unreachable
 from dovetail.ports.interruptions import Message
-
-Json = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
@@ -34,21 +33,22 @@ _REMEMBERED: Final = 10_000
 
 
 class AwsInterruptions:
-    """Warnings."""
+    """Warnings from the queue, and the troubles that EC2's checks find."""
 
     def __init__(
         self,
         calls: Calls,
         queue: str,
-        known: tuple[Shortages, Reservations],
+        shortages: Shortages,
+        reservations: Reservations,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._queue, self._clock = calls, queue, clock
-        self._shortages, self._reservations = known
+        self._shortages, self._reservations = shortages, reservations
         self._url = ""
         self._may_check = True
-        self._arrived: dict[str, float] = {}  # the own time of messages that are not deleted yet, by receipt
-        self._unhealthy: frozenset[tuple[str, str]] = frozenset()
+        self._arrived: dict[str, float] = {}  # by receipt, the time that a message not yet deleted gives itself
+        self._unhealthy: frozenset[tuple[str, str]] = frozenset()  # (instance, category)
 
     async def receive(self) -> tuple[Message, ...]:
         answer = await self._calls.attempt(
@@ -102,7 +102,7 @@ class AwsInterruptions:
         if not self._may_check:
             return ()
         try:
-            found = await checks.troubles(self._calls, self._clock())
+            found = await instance_checks.troubles(self._calls, self._clock())
             now = frozenset((instance, each.reason) for each in found for instance in each.instances)
             for _, category in sorted(now - self._unhealthy):  # once until it is healthy again (W-139)
                 count("interruption_instance_status_unhealthy_total", {"category": category})
@@ -116,8 +116,8 @@ class AwsInterruptions:
     async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
         name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")
         if interruption.reason == "spot_interrupted" and name and zone:
-            mark = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)
-            await self._shortages.remember([mark])
+            short = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)
+            await self._shortages.remember([short])
         if interruption.reason == "capacity_reservation_interrupted":
             reservation = claim.labels.get(names.RESERVATION_ID, "")
             if reservation:

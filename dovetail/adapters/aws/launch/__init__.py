@@ -1,1 +1,1 @@
-"""From a NodeClaim to an instance: what is bought, and how."""
+"""From a NodeClaim to an instance: which types and offerings a fleet is asked for, and the launch itself."""

@@ -1,19 +1,18 @@
-"""What does EC2 say of a fleet: an instance, no capacity, or a request that it finds wrong (W-89, W-90)?
+"""What EC2's answer about a fleet means: an instance, no capacity, or a request that it refuses (W-89, W-90).
 
-Pure: from the answer's errors to the shortages to remember and the outcome. Which codes mean a shortage is upstream's
-list. The trap avoided: calling it "no capacity" when one pool was short and another refused for a missing right; then
-the claim would die and be made again for ever.
+Pure: from the answer to the instance, the shortages to remember and the outcome. Which codes mean a shortage is
+upstream's list. It is "no capacity" only where every error says so: with one pool short and another refused for a
+missing right, the claim would otherwise be deleted and made again for ever.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.model import names as core
+from dovetail.model.json import Json
 from dovetail.ports.cloud import LaunchRefused, NoCapacity
-
-Json = dict[str, Any]
 
 NO_ADDRESSES: Final = "InsufficientFreeAddressesInSubnet"
 SPOT_ROLE: Final = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
@@ -65,7 +64,7 @@ class FleetError:
 
 
 def read_errors(answer: Json) -> tuple[FleetError, ...]:
-    """Errors stand beside instances, too."""
+    """The errors; an answer with an instance may have some, too."""
     found = []
     for raw in answer.get("Errors") or ():
         said = raw.get("LaunchTemplateAndOverrides") or {}
@@ -83,6 +82,27 @@ def read_errors(answer: Json) -> tuple[FleetError, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchedInstance:
+    """The one instance of a fleet."""
+
+    id: str
+    override: Json
+    template: str
+
+
+def launched_instance(answer: Json) -> LaunchedInstance | None:
+    """The instance; None where there is none."""
+    for entry in answer.get("Instances") or ():
+        said = entry.get("LaunchTemplateAndOverrides") or {}
+        for identity in entry.get("InstanceIds") or ():
+            override = dict(said.get("Overrides") or {})
+            override.setdefault("InstanceType", entry.get("InstanceType", ""))
+            template = (said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateName", "")
+            return LaunchedInstance(id=identity, override=override, template=template)
+    return None
+
+
 def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shortage]:
     """What is not offered again for a while. A full subnet is short for this capacity type only."""
     found: set[Shortage] = set()
@@ -97,7 +117,7 @@ def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shorta
 
 
 def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
-    """W-90, for a fleet that brought nothing."""
+    """Of a fleet that launched nothing (W-90)."""
     text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
     if all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
         return NoCapacity(message=f"creating instance, insufficient capacity, with fleet error(s), {text}")

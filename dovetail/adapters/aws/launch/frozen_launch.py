@@ -1,134 +1,141 @@
 """A launch, worked out and frozen: what `prepare` writes on the claim and `launch` carries out.
 
-Hashes and ids, no user data: whoever reads the claim sees what is to be bought, not what machines are told. The trap
-avoided: a repeated call that differs in one price from the first; EC2 then refuses the token, and an instance is lost.
+Hashes and ids, no user data: a reader of the claim sees what is to be launched, not what instances are given at their
+start. It is written down because a repeated call must not differ from the first in a single price: EC2 would refuse the
+token, and an instance could be lost. The text outlives upgrades, so its form must not change.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Final, NamedTuple
 
 import orjson
 
-from dovetail.adapters.aws.launch.launch_template_terms import ReservedAmounts
+from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms, ReservedAmounts
+from dovetail.model.json import Json
 
-Json = dict[str, Any]
+
+class LaunchPlace(NamedTuple):
+    """Where instances may be launched."""
+
+    subnet: str
+    zone: str
+
+
+class FleetOverride(NamedTuple):
+    """One offering that the fleet may use; a launch has hundreds."""
+
+    instance_type: str
+    place: int  # its number among the launch's places
+    price: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The offers that one launch template serves. An offer is (instance type, number of the place, price)."""
+class LaunchGroup:
+    """The offerings that one launch template serves."""
 
     template: str
-    image: str
-    max_pods: int
-    efa: int = 0
-    reservation_id: str = ""
-    market: str = ""
-    reserved: ReservedAmounts | None = None
-    offers: tuple[tuple[str, int, float], ...]
+    terms: LaunchTerms
+    overrides: tuple[FleetOverride, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purchase:
-    """One fleet. A place is (subnet, zone)."""
+class FrozenLaunch:
+    """One fleet."""
 
     node_class: str
     class_hash: str
-    capacity_type: str
-    tenancy: str
+    fleet: FleetTerms
     profile: str
     context: str = ""
-    partition: str = ""
     overlaid: bool = False
     tags: Mapping[str, str]
-    places: tuple[tuple[str, str], ...]
-    groups: tuple[Group, ...]
+    places: tuple[LaunchPlace, ...]
+    groups: tuple[LaunchGroup, ...]
 
     @property
     def block(self) -> bool:
-        """Whether it is bought from a capacity block."""
-        return any(group.market == "capacity-block" for group in self.groups)
+        """Whether it takes an instance of a capacity block."""
+        return any(group.terms.market == "capacity-block" for group in self.groups)
 
     @property
     def interruptible(self) -> bool:
-        """Whether it is bought from a reservation that may be taken back."""
-        return any(group.market == "interruptible-capacity-reservation" for group in self.groups)
+        """Whether it takes an instance of a reservation that may be taken back."""
+        return any(group.terms.market == "interruptible-capacity-reservation" for group in self.groups)
 
 
-class UnreadablePurchase(ValueError):
-    """A text that is none of ours, or of a version that we do not know."""
+class UnreadableLaunch(ValueError):
+    """A text that is not a frozen launch, or of a version that we do not know."""
 
 
-_VERSION = 1
+_VERSION: Final = 1
 
 
-def frozen(purchase: Purchase) -> str:
-    """The text, the same for the same purchase."""
+def write_launch(launch: FrozenLaunch) -> str:
+    """The text, the same for the same launch."""
     body = {
         "v": _VERSION,
-        "class": purchase.node_class,
-        "hash": purchase.class_hash,
-        "kind": purchase.capacity_type,
-        "tenancy": purchase.tenancy,
-        "profile": purchase.profile,
-        "context": purchase.context,
-        "partition": purchase.partition,
-        "overlaid": purchase.overlaid,
-        "tags": dict(sorted(purchase.tags.items())),
-        "places": purchase.places,
-        "groups": [_group(group) for group in purchase.groups],
+        "class": launch.node_class,
+        "hash": launch.class_hash,
+        "kind": launch.fleet.capacity_type,
+        "tenancy": launch.fleet.tenancy,
+        "profile": launch.profile,
+        "context": launch.context,
+        "partition": launch.fleet.partition or "",
+        "overlaid": launch.overlaid,
+        "tags": dict(sorted(launch.tags.items())),
+        "places": [tuple(place) for place in launch.places],
+        "groups": [_write_group(group) for group in launch.groups],
     }
     return orjson.dumps(body, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _group(group: Group) -> Json:
+def _write_group(group: LaunchGroup) -> Json:
+    terms = group.terms
     return {
         "template": group.template,
-        "image": group.image,
-        "pods": group.max_pods,
-        "efa": group.efa,
-        "reservation": group.reservation_id,
-        "market": group.market,
-        **({} if group.reserved is None else {"reserved": [dict(group.reserved.kube), dict(group.reserved.system)]}),
-        "offers": group.offers,
+        "image": terms.image,
+        "pods": terms.max_pods,
+        "efa": terms.efa,
+        "reservation": terms.reservation_id or "",
+        "market": terms.market or "",
+        **({} if terms.reserved is None else {"reserved": [dict(terms.reserved.kube), dict(terms.reserved.system)]}),
+        "offers": [tuple(override) for override in group.overrides],
     }
 
 
-def thawed(text: str) -> Purchase:
-    """The purchase that a text stands for."""
+def read_launch(text: str) -> FrozenLaunch:
+    """The launch that a text stands for. Raises UnreadableLaunch."""
     try:
         body: Json = orjson.loads(text)
         if body["v"] != _VERSION:
-            raise UnreadablePurchase(f"a launch request of version {body['v']}")
-        return Purchase(
+            raise UnreadableLaunch(f"a launch request of version {body['v']}")
+        return FrozenLaunch(
             node_class=body["class"],
             class_hash=body["hash"],
-            capacity_type=body["kind"],
-            tenancy=body["tenancy"],
+            fleet=FleetTerms(capacity_type=body["kind"], tenancy=body["tenancy"], partition=body["partition"] or None),
             profile=body["profile"],
             context=body["context"],
-            partition=body["partition"],
             overlaid=body["overlaid"],
             tags=body["tags"],
-            places=tuple((place[0], place[1]) for place in body["places"]),
+            places=tuple(LaunchPlace(place[0], place[1]) for place in body["places"]),
             groups=tuple(_read_group(group) for group in body["groups"]),
         )
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise UnreadablePurchase(f"not a launch request: {error}") from error
+        raise UnreadableLaunch(f"not a launch request: {error}") from error
 
 
-def _read_group(body: Json) -> Group:
-    return Group(
-        template=body["template"],
+def _read_group(body: Json) -> LaunchGroup:
+    terms = LaunchTerms(
         image=body["image"],
         max_pods=body["pods"],
         efa=body["efa"],
-        reservation_id=body["reservation"],
-        market=body["market"],
         reserved=_read_reserved(body.get("reserved")),
-        offers=tuple((offer[0], offer[1], offer[2]) for offer in body["offers"]),
+        reservation_id=body["reservation"] or None,
+        market=body["market"] or None,
     )
+    overrides = tuple([FleetOverride(offer[0], offer[1], offer[2]) for offer in body["offers"]])
+    return LaunchGroup(template=body["template"], terms=terms, overrides=overrides)
 
 
 def _read_reserved(body: list[dict[str, str]] | None) -> ReservedAmounts | None:

@@ -1,26 +1,24 @@
-"""Is this launch template in EC2? If not, make it (W-85).
+"""Finds launch templates in EC2 and makes those that are missing (W-85).
 
-Asked before each fleet and by validation. A template is named by its content, so whoever makes it, it is the same; two
-workers that make it at once are no trouble. Idle ones are deleted after a while by the keeper, not here.
-The trap avoided: the memory that a template exists, when someone has deleted it: the fleet's refusal takes it back.
+A template is named by its content, so two workers that make one at once make the same. Idle ones are deleted by upkeep,
+not here. That a template exists is remembered; if someone has deleted it, the fleet is refused and it is forgotten.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, TEMPLATE_EXISTS, Denied, refusal
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.tags import tag_specification
-
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 _KNOWN_SECONDS: Final = 600.0
 
 
-class Templates:
+class LaunchTemplates:
     """Launch templates by name."""
 
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:

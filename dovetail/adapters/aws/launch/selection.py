@@ -1,7 +1,8 @@
-"""Which types, in which zones and by which capacity type are offered to a launch (W-78 to W-82, W-150)?
+"""Which types, in which zones and under which capacity type a fleet is asked for (W-78 to W-82, W-150).
 
-Pure: a claim and a catalogue in, a choice or the reason why there is none out. The order of the filters is upstream's.
-The trap avoided: a type that fits a claim in no zone that is for sale.
+Pure: a claim and its catalogue in, a choice or the reason why there is none out. The order of the filters is
+upstream's, and their numbers below are its. A type counts only with the offerings that the claim allows and that are
+available, so that none is chosen that fits the claim in no such zone.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,112 +12,112 @@ from math import inf
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.offerings import Item, Offer, Shelved, item_of, offer_of
+from dovetail.adapters.aws.catalogue.offerings import OfferedType
+from dovetail.adapters.aws.launch.launch_options import LaunchOffering, LaunchOption, launch_offering, launch_option
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.model.resources import Resources, fits, subtract
+from dovetail.ports.cloud import NoCapacity
 
-MOST_TYPES: Final = 60  # W-81: what CreateFleet takes well
-NOTHING: Final = "all requested instance types were unavailable during launch"
+MOST_TYPES: Final = 60  # what CreateFleet takes well (W-81)
+_NOTHING: Final = "all requested instance types were unavailable during launch"
+_MINIMUM: Final = "minValues cannot be met by the instance types that are available"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What a fleet is asked for: types in order of price, each with the offers of one capacity type."""
+class FleetChoice:
+    """What a fleet is asked for: types in order of price, each with its offerings under one capacity type."""
 
     capacity_type: str
     tenancy: str
-    items: tuple[Item, ...]
+    options: tuple[LaunchOption, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
-    """What of the settings bears on a choice."""
+class SuitableType:
+    """A type that a claim's requirements allow, with the available offerings that they allow."""
 
-    strict_min_values: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suited:
-    """A type that a claim's requirements allow, with the offers for sale that they allow."""
-
-    item: Item
+    option: LaunchOption
     room: Resources  # what it leaves to pods, nothing of it below zero
     reserved: bool
     cheapest_on_demand: float
     dearest_spot: float
 
     @classmethod
-    def of(cls, item: Item, room: Resources) -> "Suited":
+    def of(cls, option: LaunchOption, room: Resources) -> "SuitableType":
         """With what launches ask of hundreds of types, worked out once for all of them."""
-        offers = item.offers
+        offerings = option.offerings
         return cls(
-            item=item,
+            option=option,
             room=room,
-            reserved=any(offer.reservation is not None for offer in offers),
+            reserved=any(offering.reservation is not None for offering in offerings),
             cheapest_on_demand=min(
-                (o.price for o in offers if o.capacity_type == core.CAPACITY_ON_DEMAND), default=inf
+                (o.price for o in offerings if o.capacity_type == core.CAPACITY_ON_DEMAND), default=inf
             ),
-            dearest_spot=max((o.price for o in offers if o.capacity_type == core.CAPACITY_SPOT), default=-inf),
+            dearest_spot=max((o.price for o in offerings if o.capacity_type == core.CAPACITY_SPOT), default=-inf),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """What suits a claim but for amounts, cheapest first. `plain_trade`: neither reservations nor spot among it, so
-    that no offer of one type bears on those of another."""
+class SuitableTypes:
+    """What suits a claim but for amounts, cheapest first."""
 
-    types: tuple[Suited, ...]
-    plain_trade: bool
+    types: tuple[SuitableType, ...]
+    on_demand_only: bool  # neither reservations nor spot: no offering of one type bears on those of another
 
 
-def suited(requirements: Iterable[Expression], shelf: Iterable[Shelved]) -> Range:
+def suitable_types(requirements: Iterable[Expression], offered: Iterable[OfferedType]) -> SuitableTypes:
     """(1) without the amounts, cheapest first: the same for all that ask for the same, however much they need."""
     wanted, found = from_expressions(requirements), []
-    by_way: dict[int, bool] = {}  # ways are shared by all types that are sold so
-    for shelved in shelf:
-        if conflicts(shelved.form.requirements, wanted):
+    allowed_kinds: dict[int, bool] = {}  # by identity: kinds are shared by all types offered so
+    for each in offered:
+        if conflicts(each.sized.requirements, wanted):
             continue
         kept = []
-        for way, offering in zip(shelved.ways, shelved.type.offerings, strict=True):
+        for kind, offering in zip(each.kinds, each.type.offerings, strict=True):
             if not offering.available:
                 continue
-            allowed = by_way.get(id(way))
+            allowed = allowed_kinds.get(id(kind))
             if allowed is None:
-                allowed = by_way[id(way)] = not conflicts(way.requirements, wanted)
+                allowed = allowed_kinds[id(kind)] = not conflicts(kind.requirements, wanted)
             if allowed:
-                kept.append(offer_of(way, offering))
+                kept.append(launch_offering(kind, offering))
         if kept:
-            room = subtract(shelved.type.capacity, shelved.type.overhead)
+            room = subtract(each.type.capacity, each.type.overhead)
             if fits({}, room):
-                found.append(Suited.of(item_of(shelved.form, tuple(kept)), room))
-    return Range(
-        types=tuple(sorted(found, key=lambda each: _rank(each.item))),
-        plain_trade=not any(each.reserved or each.dearest_spot > -inf for each in found),
+                found.append(SuitableType.of(launch_option(each.sized, tuple(kept)), room))
+    return SuitableTypes(
+        types=tuple(sorted(found, key=lambda each: _rank(each.option))),
+        on_demand_only=not any(each.reserved or each.dearest_spot > -inf for each in found),
     )
 
 
-def choose(claim: NodeClaim, among: Range, preferences: Preferences) -> Choice | str:
+def choose(claim: NodeClaim, among: SuitableTypes, *, strict_min_values: bool) -> FleetChoice | NoCapacity:
     """A choice, or why there is none."""
     wanted = from_expressions(claim.requirements)
-    has_minimum = any(item.min_values is not None for item in wanted.values())
-    items = _offered(_holding(among.types, claim.requests), among.plain_trade, has_minimum)[:MOST_TYPES]
-    if not items:
-        return NOTHING
-    if has_minimum and preferences.strict_min_values and not _meets_minimum(wanted, items):
-        return "minValues cannot be met by the instance types that are available"
-    kind = _capacity_type(items)
-    kept = tuple(item for item in [_only(item, lambda o: o.capacity_type == kind) for item in items] if item.offers)
+    has_minimum = any(requirement.min_values is not None for requirement in wanted.values())
+    options = _remaining(_large_enough(among.types, claim.requests), among, has_minimum=has_minimum)[:MOST_TYPES]
+    if not options:
+        return _no_capacity(_NOTHING)
+    if has_minimum and strict_min_values and not _meets_minimum(wanted, options):
+        return _no_capacity(_MINIMUM)
+    capacity_type = _capacity_type(options)
+    of_type = [_only(option, lambda o: o.capacity_type == capacity_type) for option in options]
     tenancy = wanted.get(names.TENANCY)
-    return Choice(
-        capacity_type=kind, tenancy="default" if tenancy is None or tenancy.has("default") else "dedicated", items=kept
+    return FleetChoice(
+        capacity_type=capacity_type,
+        tenancy="default" if tenancy is None or tenancy.has("default") else "dedicated",
+        options=tuple(option for option in of_type if option.offerings),
     )
 
 
-def _holding(types: Iterable[Suited], requests: Resources) -> Iterator[Suited]:
-    """Those that are large enough."""
+def _no_capacity(cause: str) -> NoCapacity:
+    return NoCapacity(message=f"insufficient capacity, {cause}")
+
+
+def _large_enough(types: Iterable[SuitableType], requests: Resources) -> Iterator[SuitableType]:
     needs = tuple(requests.items())
     for each in types:
         room = each.room
@@ -127,114 +128,120 @@ def _holding(types: Iterable[Suited], requests: Resources) -> Iterator[Suited]:
             yield each
 
 
-def _offered(holding: Iterator[Suited], plain_trade: bool, has_minimum: bool) -> list[Item]:
-    """(2) to (6). Where nothing of one type bears on another, it ends with the last that a fleet takes."""
-    if plain_trade and not has_minimum:
-        kept, rest = tee(holding)
-        plain = islice((each.item for each in kept if each.item.form.plain), MOST_TYPES)
-        return list(plain) or [each.item for each in rest]
-    found = list(holding)
+def _remaining(types: Iterator[SuitableType], among: SuitableTypes, *, has_minimum: bool) -> list[LaunchOption]:
+    """(2) to (6). Where no type bears on another, it ends with the last that a fleet takes."""
+    if among.on_demand_only and not has_minimum:
+        kept, rest = tee(types)
+        plain = islice((each.option for each in kept if each.option.sized.plain), MOST_TYPES)
+        return list(plain) or [each.option for each in rest]
+    found = list(types)
     if any(each.reserved for each in found):
         found = _bookable(found)
-    return [each.item for each in found] if has_minimum else _affordable_spot(_plain(found))
+    return [each.option for each in found] if has_minimum else _affordable_spot(_plain(found))
 
 
-def _rank(item: Item) -> tuple[float, str]:
-    return item.price, item.form.facts.name
+def _rank(option: LaunchOption) -> tuple[float, str]:
+    return option.price, option.sized.facts.name
 
 
-def _only(item: Item, keep: Callable[[Offer], bool]) -> Item:
-    kept = tuple([offer for offer in item.offers if keep(offer)])
-    return item if len(kept) == len(item.offers) else item_of(item.form, kept)
+def _only(option: LaunchOption, keep: Callable[[LaunchOffering], bool]) -> LaunchOption:
+    kept = tuple([offering for offering in option.offerings if keep(offering)])
+    return option if len(kept) == len(option.offerings) else launch_option(option.sized, kept)
 
 
-def _bookable(holding: Iterable[Suited]) -> list[Suited]:
+def _bookable(types: Iterable[SuitableType]) -> list[SuitableType]:
     """(2) to (4), cheapest first again."""
-    items = [each.item for each in holding]
-    for each in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
-        items = each(items)
-    return [Suited.of(item, {}) for item in sorted(items, key=_rank)]
+    options = [each.option for each in types]
+    for narrow in (_one_kind_of_reservation, _one_capacity_block, _one_reservation_per_zone):
+        options = narrow(options)
+    return [SuitableType.of(option, {}) for option in sorted(options, key=_rank)]
 
 
-_KINDS: Final = (("default", False), ("capacity-block", False), ("default", True), ("capacity-block", True))
+_RESERVATION_KINDS: Final = (
+    ("default", False),
+    ("capacity-block", False),
+    ("default", True),
+    ("capacity-block", True),
+)
 
 
-def _kind(offer: Offer) -> tuple[str, bool]:
-    assert offer.reservation is not None
-    return offer.reservation.kind, offer.reservation.interruptible
+def _reservation_kind(offering: LaunchOffering) -> tuple[str, bool]:
+    """(kind, whether it may be taken back)."""
+    assert offering.reservation is not None
+    return offering.reservation.kind, offering.reservation.interruptible
 
 
-def _one_kind_of_reservation(items: list[Item]) -> list[Item]:
-    """(2), W-79: the kind with the cheapest reservation; all else goes."""
-    reserved = [o for item in items for o in item.offers if o.reservation is not None]
+def _one_kind_of_reservation(options: list[LaunchOption]) -> list[LaunchOption]:
+    """(2): the kind with the cheapest reservation; all else goes (W-79)."""
+    reserved = [o for option in options for o in option.offerings if o.reservation is not None]
     if not reserved:
-        return items
-    cheapest = min(reserved, key=lambda offer: (offer.price, _KINDS.index(_kind(offer))))
-    kept = [_only(i, lambda o: o.reservation is not None and _kind(o) == _kind(cheapest)) for i in items]
-    return [item for item in kept if item.offers]
+        return options
+    cheapest = min(reserved, key=lambda o: (o.price, _RESERVATION_KINDS.index(_reservation_kind(o))))
+    wanted = _reservation_kind(cheapest)
+    kept = [_only(each, lambda o: o.reservation is not None and _reservation_kind(o) == wanted) for each in options]
+    return [option for option in kept if option.offerings]
 
 
-def _one_capacity_block(items: list[Item]) -> list[Item]:
+def _one_capacity_block(options: list[LaunchOption]) -> list[LaunchOption]:
     """(3): a fleet takes instances from one block only."""
     blocks = [
-        (offer.price, item.form.facts.name, offer.reservation.id)
-        for item in items
-        for offer in item.offers
-        if offer.reservation is not None and offer.reservation.kind == "capacity-block"
+        (offering.price, option.sized.facts.name, offering.reservation.id)
+        for option in options
+        for offering in option.offerings
+        if offering.reservation is not None and offering.reservation.kind == "capacity-block"
     ]
     if not blocks:
-        return items
+        return options
     _, name, block = min(blocks)
-    chosen = [item for item in items if item.form.facts.name == name]
-    return [_only(item, lambda o: o.reservation is not None and o.reservation.id == block) for item in chosen]
+    chosen = [option for option in options if option.sized.facts.name == name]
+    return [_only(option, lambda o: o.reservation is not None and o.reservation.id == block) for option in chosen]
 
 
-def _one_reservation_per_zone(items: list[Item]) -> list[Item]:
+def _one_reservation_per_zone(options: list[LaunchOption]) -> list[LaunchOption]:
     """(4): of the reservations of a type in a zone the one with the largest count."""
-    return [item_of(item.form, tuple(_largest(item.offers))) for item in items]
+    return [launch_option(option.sized, tuple(_largest(option.offerings))) for option in options]
 
 
-def _largest(offers: Iterable[Offer]) -> list[Offer]:
-    best: dict[tuple[str, str], Offer] = {}
+def _largest(offerings: Iterable[LaunchOffering]) -> list[LaunchOffering]:
+    best: dict[tuple[str, str], LaunchOffering] = {}  # by zone and partition
     plain = []
-    for offer in offers:
-        if offer.reservation is None:
-            plain.append(offer)
+    for offering in offerings:
+        if offering.reservation is None:
+            plain.append(offering)
             continue
-        key = (offer.zone, offer.partition)
+        key = (offering.zone, offering.partition)
         other = best.get(key)
-        if other is None or other.reservation is None or _count(offer) > _count(other):
-            best[key] = offer
+        if other is None or other.reservation is None or _count(offering) > _count(other):
+            best[key] = offering
     return [*plain, *best.values()]
 
 
-def _count(offer: Offer) -> tuple[int, str]:
-    assert offer.reservation is not None
-    return offer.reservation.count, offer.reservation.id
+def _count(offering: LaunchOffering) -> tuple[int, str]:
+    assert offering.reservation is not None
+    return offering.reservation.count, offering.reservation.id
 
 
-def _plain(holding: list[Suited]) -> list[Suited]:
-    """(5), W-80: no metal and no accelerators, unless nothing else is left."""
-    return [each for each in holding if each.item.form.plain] or holding
+def _plain(types: list[SuitableType]) -> list[SuitableType]:
+    """(5): no bare metal and no accelerators, unless nothing else is left (W-80)."""
+    return [each for each in types if each.option.sized.plain] or types
 
 
-def _affordable_spot(holding: list[Suited]) -> list[Item]:
-    """(6): where both are for sale, no spot offer that costs more than the cheapest on demand."""
-    most = min([each.cheapest_on_demand for each in holding], default=inf)
-    if max([each.dearest_spot for each in holding], default=-inf) <= most:
-        return [each.item for each in holding]
-    kept = [_only(e.item, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for e in holding]
-    return sorted([item for item in kept if item.offers], key=_rank)
+def _affordable_spot(types: list[SuitableType]) -> list[LaunchOption]:
+    """(6): where there are both, no spot offering that costs more than the cheapest on demand."""
+    most = min([each.cheapest_on_demand for each in types], default=inf)
+    if max([each.dearest_spot for each in types], default=-inf) <= most:
+        return [each.option for each in types]
+    kept = [_only(e.option, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for e in types]
+    return sorted([option for option in kept if option.offerings], key=_rank)
 
 
-def _meets_minimum(wanted: RequirementSet, items: Iterable[Item]) -> bool:
-    kept = list(items)
+def _meets_minimum(wanted: RequirementSet, options: list[LaunchOption]) -> bool:
     for key, requirement in wanted.items():
         if requirement.min_values is None:
             continue
         values: set[str] = set()
-        for item in kept:
-            known = item.form.requirements.get(key)
+        for option in options:
+            known = option.sized.requirements.get(key)
             if known is not None and not known.complement:
                 values |= {value for value in known.values if requirement.has(value)}
         if len(values) < requirement.min_values:
@@ -242,10 +249,10 @@ def _meets_minimum(wanted: RequirementSet, items: Iterable[Item]) -> bool:
     return True
 
 
-def _capacity_type(items: Iterable[Item]) -> str:
-    """W-82, W-150."""
-    kinds = {offer.capacity_type for item in items for offer in item.offers}
-    for kind in (core.CAPACITY_RESERVED, core.CAPACITY_SPOT):
-        if kind in kinds:
-            return kind
+def _capacity_type(options: Iterable[LaunchOption]) -> str:
+    """Reserved before spot before on-demand (W-82, W-150)."""
+    offered = {offering.capacity_type for option in options for offering in option.offerings}
+    for capacity_type in (core.CAPACITY_RESERVED, core.CAPACITY_SPOT):
+        if capacity_type in offered:
+            return capacity_type
     return core.CAPACITY_ON_DEMAND

@@ -1,8 +1,8 @@
-"""What stands in a launch template (W-83, W-86, W-87)?
+"""What is in a launch template (W-83, W-86, W-87).
 
-Pure: the same wish gives the same bytes, whose digest is the template's name, so that equal launches share one and a
-template deleted behind our back is made again just so. The trap avoided: a security group on the template itself, which
-EC2 refuses beside network interfaces.
+Pure: the same inputs give the same bytes, whose digest is the template's name, so that equal launches share one and a
+template that someone has deleted is made again exactly so. Security groups are on the network interfaces, for EC2
+refuses them on the template beside interfaces.
 """
 
 import base64
@@ -10,14 +10,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from dovetail.adapters.aws.catalogue.families import FAMILIES
+from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms
 from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.adapters.aws.tags import tag_specification
+from dovetail.model.json import Json
 from dovetail.model.resources import parse_quantity
-
-Json = dict[str, Any]
 
 _GIB: Final = 2**30
 _ISO_PREFIXES: Final = ("us-iso", "eu-isoe")
@@ -25,24 +25,19 @@ NAME_PREFIX: Final = "karpenter.k8s.aws/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateWish:
+class TemplateInputs:
     """Everything that shapes a template."""
 
     node_class: NodeClass
     region: str
-    image: str
+    terms: LaunchTerms
+    fleet: FleetTerms
     user_data: str
     tags: Mapping[str, str]
-    capacity_type: str
-    tenancy: str
-    efa: int = 0
+    group_id: str | None = None  # of the placement group
     enclaves: bool = False
     ipv6: bool = False
     reserved_capacity: bool = True
-    reservation_id: str = ""
-    market: str = ""  # capacity-block, interruptible-capacity-reservation
-    group_id: str = ""
-    partition: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +49,12 @@ class Template:
     tags: Mapping[str, str]
 
 
-def template_of(wish: TemplateWish) -> Template:
-    """The template of a wish."""
-    data = template_data(wish)
-    text = json.dumps([data, sorted(wish.tags.items())], sort_keys=True, separators=(",", ":"))
+def template_of(inputs: TemplateInputs) -> Template:
+    """The template that these inputs make."""
+    data = template_data(inputs)
+    text = json.dumps([data, sorted(inputs.tags.items())], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).digest()
-    return Template(name=f"{NAME_PREFIX}{int.from_bytes(digest[:8], 'big')}", data=data, tags=wish.tags)
+    return Template(name=f"{NAME_PREFIX}{int.from_bytes(digest[:8], 'big')}", data=data, tags=inputs.tags)
 
 
 def user_data_bytes(data: Json) -> int:
@@ -67,87 +62,91 @@ def user_data_bytes(data: Json) -> int:
     return len(base64.b64decode(data.get("UserData", "")))
 
 
-def template_data(wish: TemplateWish) -> Json:
+def template_data(inputs: TemplateInputs) -> Json:
     """LaunchTemplateData."""
-    spec = wish.node_class.spec
+    spec = inputs.node_class.spec
     data: Json = {
-        "ImageId": wish.image,
-        "UserData": base64.b64encode(wish.user_data.encode()).decode(),
+        "ImageId": inputs.terms.image,
+        "UserData": base64.b64encode(inputs.user_data.encode()).decode(),
         "Monitoring": {"Enabled": bool(spec.detailed_monitoring)},
-        "MetadataOptions": _metadata(wish),
-        "NetworkInterfaces": _interfaces(wish),
-        "EnclaveOptions": {"Enabled": wish.enclaves},
-        "Placement": _placement(wish),
-        "TagSpecifications": [tag_specification(kind, wish.tags) for kind in _tagged_kinds(wish)],
+        "MetadataOptions": _metadata(inputs),
+        "NetworkInterfaces": _interfaces(inputs),
+        "EnclaveOptions": {"Enabled": inputs.enclaves},
+        "Placement": _placement(inputs),
+        "TagSpecifications": [tag_specification(kind, inputs.tags) for kind in _tagged_kinds(inputs)],
     }
-    if wish.node_class.status.instance_profile:
-        data["IamInstanceProfile"] = {"Name": wish.node_class.status.instance_profile}
-    mappings = block_devices(wish.node_class)
+    if inputs.node_class.status.instance_profile:
+        data["IamInstanceProfile"] = {"Name": inputs.node_class.status.instance_profile}
+    mappings = block_devices(inputs.node_class)
     if mappings:
         data["BlockDeviceMappings"] = mappings
     if spec.cpu_options is not None and spec.cpu_options.nested_virtualization is not None:
         data["CpuOptions"] = {"NestedVirtualization": spec.cpu_options.nested_virtualization}
-    if wish.reserved_capacity:
-        data.update(_reservation(wish))
+    if inputs.reserved_capacity:
+        data.update(_reservation(inputs))
     return data
 
 
-def _tagged_kinds(wish: TemplateWish) -> tuple[str, ...]:
-    return ("network-interface", "spot-instances-request") if wish.capacity_type == "spot" else ("network-interface",)
+def _tagged_kinds(inputs: TemplateInputs) -> tuple[str, ...]:
+    return (
+        ("network-interface", "spot-instances-request")
+        if inputs.fleet.capacity_type == "spot"
+        else ("network-interface",)
+    )
 
 
-def _placement(wish: TemplateWish) -> Json:
-    placement: Json = {"Tenancy": wish.tenancy}
-    if wish.group_id:
-        placement["GroupId"] = wish.group_id
-    if wish.partition:
-        placement["PartitionNumber"] = int(wish.partition)
+def _placement(inputs: TemplateInputs) -> Json:
+    placement: Json = {"Tenancy": inputs.fleet.tenancy}
+    if inputs.group_id:
+        placement["GroupId"] = inputs.group_id
+    if inputs.fleet.partition:
+        placement["PartitionNumber"] = int(inputs.fleet.partition)
     return placement
 
 
-def _metadata(wish: TemplateWish) -> Json:
-    options = wish.node_class.spec.metadata_options
+def _metadata(inputs: TemplateInputs) -> Json:
+    options = inputs.node_class.spec.metadata_options
     data: Json = {
         "HttpEndpoint": options.http_endpoint,
         "HttpTokens": options.http_tokens,
         "HttpPutResponseHopLimit": options.http_put_response_hop_limit,
         "InstanceMetadataTags": "disabled",
     }
-    if not wish.region.startswith(_ISO_PREFIXES):
+    if not inputs.region.startswith(_ISO_PREFIXES):
         data["HttpProtocolIpv6"] = options.http_protocol_ipv6
     return data
 
 
-def _interfaces(wish: TemplateWish) -> list[Json]:
-    spec = wish.node_class.spec
+def _interfaces(inputs: TemplateInputs) -> list[Json]:
+    spec = inputs.node_class.spec
     rows: list[Json]
     if spec.network_interfaces:
         rows = [
             {"NetworkCardIndex": i.network_card_index, "DeviceIndex": i.device_index, "InterfaceType": i.interface_type}
             for i in spec.network_interfaces
         ]
-    elif wish.efa:
+    elif inputs.terms.efa:
         # One per card: the first is the node's own interface, too.
         rows = [
             {"NetworkCardIndex": card, "DeviceIndex": 0 if card == 0 else 1, "InterfaceType": "efa"}
-            for card in range(wish.efa)
+            for card in range(inputs.terms.efa)
         ]
     else:
         rows = [{"DeviceIndex": 0}]
-    shared = _shared(wish)
-    return [{**row, **shared, **(_first(wish) if _is_first(row) else {})} for row in rows]
+    shared = _shared(inputs)
+    return [{**row, **shared, **(_first(inputs) if _is_first(row) else {})} for row in rows]
 
 
 def _is_first(row: Json) -> bool:
     return (row.get("NetworkCardIndex", 0), row["DeviceIndex"]) == (0, 0)
 
 
-def _shared(wish: TemplateWish) -> Json:
+def _shared(inputs: TemplateInputs) -> Json:
     """What every interface has."""
-    spec = wish.node_class.spec
-    shared: Json = {"Groups": list(wish.node_class.security_groups)}
+    spec = inputs.node_class.spec
+    shared: Json = {"Groups": list(inputs.node_class.security_groups)}
     if spec.ip_prefix_count is not None:
-        shared["Ipv6PrefixCount" if wish.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
+        shared["Ipv6PrefixCount" if inputs.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
     tracking = spec.connection_tracking
     if tracking is not None:
         timeouts = {
@@ -159,14 +158,14 @@ def _shared(wish: TemplateWish) -> Json:
     return shared
 
 
-def _first(wish: TemplateWish) -> Json:
+def _first(inputs: TemplateInputs) -> Json:
     """What only the node's own interface has."""
     first: Json = {}
-    if wish.node_class.spec.associate_public_ip_address is not None:
-        first["AssociatePublicIpAddress"] = wish.node_class.spec.associate_public_ip_address
-    if wish.ipv6:
+    if inputs.node_class.spec.associate_public_ip_address is not None:
+        first["AssociatePublicIpAddress"] = inputs.node_class.spec.associate_public_ip_address
+    if inputs.ipv6:
         first["PrimaryIpv6"] = True
-        if wish.node_class.spec.ip_prefix_count is None:
+        if inputs.node_class.spec.ip_prefix_count is None:
             first["Ipv6AddressCount"] = 1
     return first
 
@@ -202,13 +201,13 @@ def _block_device(mapping: Json) -> Json:
     return row
 
 
-def _reservation(wish: TemplateWish) -> Json:
-    """W-87: other launches stay out of open reservations."""
-    if not wish.reservation_id:
+def _reservation(inputs: TemplateInputs) -> Json:
+    """Launches without a reservation stay out of open ones (W-87)."""
+    if not inputs.terms.reservation_id:
         return {"CapacityReservationSpecification": {"CapacityReservationPreference": "none"}}
     specification = {
         "CapacityReservationPreference": "capacity-reservations-only",
-        "CapacityReservationTarget": {"CapacityReservationId": wish.reservation_id},
+        "CapacityReservationTarget": {"CapacityReservationId": inputs.terms.reservation_id},
     }
-    market = {"InstanceMarketOptions": {"MarketType": wish.market}} if wish.market else {}
+    market = {"InstanceMarketOptions": {"MarketType": inputs.terms.market}} if inputs.terms.market else {}
     return {"CapacityReservationSpecification": specification, **market}

@@ -1,4 +1,4 @@
-"""What do the conditions of a class say (W-27)?
+"""The conditions of a class (W-27).
 
 Pure: verdicts in, the list of conditions out; Ready follows from the others. The time of a change is kept where nothing
 changed, so that an unchanged class is not written.
@@ -7,9 +7,9 @@ changed, so that an unchanged class is not written.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-Json = dict[str, Any]
+from dovetail.model.json import Json
 
 IMAGES: Final = "AMIsReady"
 SUBNETS: Final = "SubnetsReady"
@@ -57,18 +57,16 @@ def ready(verdicts: Mapping[str, Verdict]) -> Verdict:
     return true(READY)
 
 
-def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], at: tuple[int, float]) -> list[Json]:
-    """status.conditions, sorted by type. `at`: the generation that was looked at, and the time."""
-    generation, now = at
+def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], generation: int, now: float) -> list[Json]:
+    """status.conditions, sorted by type; `generation` is the one that was looked at."""
     old = {condition["type"]: condition for condition in before}
-    wished = {**verdicts, READY: ready(verdicts)}
-    return [_condition(old.get(kind), kind, (wished[kind], generation, now)) for kind in sorted(wished)]
-
-
-def _condition(old: Json | None, kind: str, wish: tuple[Verdict, int, float]) -> Json:
-    verdict, generation, now = wish
-    unchanged = old is not None and old.get("status") == verdict.status
+    new = {**verdicts, READY: ready(verdicts)}
     stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return [_condition(kind, new[kind], old.get(kind), generation, stamp) for kind in sorted(new)]
+
+
+def _condition(kind: str, verdict: Verdict, old: Json | None, generation: int, stamp: str) -> Json:
+    unchanged = old is not None and old.get("status") == verdict.status
     return {
         "type": kind,
         "status": verdict.status,

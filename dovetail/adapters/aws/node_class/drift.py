@@ -1,21 +1,20 @@
-"""Is an instance still what its class asks for (W-113 to W-121)?
+"""Whether an instance is still what its class asks for (W-113 to W-121).
 
-The first of upstream's reasons that holds is told. The trap avoided: a class whose last image has vanished would drift,
-or fail, on everything; what cannot be judged is left as it is.
+The answer is the first of upstream's reasons that holds. What cannot be judged is left as it is: a class whose last
+image has vanished would otherwise drift on every node.
 """
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
+from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.cluster import Cluster
-from dovetail.adapters.aws.launch.instances import Facts, instance_id
-from dovetail.adapters.aws.launch.inventory import Inventory
-from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
+from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, image_for
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.requirements import conflicts
 
 _FACTS_SECONDS = 120.0  # how late a change made in EC2 itself may be noticed
 
@@ -28,10 +27,10 @@ PLACEMENT_GROUP = "PlacementGroupDrift"
 
 
 class Drift:
-    """The judgement."""
+    """Judges claims."""
 
-    def __init__(self, classes: NodeClasses, shelves: Shelves, inventory: Inventory, cluster: Cluster) -> None:
-        self._classes, self._shelves, self._inventory, self._cluster = classes, shelves, inventory, cluster
+    def __init__(self, classes: NodeClasses, offerings: OfferingsCache, inventory: Inventory, cluster: Cluster) -> None:
+        self._classes, self._offerings, self._inventory, self._cluster = classes, offerings, inventory, cluster
 
     async def of(self, claim: NodeClaim) -> str:
         """The reason; empty where there is none."""
@@ -47,12 +46,12 @@ class Drift:
             reason = await self._facts_differ(claim, node_class, facts)
             if reason:
                 return reason
-        group = await self._shelves.sources.groups.of_class(node_class)
+        group = await self._offerings.sources.groups.of_class(node_class)
         wanted = group.id if group else ""
         return PLACEMENT_GROUP if claim.labels.get(names.PLACEMENT_GROUP, "") != wanted else ""
 
     def _hash_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
-        """W-115: both sides must carry hash and version, of the same version."""
+        """Both sides must carry a hash, of the same version (W-115)."""
         ours, theirs = node_class.annotations, claim.annotations
         if ours.get(names.HASH_VERSION) != HASH_VERSION or theirs.get(names.HASH_VERSION) != HASH_VERSION:
             return False
@@ -60,20 +59,19 @@ class Drift:
         return bool(before) and bool(now) and before != now
 
     async def _image_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
-        """W-117: the image that a node of this type would get today."""
+        """Compared with the image that a node of this type would get today (W-117)."""
         if not claim.image_id or not node_class.images:
             return False
         try:
-            form = (await self._shelves.forms(node_class)).get(claim.labels.get(core.INSTANCE_TYPE, ""))
+            sized = (await self._offerings.sized_types(node_class)).get(claim.labels.get(core.INSTANCE_TYPE, ""))
         except NoTypes:
             return False
-        if form is None:
+        if sized is None:
             return False
-        suited = (i.id for i in node_class.images if not conflicts(form.requirements, i.requirements))
-        image = next(suited, "")
-        return bool(image) and image != claim.image_id
+        image = image_for(node_class.images, sized.requirements)
+        return image is not None and image != claim.image_id
 
-    async def _facts_differ(self, claim: NodeClaim, node_class: NodeClass, facts: Facts) -> str:
+    async def _facts_differ(self, claim: NodeClaim, node_class: NodeClass, facts: InstanceFacts) -> str:
         groups = frozenset(node_class.security_groups)
         if groups and facts.security_groups and groups != facts.security_groups:
             return SECURITY_GROUP
@@ -84,8 +82,8 @@ class Drift:
             return RESERVATION
         return ""
 
-    async def _reservation_differs(self, claim: NodeClaim, node_class: NodeClass, facts: Facts) -> bool:
-        """W-119: confirmed by a live look, for the instance may have fallen back to on-demand."""
+    async def _reservation_differs(self, claim: NodeClaim, node_class: NodeClass, facts: InstanceFacts) -> bool:
+        """Confirmed by a live look, for the instance may have fallen back to on-demand (W-119)."""
         known = {each.id for each in node_class.status.capacity_reservations or ()}
         if not facts.reservation_id or facts.reservation_id in known:
             return False

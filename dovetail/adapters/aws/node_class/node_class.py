@@ -1,24 +1,23 @@
 """An EC2NodeClass as the adapter works with it: read once per version of the object.
 
-The spec is the checked model of api/; the status is what the keeper has written, so that every worker launches into the
-same subnets with the same images. A class that cannot be read is one that is not ready, with the reason. The trap
-avoided: parsing a class of thirty terms for every launch.
+The spec is the checked model of api/; the status is what upkeep has written, so that every worker launches into the
+same subnets with the same images. A class that cannot be read counts as one that is not ready, with the reason.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
 from dovetail.api.aws.ec2_node_class import EC2NodeClass, EC2NodeClassSpec
 from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
 from dovetail.api.validation import InvalidObject, parse
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import RequirementSet, from_expressions
+from dovetail.model.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.ports.cloud import NodeClassState
 
-Json = dict[str, Any]
 RawClasses = Callable[[], Mapping[str, Any]]  # the raw objects by name, from a watch-fed cache
 
 
@@ -74,7 +73,7 @@ class NodeClass:
 
     @property
     def state(self) -> NodeClassState:
-        """What pools and launches ask (N-15, W-75)."""
+        """What pools and launches need to know of it (N-15, W-75)."""
         ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
         message = ready.message if ready else "its resolution is awaited"
         return NodeClassState(
@@ -94,7 +93,7 @@ class NodeClass:
         return ready is not None and (ready.observed_generation or 0) != self.generation
 
     def hash(self, ca_bundle: str) -> str:
-        """The structural hash (W-116), worked out once: every launch asks for it."""
+        """The structural hash (W-116), worked out once."""
         if ca_bundle not in self._hashes:
             self._hashes[ca_bundle] = ec2_node_class_hash(self.raw_spec, ca_bundle)
         return self._hashes[ca_bundle]
@@ -139,12 +138,24 @@ def _image(ami: Any) -> Image:
     return Image(id=ami.id, name=ami.name or "", requirements=from_expressions(expressions))
 
 
+def image_for(images: Iterable[Image], requirements: RequirementSet) -> str | None:
+    """The first of the images that suits a type with these requirements; None where none does."""
+    return next((image.id for image in images if not conflicts(requirements, image.requirements)), None)
+
+
+class _Read(NamedTuple):
+    """A class, and the version of the object that it was read from."""
+
+    version: str
+    node_class: NodeClass | UnreadableClass
+
+
 class NodeClasses:
     """The classes of the cluster by name, each read once per version."""
 
     def __init__(self, raw: RawClasses) -> None:
         self._raw = raw
-        self._read: dict[str, tuple[str, NodeClass | UnreadableClass]] = {}
+        self._read: dict[str, _Read] = {}
 
     def get(self, name: str) -> NodeClass | UnreadableClass | None:
         """The class of that name."""
@@ -167,8 +178,8 @@ class NodeClasses:
     def _once(self, name: str, raw: Json) -> NodeClass | UnreadableClass:
         version = str((raw.get("metadata") or {}).get("resourceVersion", ""))
         before = self._read.get(name)
-        if before is not None and version and before[0] == version:
-            return before[1]
+        if before is not None and version and before.version == version:
+            return before.node_class
         found = read_class(raw)
-        self._read[name] = (version, found)
+        self._read[name] = _Read(version, found)
         return found

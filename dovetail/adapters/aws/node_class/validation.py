@@ -1,8 +1,8 @@
-"""Would a launch of this class be allowed (W-40 to W-44)?
+"""Whether a launch of a class would be allowed (W-40 to W-44).
 
-Tags and kubelet are judged here; rights, user data and profile by asking EC2: a real launch template, then a fleet and
-an instance as dry runs. A verdict holds for half an hour. The trap avoided: a class that no instance type fits;
-upstream panics on it, here it is told.
+Tags and kubelet are checked here; rights, user data and profile by asking EC2: a real launch template, then a fleet and
+an instance as dry runs. A verdict holds for half an hour. A class that no instance type fits is refused with that
+reason, where upstream panics.
 """
 
 import hashlib
@@ -10,38 +10,34 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.capacity import machine_of
-from dovetail.adapters.aws.catalogue.offerings import Form
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, Shelves
+from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import NOT_FOUND, UNAUTHORISED, Denied
-from dovetail.adapters.aws.launch.launch_template_terms import TemplateMaker, Terms, reserved_amounts
-from dovetail.adapters.aws.launch.launch_templates import Templates
+from dovetail.adapters.aws.instance_types.capacity import formula_inputs
+from dovetail.adapters.aws.kubelet.kubelet_checks import formula_failure, kubelet_verdict
+from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
+from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms, reserved_amounts
 from dovetail.adapters.aws.launch.template_data import Template, user_data_bytes
+from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import show_user_data
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, false, true
-from dovetail.adapters.aws.node_class.kubelet_checks import formula_failure, kubelet_verdict
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.adapters.aws.node_class.trial_type import TrialType, trial_tenancy, trial_type
 from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, tag_specification
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.adapters.aws.user_data.rendering import SIZE_LIMIT
 from dovetail.model import names as core
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import conflicts, from_expressions
 from dovetail.ports.failures import Permanent, Retryable
-
-Json = dict[str, Any]
 
 KEEP_SECONDS: Final = 1800.0
 _WAITING: Final = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution"
-_FALLBACK: Final = ("m5.large", "m6g.large")
 _MALFORMED: Final = "InvalidUserData.Malformed"
 
 
@@ -55,20 +51,30 @@ class _Trial:
     tags: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remembered:
+    """A verdict, what it holds for, and until when."""
+
+    fingerprint: str
+    until: float
+    verdict: Verdict
+
+
 class Validation:
     """Verdicts, remembered."""
 
     def __init__(
         self,
         calls: Calls,
-        settings: AwsSettings,
-        shelves: Shelves,
-        made: tuple[Templates, Cluster],
+        offerings: OfferingsCache,
+        templates: LaunchTemplates,
+        cluster: Cluster,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._calls, self._settings, self._shelves, self._clock = calls, settings, shelves, clock
-        self._templates, self._cluster = made
-        self._verdicts: dict[str, tuple[str, float, Verdict]] = {}
+        self._calls, self._offerings, self._clock = calls, offerings, clock
+        self._settings = offerings.sources.settings
+        self._templates, self._cluster = templates, cluster
+        self._verdicts: dict[str, _Remembered] = {}
 
     async def verdict(
         self, node_class: NodeClass, verdicts: Mapping[str, Verdict], pools: Iterable[NodePool]
@@ -79,12 +85,13 @@ class Validation:
             return early
         key = _fingerprint(node_class)
         known = self._verdicts.get(node_class.uid)
-        if known is not None and known[0] == key and known[1] > self._clock():
-            return known[2]
+        if known is not None and known.fingerprint == key and known.until > self._clock():
+            return known.verdict
         if self._settings.disable_dry_run:
             return true(c.VALIDATION)
         found = await self._ask(node_class, tuple(pools))
-        self._verdicts[node_class.uid] = (key, self._clock() + KEEP_SECONDS, found)
+        until = self._clock() + KEEP_SECONDS
+        self._verdicts[node_class.uid] = _Remembered(fingerprint=key, until=until, verdict=found)
         return found
 
     async def _before_asking(self, node_class: NodeClass, verdicts: Mapping[str, Verdict]) -> Verdict | None:
@@ -111,18 +118,18 @@ class Validation:
 
     async def _ask(self, node_class: NodeClass, pools: tuple[NodePool, ...]) -> Verdict:
         try:
-            forms = await self._shelves.forms(node_class)
+            types = await self._offerings.sized_types(node_class)
         except NoTypes as error:
             return false("NoCompatibleInstanceTypes", str(error))
-        machines = [machine_of(form.facts, node_class, self._settings) for form in forms.values()]
-        failure = formula_failure(node_class, machines)
+        inputs = [formula_inputs(sized.facts, node_class, self._settings) for sized in types.values()]
+        failure = formula_failure(node_class, inputs)
         if failure is not None:
             return failure
-        form = trial_type(node_class, forms, pools)
-        if isinstance(form, str):
-            return false("NoCompatibleInstanceTypes", form)
+        chosen = trial_type(node_class, types, pools)
+        if isinstance(chosen, Verdict):
+            return chosen
         try:
-            trial = await self._trial(node_class, (form, trial_tenancy(node_class, pools)))
+            trial = await self._trial(node_class, chosen, trial_tenancy(node_class, pools))
         except BadUserData as error:
             return false("UserDataInvalid", str(error))
         show_user_data(node_class.name, user_data_bytes(trial.template.data))
@@ -130,28 +137,23 @@ class Validation:
             await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
         ) or true(c.VALIDATION)
 
-    async def _trial(self, node_class: NodeClass, chosen: tuple[Form, str]) -> _Trial:
-        form, tenancy = chosen
+    async def _trial(self, node_class: NodeClass, chosen: TrialType, tenancy: str) -> _Trial:
+        sized = chosen.sized
         tags = class_tags(node_class, self._settings.cluster, "")
         facts = await self._cluster.for_launch(with_cidr=node_class.family == "AL2023")
+        group = await self._offerings.sources.groups.of_class(node_class)
         maker = TemplateMaker(
             settings=self._settings,
             region=self._calls.region,
             facts=facts,
             node_class=node_class,
-            claim=_NOBODY,
+            claim=_NO_CLAIM,
             tags=tags,
+            fleet=FleetTerms(capacity_type=core.CAPACITY_ON_DEMAND, tenancy=tenancy),
+            group_id=group.id if group else None,
         )
-        group = await self._shelves.sources.groups.of_class(node_class)
-        terms = Terms(
-            capacity_type=core.CAPACITY_ON_DEMAND,
-            tenancy=tenancy,
-            image=_image(node_class, form),
-            max_pods=form.sizes.pods,
-            reserved=reserved_amounts(form.sizes),
-            group_id=group.id if group else "",
-        )
-        return _Trial(node_class=node_class, instance_type=form.facts.name, template=maker.template(terms), tags=tags)
+        terms = LaunchTerms(image=chosen.image, max_pods=sized.sizes.pods, reserved=reserved_amounts(sized.sizes))
+        return _Trial(node_class=node_class, instance_type=sized.facts.name, template=maker.template(terms), tags=tags)
 
     async def _make_template(self, trial: _Trial) -> Verdict | None:
         if await self._templates.exists(trial.template.name):
@@ -224,7 +226,7 @@ class Validation:
         raise Retryable(f"ec2:{operation} (dry run)", f"{denied.code}: {denied.message}")
 
 
-_NOBODY: Final = NodeClaim(
+_NO_CLAIM: Final = NodeClaim(
     name="",
     labels={},
     node_class=NodeClassRef(group="", kind="", name=""),
@@ -260,42 +262,9 @@ def _unauthorised(operation: str, denied: Denied) -> Verdict:
     return false(f"{operation}AuthCheckFailed", f"Controller isn't authorized to call ec2:{operation}: {cause}")
 
 
-def trial_type(node_class: NodeClass, forms: Mapping[str, Form], pools: tuple[NodePool, ...]) -> Form | str:
-    """W-44: a type of a pool of the class that an image suits; where no pool narrows it, a common one."""
-    suited = [forms[name] for name in sorted(forms) if forms[name].suits and forms[name].zones]
-    if not suited:
-        return "no instance type that the region offers is compatible with the class"
-    usable = [form for form in suited if _image(node_class, form)]
-    if not usable:
-        return "no image of the class suits any compatible instance type"
-    ours = [pool for pool in pools if pool.template.node_class.name == node_class.name]
-    wanted = [form for form in suited if any(_wants(pool, form) for pool in ours)]
-    for form in wanted:
-        if _image(node_class, form):
-            return form
-    if wanted:
-        return "no image of the class suits any instance type that its NodePools allow"
-    return next((form for form in usable if form.facts.name in _FALLBACK), usable[0])
-
-
-def trial_tenancy(node_class: NodeClass, pools: tuple[NodePool, ...]) -> str:
-    """W-44: dedicated where a pool of the class says that it may be; what says nothing is shared."""
-    ours = [pool for pool in pools if pool.template.node_class.name == node_class.name]
-    told = [from_expressions(pool.template.requirements).get(names.TENANCY) for pool in ours]
-    return "dedicated" if any(each is not None and each.has("dedicated") for each in told) else "default"
-
-
-def _wants(pool: NodePool, form: Form) -> bool:
-    return not conflicts(form.requirements, from_expressions(pool.template.requirements))
-
-
-def _image(node_class: NodeClass, form: Form) -> str:
-    return next((i.id for i in node_class.images if not conflicts(form.requirements, i.requirements)), "")
-
-
 def _fingerprint(node_class: NodeClass) -> str:
     """What a verdict holds for: spec and what it resolved to."""
     status: Json = node_class.raw.get("status") or {}
-    told = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
-    text = json.dumps([node_class.raw_spec, told], sort_keys=True, default=str)
+    resolved = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
+    text = json.dumps([node_class.raw_spec, resolved], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

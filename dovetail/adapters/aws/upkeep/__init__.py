@@ -1,1 +1,1 @@
-"""Keeps EC2NodeClasses resolved, validated and, when deleted, cleaned up (sections 3 and 9 of the rules)."""
+"""Keeps EC2NodeClasses and their claims true: conditions, tags, partitions, reservations; cleans up after them."""

@@ -1,7 +1,8 @@
-"""In which partition of its placement group has EC2 put an instance (W-95)?
+"""Finds the partition of its placement group in which EC2 has placed an instance (W-95).
 
 EC2 chooses the partition after the launch has been answered, and pods may ask for one, so the node is not registered
-before it is known: the launch leaves the label empty and a mark on the claim, this takes both away.
+before it is known: the launch leaves the label empty and a registration hook on the claim; here the label is filled and
+the hook is taken away.
 """
 
 import time
@@ -9,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.launch.instances import instance_id
-from dovetail.adapters.aws.launch.inventory import Inventory
-from dovetail.adapters.aws.upkeep.chores import each
+from dovetail.adapters.aws.instances.instance import instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.objects import MetadataChange, NodeClaims
@@ -21,7 +22,7 @@ _ROUND_SECONDS: Final = 600.0
 
 
 class Partitions:
-    """The chore."""
+    """Fills in partitions."""
 
     def __init__(self, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float] = time.time) -> None:
         self._inventory, self._claims, self._clock = inventory, claims, clock
@@ -40,7 +41,7 @@ class Partitions:
 
 
 def waits_for_partition(claim: NodeClaim) -> bool:
-    """Whether its registration waits for us."""
+    """Whether its registration waits for the partition."""
     if not claim.provider_id or claim.deleting_since is not None:
         return False
     return claim.annotations.get(core.REGISTRATION_HOOK) == names.PARTITION_HOOK

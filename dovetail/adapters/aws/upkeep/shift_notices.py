@@ -1,8 +1,8 @@
-"""Tells the pools that are concerned when a zone is shifted away from, and when it is used again (W-155, W-168).
+"""Publishes an Event on each NodePool concerned when a zone is shifted away from, and when it is used again (W-155,
+W-168).
 
-A pool that comes into being during a shift is told, too (upstream tells only those that exist when it begins). The trap
-avoided: telling every pool of every zone; a pool is concerned where its class has a subnet and its own requirements
-allow the zone.
+A pool is concerned where its class has a subnet in the zone and its own requirements allow the zone. One that is
+created during a shift gets its Event, too (upstream's go only to those that exist when it begins).
 """
 
 import time
@@ -23,7 +23,7 @@ CLEARED: Final = "ZonalShiftCleared"
 
 
 class ShiftNotices:
-    """The chore."""
+    """Publishes what has changed."""
 
     def __init__(
         self,
@@ -35,17 +35,17 @@ class ShiftNotices:
     ) -> None:
         self._shifted, self._classes, self._pools = shifted, classes, pools
         self._notices, self._clock = notices, clock
-        self._told: set[tuple[str, str]] = set()  # (UID of the pool, zone)
+        self._published: set[tuple[str, str]] = set()  # (UID of the pool, zone)
 
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
         zones, pools = self._shifted(), {pool.uid: pool for pool in self._pools()}
         now = {(uid, zone) for uid, pool in pools.items() for zone in zones if self._concerns(pool, zone)}
-        cleared = {(uid, zone) for uid, zone in self._told if uid in pools and zone not in zones}
-        said = [_active(pools[uid], zone) for uid, zone in sorted(now - self._told)]
-        said += [_cleared(pools[uid], zone) for uid, zone in sorted(cleared)]
-        self._told = now
-        if said:
-            await self._notices.publish(*said)
+        cleared = {(uid, zone) for uid, zone in self._published if uid in pools and zone not in zones}
+        due = [_active(pools[uid], zone) for uid, zone in sorted(now - self._published)]
+        due += [_cleared(pools[uid], zone) for uid, zone in sorted(cleared)]
+        self._published = now
+        if due:
+            await self._notices.publish(*due)
         return self._clock() + LOOK_SECONDS
 
     def _concerns(self, pool: NodePool, zone: str) -> bool:

@@ -1,22 +1,20 @@
 """Gives each instance the name of its node (W-112).
 
-The claim's own name is in the launch call already; existing values are never overwritten. The trap avoided: asking
-again and again for what EC2 refuses: an instance is tried after a second, as upstream does, and then less and less
-often.
+The claim's own name is in the launch call already; existing values are never overwritten. An instance that EC2 refuses
+to tag is tried again after a second, as upstream does, and then less and less often.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection
-from math import inf
 from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.launch.instances import instance_id
-from dovetail.adapters.aws.launch.inventory import Inventory
+from dovetail.adapters.aws.instances.instance import instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.tags import as_tags
 from dovetail.model.names import REGISTERED_CONDITION
 from dovetail.model.nodes import NodeClaim
@@ -25,7 +23,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims
 
 _log = logging.getLogger(__name__)
 
-_FIRST_RETRY: Final = 1.0  # a claim that was written meanwhile, a refusal, an instance that EC2 does not show yet
+_FIRST_RETRY: Final = 1.0  # after a conflict, a refusal, or for an instance that EC2 does not show yet
 _LONGEST_RETRY: Final = 60.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
@@ -33,33 +31,33 @@ SETTLED_SECONDS: Final = 5.0
 
 
 class Tagging:
-    """Tags."""
+    """Tags instances."""
 
     def __init__(
         self,
         calls: Calls,
         inventory: Inventory,
-        cluster: tuple[str, NodeClaims | None],
+        cluster: str,
+        claims: NodeClaims | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._inventory, self._clock = calls, inventory, clock
-        self._cluster, self._claims = cluster
+        self._cluster, self._claims = cluster, claims
         self._later: dict[str, float] = {}
         self._waited: dict[str, float] = {}
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
         """Tag what is not tagged; the moment at which to look again."""
         now = self._clock()
-        wanting = [claim for claim in claims if wants_tags(claim, now)]
+        untagged = [claim for claim in claims if lacks_tags(claim)]
+        wanting = [claim for claim in untagged if _has_settled(claim, now)]
         known = {claim.uid for claim in wanting}
         self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
         self._waited = {uid: wait for uid, wait in self._waited.items() if uid in known}
         wanting = [claim for claim in wanting if claim.uid not in self._later]
         slots = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(*[self._one(claim, slots) for claim in wanting])
-        settling = [
-            now + SETTLED_SECONDS for claim in claims if wants_tags(claim, inf) and not _has_settled(claim, now)
-        ]
+        settling = [now + SETTLED_SECONDS] if any(not _has_settled(claim, now) for claim in untagged) else []
         return min([*self._later.values(), *settling], default=now + _ROUND_SECONDS)
 
     async def _one(self, claim: NodeClaim, slots: asyncio.Semaphore) -> None:
@@ -67,7 +65,7 @@ class Tagging:
             try:
                 await self._tag(claim)
             except Conflict:
-                self._later[claim.uid] = self._clock() + _FIRST_RETRY  # written meanwhile: no failure of anybody's
+                self._later[claim.uid] = self._clock() + _FIRST_RETRY  # written meanwhile, which is no failure
             except Failure as failure:
                 _log.warning("NodeClaim %s: its instance is not tagged: %s", claim.name, failure)
                 self._postpone(claim)
@@ -83,12 +81,12 @@ class Tagging:
         if facts is None:
             self._postpone(claim)
             return
-        wished = {
+        wanted = {
             names.NAME_TAG: claim.node_name,
             names.CLAIM_TAG: claim.name,
             names.CLUSTER_TAG: self._cluster,
         }
-        missing = {key: value for key, value in wished.items() if key not in facts.tags}
+        missing = {key: value for key, value in wanted.items() if key not in facts.tags}
         if missing:
             answer = await self._calls.attempt("ec2", "CreateTags", Resources=[identity], Tags=as_tags(missing))
             if isinstance(answer, Denied):
@@ -106,10 +104,8 @@ def _has_settled(claim: NodeClaim, now: float) -> bool:
     return joined is None or now - joined.changed >= SETTLED_SECONDS
 
 
-def wants_tags(claim: NodeClaim, now: float) -> bool:
-    """Whether its instance still lacks its name, and nobody else is writing the claim this very moment."""
+def lacks_tags(claim: NodeClaim) -> bool:
+    """Whether its instance still lacks the name of its node."""
     if not claim.node_name or not claim.provider_id or claim.deleting_since is not None:
-        return False
-    if not _has_settled(claim, now):
         return False
     return any(claim.annotations.get(key) != "true" for key in (names.TAGGED, names.CLUSTER_TAGGED))

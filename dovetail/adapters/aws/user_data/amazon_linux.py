@@ -1,14 +1,11 @@
 """User data of AL2 (a call of the bootstrap script) and AL2023 (a NodeConfig for nodeadm) (W-97, W-98)."""
 
-from typing import Any
-
 import yaml
 
 from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, kubelet_flags, without_carriage_returns
 from dovetail.adapters.aws.user_data.mime import NODE_CONFIG, SHELL, Part, is_mime, read_parts, write_parts
+from dovetail.model.json import Json
 from dovetail.model.taints import Taint
-
-Json = dict[str, Any]
 
 _BASH = "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n"
 

@@ -1,7 +1,6 @@
-"""What must a new machine be told? The same facts for every family, before they take a family's form.
+"""What a new instance must know to join: the same facts for every family, before they take a family's form.
 
-The trap avoided: labels of kubernetes.io and k8s.io, which a kubelet may not give itself; with one of them it would not
-start at all.
+Labels of kubernetes.io and k8s.io are left out: a kubelet may not give them to itself and would not start.
 """
 
 from collections.abc import Mapping
@@ -13,19 +12,17 @@ from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.taints import Taint
 
-Json = dict[str, Any]
-
 UNREGISTERED: Final = Taint(key=core.UNREGISTERED_TAINT, effect="NoExecute")
 _CLOSED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "node-restriction.kubernetes.io")
 
 
 class BadUserData(ValueError):
-    """The class's own user data cannot be merged with what the machine must be told."""
+    """The class's own user data cannot be merged with what the instance must know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap:
-    """One machine's start."""
+    """One instance's start."""
 
     cluster: str
     endpoint: str
@@ -52,7 +49,7 @@ class Bootstrap:
 
 
 def labels_for(claim: NodeClaim, capacity_type: str, *, custom: bool) -> dict[str, str]:
-    """W-96: what the kubelet registers with. Custom images register by their own means, so taints are synchronised."""
+    """What the kubelet registers with. Custom images register by their own means, so taints are synchronised (W-96)."""
     labels = {
         **claim.labels,
         **({names.NODE_CLASS: claim.node_class.name} if claim.node_class.name else {}),
@@ -78,7 +75,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def kubelet_flags(start: Bootstrap) -> list[str]:
-    """Command-line flags, for the families that know nothing better (AL2, Windows)."""
+    """Command-line flags, for the families that take nothing else (AL2, Windows)."""
     kubelet = start.kubelet
     flags = [f'--node-labels="{start.node_labels}"'] if start.labels else []
     flags.append(f'--register-with-taints="{",".join(taint_text(taint) for taint in start.taints)}"')
@@ -113,5 +110,5 @@ def _pairs(name: str, values: Mapping[str, Any] | None, sign: str) -> list[str]:
 
 
 def without_carriage_returns(text: str) -> str:
-    """W-100."""
+    """Carriage returns would break a script (W-100)."""
     return text.replace("\r", "")

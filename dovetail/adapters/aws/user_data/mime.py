@@ -1,7 +1,7 @@
 """User data of several parts, as cloud-init and nodeadm read it (W-97, W-98).
 
-Parts of the class's own come first, ours last, because the last one wins. The trap avoided: user data that says it is
-MIME but cannot be taken apart; it is refused, never passed on half.
+Parts of the class's own come first, ours last, because the last one wins. User data that says it is MIME but cannot be
+taken apart is refused, never passed on in part.
 """
 
 import email

@@ -13,7 +13,7 @@ SIZE_LIMIT: Final = 16_384  # bytes, decoded; EC2's
 
 
 def _custom(start: Bootstrap) -> str:
-    """Unchanged: whoever brings an image brings all of its start."""
+    """Unchanged: a custom image brings all of its start."""
     return start.own
 
 

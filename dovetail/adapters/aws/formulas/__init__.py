@@ -1,1 +1,0 @@
-"""Formulas in spec.kubelet: numbers that depend on the instance type (W-24)."""

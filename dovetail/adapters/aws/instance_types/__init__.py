@@ -1,0 +1,1 @@
+"""What an instance type is, and what a NodeClass makes of it: labels, capacity, overhead."""

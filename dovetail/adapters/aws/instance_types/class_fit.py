@@ -1,0 +1,31 @@
+"""Whether instances of a type can be launched as a class asks (W-63).
+
+Asked once per type and class. A type that cannot stays in the catalogue with nothing available, so that a person sees
+why it is not chosen.
+"""
+
+from dovetail.adapters.aws.instance_types.type_facts import TypeFacts
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+
+_NESTED = "nested-virtualization"
+
+
+def suits_class(facts: TypeFacts, node_class: NodeClass) -> bool:
+    """Whether type and class go together; the placement group is judged where it is known."""
+    spec = node_class.spec
+    if node_class.family == "AL2023" and facts.family == "a1":
+        return False  # its kernel needs a newer processor
+    nested = spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled"
+    if nested and _NESTED not in facts.features:
+        return False
+    if spec.connection_tracking is not None and facts.hypervisor != "nitro":
+        return False
+    return not spec.network_interfaces or _has_interfaces(facts, node_class)
+
+
+def _has_interfaces(facts: TypeFacts, node_class: NodeClass) -> bool:
+    most = dict(facts.cards)
+    wanted = node_class.spec.network_interfaces or ()
+    if not facts.ena or any(each.device_index >= most.get(each.network_card_index, 0) for each in wanted):
+        return False
+    return sum(1 for each in wanted if each.interface_type == "efa-only") <= facts.efa_interfaces

@@ -1,0 +1,131 @@
+"""The instances of this cluster (W-101 to W-103).
+
+Lists are read whole and remembered for drift, which asks of every claim and may be some minutes late; look-ups of one
+instance are always live, and those that come together share one call. Because one unknown id refuses a whole batch,
+such a batch is asked for again by a filter.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.adapters.aws.instances.instance import LIVE_STATES, InstanceFacts, read_instance
+from dovetail.adapters.aws.meters import observe
+from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.model import names as core
+from dovetail.model.json import Json
+
+_LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
+_TOGETHER_SECONDS: Final = 0.02  # look-ups of one burst; waiting longer would show in a termination
+_MOST_IDS: Final = 500
+
+
+class Inventory:
+    """Instances by id."""
+
+    def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._settings, self._clock = calls, settings, clock
+        self._known: dict[str, InstanceFacts] = {}
+        self._listed_at = float("-inf")
+        self._listing = asyncio.Lock()
+        self._waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+        self.shifted: Callable[[], frozenset[str]] = frozenset  # zones whose instances may be missing from answers
+
+    async def every(self) -> tuple[InstanceFacts, ...]:
+        """All instances that carry this cluster's tags and are not yet gone."""
+        rows = await self._described(
+            Filters=[
+                {"Name": "tag-key", "Values": [core.NODE_POOL]},
+                {"Name": "tag-key", "Values": [names.NODE_CLASS]},
+                {"Name": f"tag:{names.CLUSTER_TAG}", "Values": [self._settings.cluster]},
+                _LIVE,
+            ],
+            MaxResults=1000,
+        )
+        zones = self.shifted()
+        kept = {key: facts for key, facts in self._known.items() if facts.zone in zones} if zones else {}
+        self._known = {**kept, **{facts.id: facts for facts in rows}}
+        self._listed_at = self._clock()
+        return tuple(self._known.values())
+
+    async def of_claim(self, claim_uid: str) -> InstanceFacts | None:
+        """The oldest live instance that carries the claim's UID."""
+        rows = await self._described(Filters=[{"Name": f"tag:{core.CLAIM_UID_TAG}", "Values": [claim_uid]}, _LIVE])
+        return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id), default=None)
+
+    async def recent(self, identity: str, age: float) -> InstanceFacts | None:
+        """As last listed; listed anew when that was longer ago than `age` seconds or it was not in it."""
+        if self._clock() - self._listed_at > age:
+            async with self._listing:
+                if self._clock() - self._listed_at > age:
+                    await self.every()
+        known = self._known.get(identity)
+        return known if known is not None else await self.live(identity)
+
+    def last_seen(self, identity: str) -> InstanceFacts | None:
+        """As last listed, whenever that was; for zones whose answers are not to be relied on (W-102)."""
+        return self._known.get(identity)
+
+    async def live(self, identity: str) -> InstanceFacts | None:
+        """As it is now; None where EC2 does not show it in a live state."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[InstanceFacts | None] = loop.create_future()
+        first = not self._waiting
+        self._waiting.setdefault(identity, []).append(answer)
+        if first:
+            task = loop.create_task(self._answer_together())
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+        return await answer
+
+    async def _answer_together(self) -> None:
+        await asyncio.sleep(_TOGETHER_SECONDS)
+        waiting, self._waiting = self._waiting, {}
+        ids = sorted(waiting)
+        observe("cloudprovider_batcher_batch_time_seconds", _TOGETHER_SECONDS, {"batcher": "describe_instances"})
+        observe("cloudprovider_batcher_batch_size", len(ids), {"batcher": "describe_instances"})
+        for start in range(0, len(ids), _MOST_IDS):
+            await self._answer(ids[start : start + _MOST_IDS], waiting)
+
+    async def _answer(self, ids: list[str], waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]]) -> None:
+        try:
+            found = await self._by_ids(ids)
+        except Exception as error:  # whatever it is, the callers that wait get it
+            for identity in ids:
+                for future in waiting[identity]:
+                    if not future.done():
+                        future.set_exception(error)
+            return
+        for identity in ids:
+            for future in waiting[identity]:
+                if not future.done():
+                    future.set_result(found.get(identity))
+
+    async def _by_ids(self, ids: list[str]) -> dict[str, InstanceFacts]:
+        answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids, Filters=[_LIVE])
+        if isinstance(answer, Denied):
+            if answer.code not in NOT_FOUND:
+                raise refusal("ec2:DescribeInstances", answer)
+            if len(ids) == 1:
+                return {}
+            # As a filter, unknown ids are simply not in the answer.
+            rows = await self._described(Filters=[{"Name": "instance-id", "Values": ids}, _LIVE])
+            return {facts.id: facts for facts in rows}
+        return {facts.id: facts for facts in self._read([answer])}
+
+    async def _described(self, **parameters: Any) -> list[InstanceFacts]:
+        pages = [page async for page in self._calls.pages("ec2", "DescribeInstances", **parameters)]
+        return self._read(pages)
+
+    def _read(self, pages: Iterable[Json]) -> list[InstanceFacts]:
+        return [
+            read_instance(raw, reserved_capacity=self._settings.reserved_capacity)
+            for page in pages
+            for reservation in page.get("Reservations") or ()
+            for raw in reservation.get("Instances") or ()
+        ]

@@ -1,0 +1,115 @@
+"""What the formulas of spec.kubelet come to for one instance type (W-24).
+
+maxPods is resolved first and sees the pods that the type would take without it; the reserved amounts see the result.
+With the feature gate closed formulas are left out, both from sizes and from user data; the class is not ready then
+(W-40b).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from dovetail.adapters.aws.kubelet.formula_language import read_formula
+from dovetail.adapters.aws.kubelet.formula_values import FormulaError
+from dovetail.model.json import Json
+from dovetail.model.resources import QuantityError, parse_quantity
+
+RESERVED: Final = ("kubeReserved", "systemReserved")
+_MOST_PODS: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormulaInputs:
+    """The facts about an instance type that formulas may use."""
+
+    instance_type: str
+    vcpus: int
+    memory_mib: int
+    default_enis: int
+    ips_per_eni: int
+    pods: int  # as many as it takes without maxPods
+
+    def variables(self, pods: int) -> Json:
+        """By name."""
+        return {
+            "instance_type": self.instance_type,
+            "vcpus": self.vcpus,
+            "memory_mib": self.memory_mib,
+            "default_enis": self.default_enis,
+            "ips_per_eni": self.ips_per_eni,
+            "max_pods": pods,
+        }
+
+
+class WrittenFormula(NamedTuple):
+    """A formula as it stands in spec.kubelet."""
+
+    field: str
+    text: str
+
+
+def formulas_in(kubelet: Mapping[str, Any]) -> Iterator[WrittenFormula]:
+    """The formulas, by field."""
+    if isinstance(kubelet.get("maxPods"), str):
+        yield WrittenFormula("maxPods", str(kubelet["maxPods"]))
+    for field in RESERVED:
+        for key, value in sorted((kubelet.get(field) or {}).items()):
+            if not is_quantity(value):
+                yield WrittenFormula(f"{field}.{key}", str(value))
+
+
+def without_formulas(kubelet: Json) -> Json:
+    """With the gate closed: formulas are as if they were not there."""
+    found = {key: value for key, value in kubelet.items() if key != "maxPods" or not isinstance(value, str)}
+    for field in RESERVED:
+        if found.get(field):
+            found[field] = {key: value for key, value in found[field].items() if is_quantity(value)}
+    return found
+
+
+def resolved(kubelet: Json, inputs: FormulaInputs) -> Json:
+    """With numbers where formulas were. FormulaError names the field that has no result for this type."""
+    found, pods = dict(kubelet), inputs.pods
+    if isinstance(kubelet.get("maxPods"), str):
+        pods = _result("maxPods", kubelet["maxPods"], inputs.variables(inputs.pods))
+        if pods > _MOST_PODS:
+            raise FormulaError(f"maxPods: {pods} is too large")
+        found["maxPods"] = pods
+    elif isinstance(kubelet.get("maxPods"), int):
+        pods = kubelet["maxPods"]
+    for field in RESERVED:
+        if kubelet.get(field):
+            amounts = kubelet[field].items()
+            found[field] = {key: _amount(field, key, value, inputs.variables(pods)) for key, value in amounts}
+    return found
+
+
+def _amount(field: str, key: str, value: Any, variables: Json) -> Any:
+    """A quantity stays as it is written; a result gets the unit of its resource."""
+    if is_quantity(value):
+        return value
+    number = _result(f"{field}.{key}", str(value), variables)
+    if key == "cpu":
+        return f"{-(-number // 10) * 10}m"
+    if key == "memory":
+        return f"{-(-number // 16) * 16}Mi"
+    return f"{number}Gi" if key == "ephemeral-storage" else str(number)
+
+
+def _result(field: str, text: str, variables: Json) -> int:
+    try:
+        number = read_formula(text).result(variables)
+    except FormulaError as error:
+        raise FormulaError(f"{field}: {error}") from None
+    if number < 0:
+        raise FormulaError(f"{field}: {text} is {number} for {variables['instance_type']}, less than 0")
+    return number
+
+
+def is_quantity(value: Any) -> bool:
+    """Whether Kubernetes would take it for an amount."""
+    try:
+        parse_quantity(str(value))
+    except QuantityError:
+        return False
+    return True

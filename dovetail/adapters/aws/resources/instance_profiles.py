@@ -1,0 +1,167 @@
+"""The instance profile of a class: made from its role, or given (W-38, W-39, W-46, W-111).
+
+The name follows from class and role, so that a profile whose making was cut off is found again instead of made twice
+(upstream's names are random). For a role that does not exist no profile is made again for a minute.
+"""
+
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.adapters.aws.tags import as_tags
+from dovetail.model import names as core
+from dovetail.model.hashing import hash_value
+from dovetail.model.json import Json
+from dovetail.ports.failures import Failure
+
+_log = logging.getLogger(__name__)
+
+_KEPT_SECONDS: Final = 900.0
+_MISSING_SECONDS: Final = 60.0
+_PROTECTED_SECONDS: Final = 3600.0
+_VALID: Final = re.compile(r"[\w+=,.@-]{1,128}\Z", re.ASCII)
+
+
+class RoleMissing(ValueError):
+    """The class's role does not exist."""
+
+
+class Profiles:
+    """Instance profiles."""
+
+    def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._settings, self._clock = calls, settings, clock
+        self._good: dict[tuple[str, str], float] = {}  # (profile, role) → until when it need not be looked at
+        self._missing: dict[str, float] = {}  # role → until when it is taken to be missing
+        self._protected: dict[str, float] = {}  # profile → until when it is not collected
+
+    async def of_class(self, node_class: NodeClass) -> str:
+        """The profile's name. Raises RoleMissing."""
+        if node_class.spec.instance_profile:
+            return node_class.spec.instance_profile
+        role = (node_class.spec.role or "").rpartition("/")[2]
+        if self._missing.get(role, 0.0) > self._clock():
+            raise RoleMissing(f"The role with name {role} cannot be found.")
+        current = node_class.status.instance_profile or ""
+        if current and await self._is_good(current, role):
+            return current
+        name = self._name(node_class, role)
+        if name == current or not await self._is_good(name, role):
+            await self._make(name, role, node_class)
+        for each in filter(None, (name, current)):
+            self._protected[each] = self._clock() + _PROTECTED_SECONDS
+        self._good[name, role] = self._clock() + _KEPT_SECONDS
+        return name
+
+    async def _is_good(self, name: str, role: str) -> bool:
+        if self._good.get((name, role), 0.0) > self._clock():
+            return True
+        profile = await self._get(name)
+        roles = [each["RoleName"] for each in (profile or {}).get("Roles") or ()]
+        if roles[:1] != [role]:
+            return False
+        self._good[name, role] = self._clock() + _KEPT_SECONDS
+        return True
+
+    async def _get(self, name: str) -> Json | None:
+        answer = await self._calls.attempt("iam", "GetInstanceProfile", InstanceProfileName=name)
+        if isinstance(answer, Denied):
+            if answer.code in NOT_FOUND:
+                return None
+            raise refusal("iam:GetInstanceProfile", answer)
+        profile: Json = answer["InstanceProfile"]
+        return profile
+
+    async def _make(self, name: str, role: str, node_class: NodeClass) -> None:
+        made = await self._calls.attempt(
+            "iam",
+            "CreateInstanceProfile",
+            InstanceProfileName=name,
+            Path=self.path(node_class.uid),
+            Tags=as_tags(self._tags(node_class)),
+        )
+        if isinstance(made, Denied) and made.code != "EntityAlreadyExists":
+            raise refusal("iam:CreateInstanceProfile", made)
+        added = await self._calls.attempt("iam", "AddRoleToInstanceProfile", InstanceProfileName=name, RoleName=role)
+        if not isinstance(added, Denied) or (added.code == "LimitExceeded" and await self._is_good(name, role)):
+            return
+        await self._clean_up(name)
+        if added.code in NOT_FOUND:
+            self._missing[role] = self._clock() + _MISSING_SECONDS
+            raise RoleMissing(added.message)
+        raise refusal("iam:AddRoleToInstanceProfile", added)
+
+    async def _clean_up(self, name: str) -> None:
+        try:
+            await self.delete(name)
+        except Failure as failure:
+            _log.warning("instance profile %s is left behind for the collection: %s", name, failure)
+
+    async def delete(self, name: str) -> None:
+        """With its roles taken off; one that is gone is fine."""
+        profile = await self._get(name)
+        if profile is None:
+            return
+        for role in profile.get("Roles") or ():
+            answer = await self._calls.attempt(
+                "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=role["RoleName"]
+            )
+            if isinstance(answer, Denied) and answer.code not in NOT_FOUND:
+                raise refusal("iam:RemoveRoleFromInstanceProfile", answer)
+        answer = await self._calls.attempt("iam", "DeleteInstanceProfile", InstanceProfileName=name)
+        if isinstance(answer, Denied) and answer.code not in NOT_FOUND:
+            raise refusal("iam:DeleteInstanceProfile", answer)
+        self._good = {key: until for key, until in self._good.items() if key[0] != name}
+
+    async def delete_all(self, node_class: NodeClass) -> None:
+        """Everything that was ever made for a class, the profile named in the old way too (W-46)."""
+        if self._settings.isolated_vpc:
+            return
+        for name in await self._under(self.path(node_class.uid)):
+            await self.delete(name)
+        legacy = f"{self._settings.cluster}_{hash_value(self._calls.region + node_class.name)}"
+        if _VALID.match(legacy):
+            await self.delete(legacy)
+
+    async def collect(self, used: frozenset[str]) -> tuple[str, ...]:
+        """Delete what no class and no claim uses; the names of what was deleted (W-111)."""
+        if self._settings.isolated_vpc:
+            return ()
+        now = self._clock()
+        gone = []
+        for name in await self._under(f"/karpenter/{self._calls.region}/{self._settings.cluster}/"):
+            if name not in used and self._protected.get(name, 0.0) < now:
+                await self.delete(name)
+                gone.append(name)
+        return tuple(gone)
+
+    async def _under(self, path: str) -> list[str]:
+        rows = await self._calls.every("iam", "ListInstanceProfiles", "InstanceProfiles", PathPrefix=path)
+        # moto forgets the prefix, and a profile of another cluster must never be ours to delete.
+        return sorted(row["InstanceProfileName"] for row in rows if str(row.get("Path", "")).startswith(path))
+
+    def path(self, uid: str) -> str:
+        """Where the profiles of a class are."""
+        return f"/karpenter/{self._calls.region}/{self._settings.cluster}/{uid}/"
+
+    def _name(self, node_class: NodeClass, role: str) -> str:
+        text = f"{self._calls.region}/{node_class.uid}/{role}"
+        number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        return f"{self._settings.cluster}_{number}"
+
+    def _tags(self, node_class: NodeClass) -> Mapping[str, str]:
+        return {
+            **(node_class.spec.tags or {}),
+            names.owned_tag(self._settings.cluster): "owned",
+            names.CLUSTER_TAG: self._settings.cluster,
+            names.NODE_CLASS: node_class.name,
+            core.REGION: self._calls.region,
+        }

@@ -1,0 +1,76 @@
+"""Which placement group instances of a class join (W-45).
+
+What was found is remembered for a day, so that an outage of one API does not stop launches into a group that has not
+changed.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
+from dovetail.model.json import Json
+
+_CHECK_SECONDS: Final = 60.0
+_KEEP_SECONDS: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementGroup:
+    """One group."""
+
+    id: str
+    name: str
+    strategy: str
+    partitions: int = 0
+
+
+class PlacementGroups:
+    """Groups by selector."""
+
+    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._clock = calls, clock
+        self._found: dict[tuple[str, str], Dated[PlacementGroup | None]] = {}
+
+    async def of_class(self, node_class: NodeClass) -> PlacementGroup | None:
+        """The group that the class names and EC2 has available; None where there is none."""
+        selector = node_class.spec.placement_group_selector
+        if selector is None:
+            return None
+        name, group_id = key = (selector.name or "", selector.id or "")
+        before = self._found.get(key)
+        if before is not None and self._clock() - before.at < _CHECK_SECONDS:
+            return before.value
+        found = await self._describe(name, group_id)
+        self._found[key] = Dated(self._clock(), found)
+        return found
+
+    def known(self, node_class: NodeClass) -> PlacementGroup | None:
+        """What was found within the last day."""
+        selector = node_class.spec.placement_group_selector
+        before = self._found.get((selector.name or "", selector.id or "")) if selector is not None else None
+        return before.value if before is not None and self._clock() - before.at < _KEEP_SECONDS else None
+
+    async def _describe(self, name: str, group_id: str) -> PlacementGroup | None:
+        named: Json = {"GroupNames": [name]} if name else {"GroupIds": [group_id]}
+        answer = await self._calls.attempt(
+            "ec2", "DescribePlacementGroups", Filters=[{"Name": "state", "Values": ["available"]}], **named
+        )
+        if isinstance(answer, Denied):
+            if answer.code in NOT_FOUND:
+                return None
+            raise refusal("ec2:DescribePlacementGroups", answer)
+        groups: list[Json] = answer.get("PlacementGroups") or []
+        if not groups:
+            return None
+        raw = groups[0]
+        return PlacementGroup(
+            id=raw.get("GroupId", ""),
+            name=raw.get("GroupName", ""),
+            strategy=raw.get("Strategy", ""),
+            partitions=int(raw.get("PartitionCount") or 0) if raw.get("Strategy") == "partition" else 0,
+        )

@@ -1,0 +1,145 @@
+"""Which capacity reservations launches of a class may use, and how many instances are left in each (W-142 to W-149).
+
+A count may be too high, never too low: a launch that finds the reservation full sets it to zero, and the next plan
+does without it.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
+from dovetail.adapters.aws.resources.selectors import tag_filters
+from dovetail.model.json import Json
+
+EXPIRING_SECONDS: Final = 40 * 60.0  # EC2 takes a block's instances back from 30 minutes before its end
+_COUNT_SECONDS: Final = 24 * 3600.0
+_QUERY_SECONDS: Final = 60.0
+_CRITERIA: Final = frozenset({"open", "targeted"})
+_KINDS: Final = frozenset({"default", "capacity-block"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """One reservation as EC2 describes it."""
+
+    id: str
+    instance_type: str
+    zone: str
+    owner: str
+    criteria: str
+    kind: str  # default, capacity-block
+    interruptible: bool
+    count: int
+    end: float | None
+    expiring: bool = False
+
+
+def read_reservation(raw: Json, now: float) -> Reservation | None:
+    """None for one that has ended or is of a kind we do not know (W-143)."""
+    kind = raw.get("ReservationType") or "default"
+    criteria = raw.get("InstanceMatchCriteria") or ""
+    if kind not in _KINDS or criteria not in _CRITERIA:
+        return None
+    end: Any = raw.get("EndDate")
+    until = end.timestamp() if isinstance(end, datetime) else None
+    if until is not None and until <= now:
+        return None
+    return Reservation(
+        id=raw["CapacityReservationId"],
+        instance_type=raw.get("InstanceType", ""),
+        zone=raw.get("AvailabilityZone", ""),
+        owner=raw.get("OwnerId", ""),
+        criteria=criteria,
+        kind=kind,
+        interruptible=bool(raw.get("Interruptible")),
+        count=int(raw.get("AvailableInstanceCount", 0)),
+        end=until,
+        expiring=kind == "capacity-block" and until is not None and until - now < EXPIRING_SECONDS,
+    )
+
+
+class Reservations:
+    """Reservations as described within the last minute, and counts."""
+
+    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._clock = calls, clock
+        self._asked: dict[str, Dated[list[Reservation]]] = {}
+        self._counts: dict[str, Dated[int]] = {}
+        self.revision = 0
+
+    async def of_class(self, node_class: NodeClass) -> list[Reservation]:
+        """What the class selects, by id, each once."""
+        found: dict[str, Reservation] = {}
+        for term in node_class.spec.capacity_reservation_selector_terms or ():
+            filters = [{"Name": "state", "Values": ["active"]}]
+            if term.instance_match_criteria:
+                filters.append({"Name": "instance-match-criteria", "Values": [term.instance_match_criteria]})
+            if term.owner_id:
+                filters.append({"Name": "owner-id", "Values": [term.owner_id]})
+            filters += tag_filters(term.tags)
+            named: Json = {"CapacityReservationIds": [term.id]} if term.id else {"MaxResults": 1000}
+            for each in await self._query({"Filters": filters, **named}):
+                found[each.id] = each
+        return [self.counted(found[key]) for key in sorted(found)]
+
+    async def _query(self, wanted: Json) -> list[Reservation]:
+        key = repr(wanted)
+        asked = self._asked.get(key)
+        if asked is not None and self._clock() - asked.at < _QUERY_SECONDS:
+            return asked.value
+        rows = await self._described(wanted)
+        now = self._clock()
+        found = [each for each in (read_reservation(row, now) for row in rows) if each is not None]
+        self._asked[key] = Dated(now, found)
+        for each in found:
+            self._set(each.id, each.count)
+        return found
+
+    async def _described(self, wanted: Json) -> list[Json]:
+        """An unknown id selects nothing (W-142)."""
+        rows: list[Json] = []
+        token: Json = {}
+        while True:
+            answer = await self._calls.attempt("ec2", "DescribeCapacityReservations", **wanted, **token)
+            if isinstance(answer, Denied):
+                if answer.code in NOT_FOUND:
+                    return []
+                raise refusal("ec2:DescribeCapacityReservations", answer)
+            rows += answer.get("CapacityReservations") or []
+            if not answer.get("NextToken"):
+                return rows
+            token = {"NextToken": answer["NextToken"]}
+
+    def counted(self, reservation: Reservation) -> Reservation:
+        """With the count as we know it, our own launches taken off."""
+        known = self._counts.get(reservation.id)
+        if known is None or self._clock() - known.at >= _COUNT_SECONDS:
+            return replace(reservation, count=0)
+        return replace(reservation, count=max(0, known.value))
+
+    def launched(self, reservation_id: str) -> None:
+        """One instance of it has been launched."""
+        self._change(reservation_id, -1)
+
+    def ended(self, reservation_id: str) -> None:
+        """One instance of it is being terminated."""
+        self._change(reservation_id, 1)
+
+    def exhausted(self, reservation_id: str) -> None:
+        """EC2 says that none is left (W-149)."""
+        self._set(reservation_id, 0)
+
+    def _change(self, reservation_id: str, by: int) -> None:
+        known = self._counts.get(reservation_id)
+        self._set(reservation_id, by if known is None else known.value + by)
+
+    def _set(self, reservation_id: str, count: int) -> None:
+        before = self._counts.get(reservation_id)
+        self._counts[reservation_id] = Dated(self._clock(), count)
+        self.revision += before is None or before.value != count

@@ -1,0 +1,16 @@
+"""A class's selector terms as filters of EC2 (W-10).
+
+The value `*` means: has this tag, whatever its value.
+"""
+
+from collections.abc import Mapping
+
+from dovetail.model.json import Json
+
+
+def tag_filters(tags: Mapping[str, str] | None) -> list[Json]:
+    """One filter per tag."""
+    return [
+        {"Name": "tag-key", "Values": [key]} if value == "*" else {"Name": f"tag:{key}", "Values": [value]}
+        for key, value in sorted((tags or {}).items())
+    ]

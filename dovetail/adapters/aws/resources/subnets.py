@@ -1,0 +1,97 @@
+"""Into which subnets a class may launch, and which of them have room (W-30, W-71).
+
+Free addresses are counted down by our own launches between two descriptions, so that a burst does not run into a full
+subnet. A full subnet is not used even where it is the largest of its zone; upstream would use it.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.resources.dated import Dated
+from dovetail.adapters.aws.resources.selectors import tag_filters
+from dovetail.model.json import Json
+
+_PAGE: Final = 500
+_ROOM_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """One subnet as last described."""
+
+    id: str
+    zone: str
+    zone_id: str
+    free: int
+
+
+@dataclass(slots=True)
+class _Room:
+    free: int
+    described: int
+    until: float
+
+
+class Subnets:
+    """Subnets by class, and their room."""
+
+    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._refresh, self._clock = calls, refresh, clock
+        self._found: dict[tuple[str, int], Dated[list[Subnet]]] = {}
+        self._room: dict[str, _Room] = {}
+
+    async def of_class(self, node_class: NodeClass) -> list[Subnet]:
+        """What the class selects, the roomiest first. Answers are kept for the refresh interval (W-29)."""
+        key = (node_class.uid, node_class.generation)
+        before = self._found.get(key)
+        if before is not None and self._clock() - before.at < self._refresh:
+            return before.value
+        rows: dict[str, Json] = {}
+        for filters in _queries(node_class):
+            for row in await self._calls.every("ec2", "DescribeSubnets", "Subnets", Filters=filters, MaxResults=_PAGE):
+                rows[row["SubnetId"]] = row
+        found = sorted((_subnet(row) for row in rows.values()), key=lambda subnet: (-subnet.free, subnet.id))
+        self._learn(found)
+        self._found[key] = Dated(self._clock(), found)
+        return found
+
+    def room(self, subnet_id: str) -> int | None:
+        """Free addresses less what our launches may use, for ranking; None where it was not described lately."""
+        room = self._room.get(subnet_id)
+        return None if room is None or room.until < self._clock() else room.free
+
+    def take(self, subnet_id: str, addresses: int) -> None:
+        """Count addresses that a launch under way may use; negative: it went elsewhere."""
+        room = self._room.get(subnet_id)
+        if room is not None:
+            room.free -= addresses  # may go below nothing: it only ranks
+
+    def is_full(self, subnet_id: str) -> bool:
+        """Whether it had no free address when last described. Our own count never makes it full: it may be too low."""
+        room = self._room.get(subnet_id)
+        return room is not None and room.described == 0 and room.until >= self._clock()
+
+    def _learn(self, found: Iterable[Subnet]) -> None:
+        until = self._clock() + max(_ROOM_SECONDS, self._refresh + 240.0)
+        for subnet in found:
+            self._room[subnet.id] = _Room(free=subnet.free, described=subnet.free, until=until)
+
+
+def _queries(node_class: NodeClass) -> list[list[Json]]:
+    terms = node_class.spec.subnet_selector_terms
+    queries = [tag_filters(term.tags) for term in terms if not term.id]
+    ids = [term.id for term in terms if term.id]
+    return [*queries, [{"Name": "subnet-id", "Values": ids}]] if ids else queries
+
+
+def _subnet(row: Json) -> Subnet:
+    return Subnet(
+        id=row["SubnetId"],
+        zone=row.get("AvailabilityZone", ""),
+        zone_id=row.get("AvailabilityZoneId") or "",
+        free=int(row.get("AvailableIpAddressCount", 0)),
+    )

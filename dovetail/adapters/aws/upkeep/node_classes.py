@@ -1,0 +1,234 @@
+"""Keeps every EC2NodeClass true: finalizer, hash, status, conditions; and cleans up after one that is deleted.
+
+A class that is neither changed nor due costs nothing. One class that fails does not stop the others. A class is
+released only when none of its claims is left, for their instances would lose their profile.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.meters import forget
+from dovetail.adapters.aws.node_class import conditions as c
+from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, verdict_of
+from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
+from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolved
+from dovetail.adapters.aws.node_class.validation import Validation
+from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
+from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
+    EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
+)
+from dovetail.model import names as core
+from dovetail.model.json import Json
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.notice import Notice
+from dovetail.model.pools import NodePool
+from dovetail.ports.failures import Conflict, Failure, Retryable
+from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
+from dovetail.ports.raw_objects import RawObjects
+
+_log = logging.getLogger(__name__)
+
+ROUND_SECONDS: Final = 60.0
+_WAIT_SECONDS: Final = 600.0  # for claims of a deleted class; the end of one is a change, which is seen at once
+_FIRST_RETRY: Final = 1.0
+_LONGEST_RETRY: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNow:
+    """The cluster as the cache sees it."""
+
+    claims: Callable[[], Iterable[NodeClaim]] = tuple
+    pools: Callable[[], Iterable[NodePool]] = tuple
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpkeepParts:
+    """What the upkeep works with."""
+
+    classes: NodeClasses
+    objects: RawObjects
+    claims: NodeClaims | None
+    notices: Notices
+    resolution: Resolution
+    validation: Validation
+    clean_up: CleanUp
+    tasks: tuple[UpkeepTask, ...]
+    cluster: Cluster
+
+
+@dataclass(slots=True)
+class _Due:
+    """When a class is looked at again, and for which state of it that was worked out."""
+
+    key: tuple[object, ...] = ()
+    at: float = 0.0
+    retry: float = _FIRST_RETRY
+    published: set[str] = field(default_factory=set)  # condition/reason of the refusals that have their Event
+
+
+class Ec2NodeClassUpkeep:
+    """The port NodeClassUpkeep."""
+
+    def __init__(self, parts: UpkeepParts, cluster: ClusterNow, clock: Callable[[], float] = time.time) -> None:
+        self._parts, self._cluster, self._clock = parts, cluster, clock
+        self._due: dict[str, _Due] = {}
+        self._working = asyncio.Lock()
+
+    async def keep(self) -> float:
+        """Look at everything that is due; the moment at which to look again."""
+        async with self._working:
+            claims = tuple(self._cluster.claims())
+            classes = self._parts.classes.every()
+            self._due = {name: due for name, due in self._due.items() if any(name == each.name for each in classes)}
+            moments = await asyncio.gather(*[self._one(each, claims) for each in classes])
+            moments += await asyncio.gather(*[task.keep(claims) for task in self._parts.tasks])
+            moments.append(await self._clean(claims))
+            return min(moments, default=self._clock() + ROUND_SECONDS)
+
+    async def _one(self, node_class: NodeClass | UnreadableClass, claims: tuple[NodeClaim, ...]) -> float:
+        due = self._due.setdefault(node_class.name, _Due())
+        if isinstance(node_class, UnreadableClass):
+            _log.warning("EC2NodeClass %s cannot be read: %s", node_class.name, node_class.message)
+            return self._clock() + _LONGEST_RETRY
+        waiting = [claim for claim in claims if _refers(claim, node_class)] if node_class.deleting else []
+        key = (node_class.uid, node_class.generation, node_class.deleting, len(waiting))
+        if key == due.key and self._clock() < due.at:
+            return due.at
+        try:
+            wait = await (self._release(node_class, waiting) if node_class.deleting else self._resolve(node_class))
+            due.key, due.at, due.retry = key, self._clock() + wait, _FIRST_RETRY
+        except Conflict:
+            due.key, due.at = (), self._clock() + _FIRST_RETRY
+        except Failure as failure:
+            _log.warning("EC2NodeClass %s: %s", node_class.name, failure)
+            due.key, due.at = key, self._clock() + due.retry
+            due.retry = min(due.retry * 2, _LONGEST_RETRY)
+        return due.at
+
+    async def _resolve(self, node_class: NodeClass) -> float:
+        current = await self._with_metadata(node_class)
+        if current is None:
+            return ROUND_SECONDS
+        found = await self._parts.resolution.resolve(current)
+        seen = _as_resolved(current, found)
+        unsettled: Failure | None = found.failed[0] if found.failed else None
+        try:
+            judged = await self._parts.validation.verdict(seen, found.verdicts, self._cluster.pools())
+        except Retryable as failure:
+            unsettled, judged = failure, verdict_of(_conditions(current), c.VALIDATION)
+        verdicts = {**found.verdicts, c.VALIDATION: judged}
+        await self._write(current, found, verdicts)
+        await self._publish(current, verdicts)
+        if unsettled is not None:
+            raise unsettled
+        return ROUND_SECONDS
+
+    async def _with_metadata(self, node_class: NodeClass) -> NodeClass | None:
+        """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (W-47)."""
+        wanted = {
+            names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle),
+            names.HASH_VERSION: HASH_VERSION,
+        }
+        change: Json = {}
+        if names.TERMINATION not in node_class.finalizers:
+            change["finalizers"] = [*node_class.finalizers, names.TERMINATION]
+        if any(node_class.annotations.get(key) != value for key, value in wanted.items()):
+            if node_class.annotations.get(names.HASH_VERSION) != HASH_VERSION:
+                await self._migrate(node_class, wanted[names.HASH])
+            change["annotations"] = wanted
+        if not change:
+            return node_class
+        raw = await self._parts.objects.patch(node_class.raw, {"metadata": change})
+        return None if raw is None else _still_readable(raw)
+
+    async def _migrate(self, node_class: NodeClass, new_hash: str) -> None:
+        """A claim of an older version takes the new hash, unless it has drifted already."""
+        if self._parts.claims is None:
+            return
+        for claim in self._cluster.claims():
+            if not _refers(claim, node_class) or claim.annotations.get(names.HASH_VERSION) == HASH_VERSION:
+                continue
+            annotations: dict[str, str | None] = {names.HASH_VERSION: HASH_VERSION}
+            if not claim.is_true(core.DRIFTED):
+                annotations[names.HASH] = new_hash
+            await self._parts.claims.patch(claim, MetadataChange(annotations=annotations))
+
+    async def _write(self, node_class: NodeClass, found: Resolved, verdicts: dict[str, Verdict]) -> None:
+        before: Json = node_class.raw.get("status") or {}
+        now = conditions(_conditions(node_class), verdicts, node_class.generation, self._clock())
+        wanted_status: Json = {**{key: value or None for key, value in found.fields.items()}, "conditions": now}
+        changed = {key: value for key, value in wanted_status.items() if before.get(key) != value}
+        if changed:
+            await self._parts.objects.patch(node_class.raw, {"status": changed}, "status")
+
+    async def _publish(self, node_class: NodeClass, verdicts: dict[str, Verdict]) -> None:
+        """One Event for each refusal that is new."""
+        due = self._due[node_class.name]
+        bad = {f"{kind}/{v.reason}": v for kind, v in verdicts.items() if v.status == "False"}
+        for key in sorted(set(bad) - due.published):
+            if bad[key].reason == "DependenciesNotReady":
+                continue
+            await self._parts.notices.publish(_notice(node_class, "Warning", bad[key].reason, bad[key].message))
+        due.published = {key for key in bad if RESOLUTION_FAILED not in key}
+
+    async def _release(self, node_class: NodeClass, waiting: list[NodeClaim]) -> float:
+        """Clean up after a deleted class whose claims are all gone, and take our finalizer away (W-46)."""
+        if names.TERMINATION not in node_class.finalizers:
+            return _WAIT_SECONDS
+        if waiting:
+            shown = ", ".join(sorted(claim.name for claim in waiting)[:5])
+            text = f"Waiting on NodeClaim termination for {shown}"
+            await self._parts.notices.publish(_notice(node_class, "Normal", "WaitingOnNodeClaimTermination", text))
+            return _WAIT_SECONDS
+        await self._parts.clean_up.of_class(node_class)
+        forget(node_class.name)
+        kept = [each for each in node_class.finalizers if each != names.TERMINATION]
+        await self._parts.objects.patch(node_class.raw, {"metadata": {"finalizers": kept or None}})
+        return _WAIT_SECONDS
+
+    async def _clean(self, claims: tuple[NodeClaim, ...]) -> float:
+        used = {claim.annotations.get(names.PROFILE_NAME, "") for claim in claims}
+        for each in self._parts.classes.every():
+            if isinstance(each, UnreadableClass):
+                return self._clock() + ROUND_SECONDS  # nothing is collected while one class cannot be read
+            used |= {each.status.instance_profile or "", each.spec.instance_profile or ""}
+        try:
+            return await self._parts.clean_up.round(frozenset(used))
+        except Failure as failure:
+            _log.warning("collection of profiles and templates: %s", failure)
+            return self._clock() + ROUND_SECONDS
+
+
+def _refers(claim: NodeClaim, node_class: NodeClass) -> bool:
+    reference = claim.node_class
+    return (reference.group, reference.kind) in names.SUPPORTED and reference.name == node_class.name
+
+
+def _conditions(node_class: NodeClass) -> list[Json]:
+    return (node_class.raw.get("status") or {}).get("conditions") or []
+
+
+def _still_readable(raw: Json) -> NodeClass | None:
+    found = read_class(raw)
+    return found if isinstance(found, NodeClass) else None
+
+
+def _as_resolved(node_class: NodeClass, found: Resolved) -> NodeClass:
+    """The class as it will be once the status is written: what validation must look at."""
+    status = {**(node_class.raw.get("status") or {}), **{k: v for k, v in found.fields.items() if v}}
+    for key, value in found.fields.items():
+        if not value:
+            status.pop(key, None)
+    return _still_readable({**node_class.raw, "status": status}) or node_class
+
+
+def _notice(node_class: NodeClass, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
+    return Notice(kind=names.KIND, name=node_class.name, uid=node_class.uid, type=type_, reason=reason, message=message)

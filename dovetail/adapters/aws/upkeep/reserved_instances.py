@@ -1,0 +1,83 @@
+"""Follows instances that were launched from a reservation (W-147, W-148).
+
+EC2 may let an instance fall back to on-demand; then its claim and its node say so too, or planners would count on a
+price that is not what it costs. A capacity block takes its instances back from half an hour before its end; their
+claims are deleted before that, so that pods can be drained. Only this direction: nothing becomes reserved by itself.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.instances.instance import instance_id
+from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
+from dovetail.adapters.aws.upkeep.upkeep_task import each
+from dovetail.model import names as core
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
+
+ROUND_SECONDS: Final = 60.0
+_AGAIN_SECONDS: Final = 2.0
+_DEMOTED: Final = MetadataChange(
+    # The interruptible label stays where it is, as upstream leaves it (W-174).
+    labels={core.CAPACITY_TYPE: core.CAPACITY_ON_DEMAND, names.RESERVATION_ID: None, names.RESERVATION_TYPE: None}
+)
+
+
+class ReservedInstances:
+    """Demotes claims and nodes, and deletes claims of ending blocks."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        classes: NodeClasses,
+        claims: NodeClaims,
+        nodes: Nodes,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._inventory, self._classes, self._clock = inventory, classes, clock
+        self._claims, self._nodes = claims, nodes
+        self._next = float("-inf")
+
+    async def keep(self, claims: Sequence[NodeClaim]) -> float:
+        reserved = [claim for claim in claims if _is_reserved(claim)]
+        ending = self._ending()
+        leaving = [claim for claim in reserved if claim.labels.get(names.RESERVATION_ID, "") in ending]
+        well = await each(leaving, self._delete, doing="its capacity block ends, and it cannot be deleted")
+        now = self._clock()
+        if reserved and now >= self._next:
+            staying = [claim for claim in reserved if claim not in leaving and claim.provider_id]
+            self._next = now + ROUND_SECONDS
+            well &= await each(staying, self._compare, doing="its capacity type is not known")
+            if not well:
+                self._next = now + _AGAIN_SECONDS
+        return now + _AGAIN_SECONDS if not well else max(now, self._next) if reserved else now + ROUND_SECONDS
+
+    def _ending(self) -> frozenset[str]:
+        """Capacity blocks that any class knows to be within 40 minutes of their end."""
+        return frozenset(
+            reservation.id
+            for node_class in self._classes.every()
+            if isinstance(node_class, NodeClass)
+            for reservation in node_class.status.capacity_reservations or ()
+            if reservation.state == "expiring"
+        )
+
+    async def _delete(self, claim: NodeClaim) -> None:
+        await self._claims.delete(claim.name, claim.uid)
+
+    async def _compare(self, claim: NodeClaim) -> None:
+        facts = await self._inventory.recent(instance_id(claim.provider_id), ROUND_SECONDS / 2)
+        if facts is None or facts.capacity_type != core.CAPACITY_ON_DEMAND:
+            return
+        # The node first: as long as the claim says reserved, the next look comes here again.
+        for node in await self._nodes.list_by_provider_id(claim.provider_id):
+            if node.labels.get(core.CAPACITY_TYPE) == core.CAPACITY_RESERVED and core.REGISTERED in node.labels:
+                await self._nodes.patch(node, _DEMOTED)
+        await self._claims.patch(claim, _DEMOTED)
+
+
+def _is_reserved(claim: NodeClaim) -> bool:
+    return claim.labels.get(core.CAPACITY_TYPE) == core.CAPACITY_RESERVED and claim.deleting_since is None

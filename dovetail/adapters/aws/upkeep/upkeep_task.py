@@ -1,0 +1,42 @@
+"""What upkeep looks after beside the classes themselves: tags, partitions, reservations, shifted zones.
+
+A task that has nothing to do makes no call and says when it wants to be asked again. A claim that cannot be written
+does not hold up the others of the same task.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Conflict, Failure
+
+_log = logging.getLogger(__name__)
+
+
+class UpkeepTask(Protocol):
+    """One concern."""
+
+    async def keep(self, claims: Sequence[NodeClaim]) -> float:
+        """Look; the moment at which to look again although nothing has changed."""
+
+
+async def each(
+    claims: Iterable[NodeClaim], act: Callable[[NodeClaim], Awaitable[None]], *, doing: str, at_once: int = 10
+) -> bool:
+    """Act on every claim; whether all went well. What did not is logged and tried again at the next look."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(claim: NodeClaim) -> bool:
+        async with slots:
+            try:
+                await act(claim)
+            except Conflict:
+                return False  # it has just changed: the next look sees how
+            except Failure as failure:
+                _log.warning("NodeClaim %s: %s: %s", claim.name, doing, failure)
+                return False
+        return True
+
+    return all(await asyncio.gather(*[one(claim) for claim in claims]))
