@@ -17,9 +17,10 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
-from dovetail.activities.steps.heartbeats import Beating
-from dovetail.messages.inputs import CaretakerInput, fresh_state
+from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
+from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.worker.endpoints import endpoints_of
@@ -68,7 +69,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[Beating()],
+        interceptors=[HeartbeatInterceptor()],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),

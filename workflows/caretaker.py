@@ -15,11 +15,13 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import Ordering
     from dovetail.activities.orders.carry_out_orders import Caretaking
-    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.activities.provisioning.create_node_claims import Creating
     from dovetail.activities.upkeep.keep_up import Upkeep
-    from dovetail.messages.inputs import CaretakerInput, CreateOutcome, CreateRequest, remembered
+    from dovetail.messages.inputs import CaretakerInput
     from dovetail.messages.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
-    from dovetail.messages.steps import StepOutcome
+    from dovetail.messages.outcomes import CreateOutcome, StepOutcome
+    from dovetail.messages.requests import CreateRequest
+    from dovetail.messages.states import remembered
     from dovetail.messages.workflow_types import CARETAKER
     from dovetail.messages.writes import Write
     from dovetail.workflows.claim_owners import start_launches

@@ -13,7 +13,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import ClaimInput
-    from dovetail.messages.steps import ClaimRef
+    from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.workflow_ids import claim_owner_id, task_queue
     from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
     from dovetail.workflows.attributes import attributes

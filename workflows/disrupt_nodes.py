@@ -15,23 +15,23 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_progress import Awaiting
     from dovetail.activities.disruption.delete_claim import Deleting
     from dovetail.activities.disruption.give_back import GivingBack
-    from dovetail.activities.disruption.mark_nodes import Marking
+    from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
     from dovetail.activities.disruption.publish_notices import Noticing
-    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.activities.provisioning.create_node_claims import Creating
     from dovetail.activities.termination.drain_node import Draining
-    from dovetail.messages.inputs import (
+    from dovetail.messages.inputs import DisruptInput
+    from dovetail.messages.outcomes import DisruptionRecord
+    from dovetail.messages.plans import Target, name_of
+    from dovetail.messages.requests import (
         CreateRequest,
         DeleteRequest,
-        DisruptInput,
-        DisruptionRecord,
         GiveBackRequest,
         MarkRequest,
         NoticeRequest,
         ReadyRequest,
         UnmarkRequest,
     )
-    from dovetail.messages.plans import Target, name_of
-    from dovetail.messages.steps import ClaimRef, Departure
+    from dovetail.messages.subjects import ClaimRef, Departure
     from dovetail.messages.workflow_types import DISRUPT_NODES
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.claim_owners import start_launches, start_terminations

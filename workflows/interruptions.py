@@ -13,7 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
+    from dovetail.activities.interruptions.answer_interruptions import Answering, TellingOfInterruptions, Watching
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations

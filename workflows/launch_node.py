@@ -10,10 +10,11 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.delete_claim import Deleting
     from dovetail.activities.disruption.publish_notices import Noticing
-    from dovetail.activities.launch.await_joined import Joining
+    from dovetail.activities.launch.await_registered_and_initialized import Joining
     from dovetail.activities.launch.launch_instance import Launching
-    from dovetail.messages.inputs import ClaimInput, DeleteRequest, NoticeRequest
-    from dovetail.messages.steps import JoinOutcome
+    from dovetail.messages.inputs import ClaimInput
+    from dovetail.messages.outcomes import JoinOutcome
+    from dovetail.messages.requests import DeleteRequest, NoticeRequest
     from dovetail.messages.workflow_types import LAUNCH_NODE
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.options import launching, quick, waiting

@@ -8,7 +8,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.termination.await_detached import Detaching
-    from dovetail.activities.termination.departure import Departing
+    from dovetail.activities.termination.begin_and_end_departure import Departing
     from dovetail.activities.termination.drain_node import Draining
     from dovetail.messages.inputs import NodeInput
     from dovetail.messages.workflow_types import RELEASE_NODE

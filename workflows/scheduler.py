@@ -17,23 +17,13 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_disruption_plan import Disrupting
     from dovetail.activities.disruption.await_progress import Awaiting
     from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-    from dovetail.activities.provisioning.create_claims import Creating
-    from dovetail.messages.inputs import (
-        AwaitedMark,
-        CreateRequest,
-        DisruptInput,
-        DisruptionRequest,
-        Drop,
-        Go,
-        Held,
-        Hold,
-        NothingPlanned,
-        ProvisioningRequest,
-        Recent,
-        SchedulerState,
-    )
+    from dovetail.activities.provisioning.create_node_claims import Creating
+    from dovetail.messages.inputs import DisruptInput
+    from dovetail.messages.outcomes import Drop, Go, Hold, NothingPlanned, StepOutcome
     from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
-    from dovetail.messages.steps import ClaimRef, StepOutcome
+    from dovetail.messages.requests import CreateRequest, DisruptionRequest, ProvisioningRequest
+    from dovetail.messages.states import AwaitedMark, Held, Recent, SchedulerState
+    from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.workflow_ids import disruption_id, task_queue
     from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
     from dovetail.messages.writes import Write

@@ -9,11 +9,11 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.termination.await_detached import Detaching
-    from dovetail.activities.termination.departure import Departing
+    from dovetail.activities.termination.begin_and_end_departure import Departing
     from dovetail.activities.termination.drain_node import Draining
     from dovetail.activities.termination.terminate_instance import Terminating
     from dovetail.messages.inputs import ClaimInput
-    from dovetail.messages.steps import Departure
+    from dovetail.messages.subjects import Departure
     from dovetail.messages.workflow_types import TERMINATE_NODE
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.options import looking, quick, waiting

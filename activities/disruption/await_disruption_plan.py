@@ -13,26 +13,20 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.run_decision import ShouldStop, Solver
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.nodes.pod_movements import Movements
 from dovetail.disruption.nodes.resting import resting
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.inputs import (
-    DisruptionAnswer,
-    DisruptionRequest,
-    Drop,
-    Go,
-    Held,
-    Hold,
-    NothingPlanned,
-)
+from dovetail.messages.outcomes import DisruptionAnswer, Drop, Go, Hold, NothingPlanned
 from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.requests import DisruptionRequest
+from dovetail.messages.states import Held
 from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
@@ -67,7 +61,7 @@ class Disrupting:
         self.notices = notices
         self.settings = settings
         self.now = now
-        self.solver = Solver()
+        self.solver = DecisionThread()
         self.movements = Movements()
         self.telling: set[asyncio.Task[None]] = set()
         begin()

@@ -6,17 +6,19 @@ whether its subject still exists.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.service import RPCError
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.waking import until_changed
-from dovetail.messages.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
-from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
+from dovetail.messages.outcomes import ReadyOutcome, StepOutcome
+from dovetail.messages.requests import ReadyRequest
+from dovetail.messages.states import AwaitedMark
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write, claim_write, node_write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -24,7 +26,6 @@ from dovetail.ports.view import ClusterView
 
 # How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
 LOOK_SECONDS = 1.0
-ANSWER_TIMEOUT = timedelta(seconds=5)
 
 
 class Awaiting:
@@ -114,19 +115,3 @@ async def has_marked(client: Client, awaited: AwaitedMark) -> bool:
     except (RPCError, WorkflowQueryFailedError):
         return False
     return phase not in ("starting", "marking")
-
-
-async def is_running(client: Client, workflow_id: str) -> bool:
-    """Whether a workflow of that id runs now."""
-    return bool(await running_type(client, workflow_id))
-
-
-async def running_type(client: Client, workflow_id: str) -> str:
-    """The type that runs under that id; empty where none does."""
-    try:
-        found = await client.get_workflow_handle(workflow_id).describe()
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return ""
-        raise
-    return found.workflow_type if found.status == WorkflowExecutionStatus.RUNNING else ""

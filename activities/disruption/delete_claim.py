@@ -6,8 +6,8 @@ disruption marked carries the reason, so people are told without the caller havi
 
 from temporalio import activity
 
-from dovetail.messages.inputs import DeleteRequest
-from dovetail.messages.steps import StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.requests import DeleteRequest
 from dovetail.messages.writes import Write
 from dovetail.metrics.disruption import disrupted
 from dovetail.metrics.lifecycle import is_first_attempt

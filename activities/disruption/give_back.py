@@ -8,9 +8,9 @@ from functools import partial
 
 from temporalio import activity
 
-from dovetail.activities.steps.revise_object import revise_claim
-from dovetail.messages.inputs import GiveBackRequest
-from dovetail.messages.steps import StepOutcome
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
 from dovetail.metrics.disruption import failed
 from dovetail.metrics.lifecycle import is_first_attempt

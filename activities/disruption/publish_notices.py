@@ -2,7 +2,7 @@
 
 from temporalio import activity
 
-from dovetail.messages.inputs import NoticeRequest
+from dovetail.messages.requests import NoticeRequest
 from dovetail.model.notice import Notice
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterLookups

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.revise_object import revise_claim, revise_status, set_conditions
-from dovetail.activities.steps.versions import is_same
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import is_same
+from dovetail.activities.shared.revisions import revise_claim, revise_status, set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
     LaunchRequest,
@@ -26,7 +26,8 @@ from dovetail.lifecycle.launch_requests import (
 )
 from dovetail.lifecycle.liveness import LAUNCH_SECONDS, launch_overdue
 from dovetail.lifecycle.registration import NODE_NOT_FOUND
-from dovetail.messages.steps import ClaimRef, LaunchOutcome
+from dovetail.messages.outcomes import LaunchOutcome
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import disrupted
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION, TERMINATION_FINALIZER

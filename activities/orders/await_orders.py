@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from temporalio import activity
 
-from dovetail.activities.disruption.await_progress import running_type
-from dovetail.activities.orders.lookers import MINUTE, Looker
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
+from dovetail.activities.orders.finders import MINUTE, Finder
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.running_workflows import running_type
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
@@ -52,7 +52,7 @@ class Ordering:
         self,
         cluster: str,
         snapshots: Snapshots,
-        lookers: Sequence[Looker],
+        lookers: Sequence[Finder],
         now: Callable[[], float],
     ) -> None:
         self.cluster = cluster

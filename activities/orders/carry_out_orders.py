@@ -11,13 +11,14 @@ from temporalio import activity
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from dovetail.activities.disruption.await_progress import running_type
-from dovetail.activities.disruption.mark_nodes import Marking
-from dovetail.activities.steps.revise_object import revise_claim
-from dovetail.activities.steps.translate_failures import NotYet
-from dovetail.messages.inputs import ClaimInput, NodeInput, UnmarkRequest
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.running_workflows import running_type
+from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.messages.inputs import ClaimInput, NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from dovetail.messages.steps import StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, task_queue
 from dovetail.messages.workflow_types import RELEASE_NODE
 from dovetail.messages.writes import Write, claim_write

@@ -6,7 +6,7 @@ of, at most every 15 minutes (V-12).
 
 from collections.abc import Callable
 
-from dovetail.activities.orders.lookers import MINUTE
+from dovetail.activities.orders.finders import MINUTE
 from dovetail.lifecycle.repair import find_repairs
 from dovetail.messages.orders import Order
 from dovetail.model.snapshot import Snapshot
@@ -15,7 +15,7 @@ from dovetail.ports.cloud import Catalogues
 from dovetail.ports.objects import Notices
 
 
-class Repairing:
+class RepairFinder:
     """The looker at unhealthy nodes."""
 
     def __init__(self, catalogues: Catalogues, notices: Notices, now: Callable[[], float]) -> None:

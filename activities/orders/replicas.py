@@ -7,20 +7,20 @@ The trap avoided: counting what is missing, writing as many new names, and doing
 
 from collections.abc import Callable
 
-from dovetail.activities.orders.lookers import MINUTE
+from dovetail.activities.orders.finders import MINUTE
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.simulation.costs import legacy_cost
 from dovetail.lifecycle.numbering import static_plan
 from dovetail.lifecycle.static_pools import Shortfall, shortfalls, surplus
-from dovetail.messages.inputs import CreateRequest
 from dovetail.messages.orders import FillPool, Order
+from dovetail.messages.requests import CreateRequest
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 
 AT_ONCE = 50  # claims in one order; the next look orders the rest
 
 
-class Replicas:
+class ReplicaFinder:
     """The looker at pools with a fixed number of nodes."""
 
     def __init__(self, now: Callable[[], float]) -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from dovetail.lifecycle import unfinished
-from dovetail.lifecycle.unfinished import SoldInstance
+from dovetail.lifecycle.unfinished import LaunchedInstance
 from dovetail.messages.orders import DeleteClaim, Order
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -26,7 +26,7 @@ FIRST_LISTS = 20
 SAID_AGAIN = 900.0  # the notice of a stopped collection, while it stays stopped
 
 
-class Collecting:
+class LostInstanceFinder:
     """The looker at the cloud's list."""
 
     def __init__(self, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
@@ -63,7 +63,7 @@ class Collecting:
         self.unclaimed = frozenset(one.provider_id for one in unfinished.unclaimed(snapshot, sold))
         return orders
 
-    async def _list(self) -> list[SoldInstance] | None:
+    async def _list(self) -> list[LaunchedInstance] | None:
         """What the cloud sold and has not taken back; None while it cannot be asked."""
         try:
             instances = await self.cloud.list_instances()
@@ -71,7 +71,7 @@ class Collecting:
             _log.warning("cannot list instances now: %s", failure)
             return None
         return [
-            SoldInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
+            LaunchedInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
             for one in instances
             if one.state != "terminating"
         ]

@@ -11,20 +11,21 @@ from dataclasses import dataclass, replace
 
 from temporalio import activity
 
-from dovetail.activities.provisioning.plan_provisioning import plan_provisioning
-from dovetail.activities.provisioning.publish_round import Telling
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.run_decision import Solver
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
-from dovetail.lifecycle.unplanned_claims import strangers, with_strangers_sized
-from dovetail.messages.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
+from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.decision_thread import DecisionThread
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
+from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan
+from dovetail.messages.requests import ProvisioningRequest
 from dovetail.metrics.provisioning import Decisions
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
+from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking
 
@@ -49,7 +50,7 @@ class Provisioning:
     def __init__(
         self,
         snapshots: Snapshots,
-        telling: Telling,
+        telling: PlacementPublisher,
         settings: ProvisioningSettings,
         now: Callable[[], float],
         decisions: Decisions | None = None,
@@ -59,7 +60,7 @@ class Provisioning:
         self.telling = telling
         self.settings = settings
         self.now = now
-        self.solver = Solver()
+        self.solver = DecisionThread()
         self.decisions = decisions or Decisions()
 
     @activity.defn
@@ -99,7 +100,7 @@ class Provisioning:
         while self.now() < deadline:
             revision = self.view.revision()
             supported = self.catalogues.supported_classes()
-            if not strangers(replace(self.view.snapshot(), supported_node_classes=supported)):
+            if not unplanned_claims(replace(self.view.snapshot(), supported_node_classes=supported)):
                 return
             report("waiting for claims that no plan of ours made to be launched")
             await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
@@ -127,7 +128,7 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = with_strangers_sized(await self.snapshots.whole())
+        snapshot = with_unplanned_as_nodes(await self.snapshots.whole())
         settings = self.settings.placement
         began = self.now()
         plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.intervals import looks
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import set_conditions
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.repeated_looks import looks
+from dovetail.activities.shared.revisions import set_conditions
 from dovetail.lifecycle.conditions import false, true, unknown
-from dovetail.messages.steps import Departure, StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.metrics.lifecycle import node_drained
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED

@@ -12,10 +12,11 @@ from typing import Final
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.termination.evict_pod import Asked, Evicting, Leave
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest, Evictor
 from dovetail.lifecycle.initialization import is_ready
-from dovetail.messages.steps import Departure, StepOutcome
+from dovetail.messages.outcomes import DrainOutcome
+from dovetail.messages.subjects import Departure
 from dovetail.model.names import DRAINED
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import format_moment
@@ -27,7 +28,7 @@ from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable
 from dovetail.ports.view import ClusterLookups
 from dovetail.termination import deadline as deadlines
-from dovetail.termination.evictions import Turn, plan_turn
+from dovetail.termination.evictions import Evictions, plan_evictions
 
 MINIMUM_SECONDS: Final = 5.0  # T-17: pods bound before the scheduler saw the taint still turn up
 LOST_LOOK_SECONDS: Final = 10.0  # between two questions whether a silent node's instance is there
@@ -36,13 +37,6 @@ COMPLAIN_SECONDS: Final = 5.0  # T-16 upstream warns 20 ms into every normal dra
 NAMED: Final = 5  # pods by name in the progress
 FIRST_BACK_OFF: Final = 0.1
 LONGEST_BACK_OFF: Final = 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainOutcome(StepOutcome):
-    """Drained; or the instance went meanwhile, and volumes are not waited for either (T-5)."""
-
-    instance_gone: bool = False
 
 
 @dataclass(slots=True)
@@ -60,7 +54,7 @@ class _Progress:
     def is_due(self, pod: Pod, now: float) -> bool:
         return now >= self.again.get(pod.uid, 0.0)
 
-    def note(self, pod: Pod, asked: Asked, now: float) -> None:
+    def note(self, pod: Pod, asked: EvictionOutcome, now: float) -> None:
         """100 ms doubling to 10 s for each pod that stays (T-26)."""
         wait = min(LONGEST_BACK_OFF, self.back_off.get(pod.uid, FIRST_BACK_OFF / 2) * 2)
         if asked.leaving:
@@ -80,7 +74,7 @@ class Draining:
     def __init__(
         self,
         lookups: ClusterLookups,
-        evicting: Evicting,
+        evicting: Evictor,
         cloud: Cloud,
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -113,12 +107,12 @@ class Draining:
             report(_told(turns, progress.why))
             await self.pause(progress.pause(self.now()))
 
-    async def _turns(self, nodes: tuple[str, ...], deadline: float | None, rested: bool) -> dict[str, Turn]:
+    async def _turns(self, nodes: tuple[str, ...], deadline: float | None, rested: bool) -> dict[str, Evictions]:
         """By the cache; where that shows nothing any more, by the API server, before "drained" is said."""
-        turns = {name: plan_turn(self.lookups.pods_on(name), deadline, self.now()) for name in nodes}
+        turns = {name: plan_evictions(self.lookups.pods_on(name), deadline, self.now()) for name in nodes}
         if any(turn.waiting for turn in turns.values()) or not rested:
             return turns
-        return {name: plan_turn(await self.evicting.live_pods(name), deadline, self.now()) for name in nodes}
+        return {name: plan_evictions(await self.evicting.live_pods(name), deadline, self.now()) for name in nodes}
 
     async def _say_unreadable(self, nodes: tuple[str, ...], failure: NotReadable) -> None:
         """A pod that cannot be read may be one that must not go: nothing is evicted beside it, and people are told."""
@@ -127,13 +121,14 @@ class Draining:
         await self.evicting.tell(*[failed_draining(node, str(failure)) for node in found if node is not None])
         await self.pause(1.0)
 
-    async def _carry_out(self, turn: Turn, departure: Departure, given: tuple[float | None, _Progress]) -> None:
+    async def _carry_out(self, turn: Evictions, departure: Departure, given: tuple[float | None, _Progress]) -> None:
         """Everything that is due, side by side."""
         deadline, progress = given
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
         due = [pod for pod in turn.evict if progress.is_due(pod, now)]
         asks = [
-            self.evicting.evict(pod, Leave(pool=pool, reason=reason, again=pod.uid in progress.again)) for pod in due
+            self.evicting.evict(pod, EvictionRequest(pool=pool, reason=reason, again=pod.uid in progress.again))
+            for pod in due
         ]
         if deadline is not None:
             forced = [pod for pod in turn.force if progress.is_due(pod, now)]
@@ -189,7 +184,7 @@ class Draining:
             report(f"the node is not ready, and the cloud does not say whether its instance is there: {failure}")
             return False
 
-    async def _complain(self, name: str, turn: Turn, progress: _Progress) -> None:
+    async def _complain(self, name: str, turn: Evictions, progress: _Progress) -> None:
         """V-3, once a drain takes longer than a normal one."""
         node = self.lookups.node(name)
         if node is None or not turn.waiting or self.now() - progress.started < COMPLAIN_SECONDS:
@@ -201,7 +196,7 @@ def _waiting(count: int) -> str:
     return "1 pod is waiting to be evicted" if count == 1 else f"{count} pods are waiting to be evicted"
 
 
-def _told(turns: dict[str, Turn], why: dict[str, str]) -> str:
+def _told(turns: dict[str, Evictions], why: dict[str, str]) -> str:
     """ "3 pods left: web/a (a PDB blocks), web/b (terminating) and 1 more"."""
     waiting = [(pod, turn) for turn in turns.values() for pod in turn.waiting]
     if not waiting:

@@ -39,7 +39,7 @@ class _Queue:
         return None
 
 
-class Turns:
+class EvictionPace:
     """A token bucket with two queues: first asks, and those who ask again."""
 
     def __init__(

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import set_conditions
-from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.revisions import set_conditions
+from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.lifecycle.conditions import true
-from dovetail.messages.steps import ClaimRef, Departure, StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.metrics.lifecycle import instance_terminated
 from dovetail.model.names import INSTANCE_TERMINATING

@@ -12,7 +12,7 @@ from dovetail.placement.buffers.virtual_pods import ours, resolve
 from dovetail.ports.objects import CapacityBuffers
 
 
-class BufferKeeper:
+class BufferUpkeep:
     """Finds what differs in the status of buffers."""
 
     def __init__(self, buffers: CapacityBuffers, now: Callable[[], float]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from dovetail.activities.steps.revise_object import revise_status
+from dovetail.activities.shared.revisions import revise_status
 from dovetail.disruption.nodes.pod_movements import living_pods
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
@@ -41,7 +41,7 @@ class _Seen:
     classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
 
 
-class ClaimKeeper:
+class ClaimUpkeep:
     """Finds what differs on claims."""
 
     def __init__(self, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from dovetail.activities.steps.revise_object import set_conditions
+from dovetail.activities.shared.revisions import set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, false, true
-from dovetail.lifecycle.upkeep import CONSISTENT, LOOK_SECONDS, shape_issues
+from dovetail.lifecycle.node_checks import CONSISTENT, LOOK_SECONDS, shape_issues
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
@@ -17,7 +17,7 @@ Difference = Callable[[], Awaitable[object]]
 SETTLED_SECONDS = 10.0  # after its initialisation a claim is written by others; this can wait
 
 
-class ConsistencyKeeper:
+class ConsistencyUpkeep:
     """Finds nodes that are smaller than what was bought."""
 
     def __init__(self, claims: NodeClaims, notices: Notices, now: Callable[[], float]) -> None:

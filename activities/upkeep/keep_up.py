@@ -12,9 +12,9 @@ from typing import Protocol
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
@@ -28,7 +28,7 @@ QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
 
 
-class Keeper(Protocol):
+class UpkeepTask(Protocol):
     """Finds what differs in one respect."""
 
     async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
@@ -41,7 +41,7 @@ class Upkeep:
     def __init__(
         self,
         snapshots: Snapshots,
-        keepers: Callable[[], Sequence[Keeper]],
+        keepers: Callable[[], Sequence[UpkeepTask]],
         classes: NodeClassUpkeep | None,
         now: Callable[[], float],
     ) -> None:
@@ -81,7 +81,7 @@ class Upkeep:
             report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
             await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
 
-    async def _once(self, keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
+    async def _once(self, keepers: Sequence[UpkeepTask], snapshot: Snapshot) -> tuple[int, float]:
         """All objects once. What cannot be written is said and tried again soon; the others go on."""
         found = [await keeper.differences(snapshot) for keeper in keepers]
         writes = [write for differences, _ in found for write in differences]

@@ -6,9 +6,9 @@ Without it a node counts as unmanaged, and nothing would ever release it (L-70, 
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from dovetail.activities.steps.revise_object import revise_claim, revise_node
+from dovetail.activities.shared.revisions import revise_claim, revise_node
+from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
-from dovetail.lifecycle.upkeep import MissingLabel, missing_class_labels
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
@@ -16,7 +16,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 Difference = Callable[[], Awaitable[object]]
 
 
-class LabelKeeper:
+class LabelUpkeep:
     """Finds the labels that are missing."""
 
     def __init__(self, claims: NodeClaims, nodes: Nodes, now: Callable[[], float]) -> None:

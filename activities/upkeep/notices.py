@@ -20,7 +20,7 @@ Difference = Callable[[], Awaitable[object]]
 Told = NodeClaim | NodePool | Node
 
 
-class NoticeKeeper:
+class NoticeUpkeep:
     """Finds what people have not been told."""
 
     def __init__(self, notices: Notices, now: Callable[[], float]) -> None:

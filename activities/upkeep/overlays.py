@@ -18,7 +18,7 @@ from dovetail.ports.objects import NodeOverlays
 VALIDATED: Final = "ValidationSucceeded"
 
 
-class OverlayKeeper:
+class OverlayUpkeep:
     """Finds what differs in the status of overlays."""
 
     def __init__(self, overlays: NodeOverlays, now: Callable[[], float]) -> None:

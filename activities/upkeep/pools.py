@@ -9,7 +9,7 @@ that our own last write has made old; a pool is left alone until the cache shows
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from dovetail.activities.steps.revise_object import revise_claim
+from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.upkeep.pool_status import PoolStatuses, Wanted
 from dovetail.disruption.upkeep.hash_migration import Stamps, hash_stamps
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
@@ -25,7 +25,7 @@ Difference = Callable[[], Awaitable[object]]
 SHOWN_SECONDS = 0.5  # until the cache is asked again whether it shows our write
 
 
-class PoolKeeper:
+class PoolUpkeep:
     """Finds what differs on pools, and writes it."""
 
     def __init__(self, pools: NodePools, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
@@ -22,7 +22,7 @@ ORPHANS_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoldInstance:
+class LaunchedInstance:
     """What the cloud says of one instance."""
 
     provider_id: str
@@ -137,7 +137,7 @@ def next_expiry(snapshot: Snapshot) -> float | None:
     return min(moments, default=None)
 
 
-def vanished(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[DeleteClaim, ...]:
+def vanished(snapshot: Snapshot, sold: Iterable[LaunchedInstance]) -> tuple[DeleteClaim, ...]:
     """G-1 to G-3: registered claims whose instance the cloud does not list, unless their node is Ready."""
     listed = {instance.provider_id for instance in sold}
     ready = {n.provider_id for n in snapshot.nodes.values() if _is_ready(n)}
@@ -157,7 +157,7 @@ def _is_ready(node: Node) -> bool:
     return condition is not None and condition.status == "True"
 
 
-def unclaimed(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+def unclaimed(snapshot: Snapshot, sold: Iterable[LaunchedInstance]) -> tuple[LaunchedInstance, ...]:
     """Instances with this cluster's tag that no claim stands for, those among them that were bought just now.
 
     A claim stands for the instance that it names, or, while it names none, for the one that carries its UID.
@@ -169,7 +169,7 @@ def unclaimed(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldIns
     )
 
 
-def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+def orphans(snapshot: Snapshot, sold: Iterable[LaunchedInstance]) -> tuple[LaunchedInstance, ...]:
     """G-6: those of the unclaimed that are old enough."""
     return tuple(i for i in unclaimed(snapshot, sold) if snapshot.now - i.launched > ORPHAN_AGE)
 
@@ -179,7 +179,7 @@ def too_many(found: int, sold: int) -> bool:
     return found > max(ORPHANS_AT_LEAST, ORPHANS_SHARE * sold)
 
 
-def collect(found: Iterable[SoldInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
+def collect(found: Iterable[LaunchedInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
     """Those that were unclaimed at the last look as well, whatever their age was then: a minute lies between looks."""
     return tuple(
         TerminateOrphan(provider_id=o.provider_id, claim_uid=o.claim_uid) for o in found if o.provider_id in seen_before

@@ -16,7 +16,7 @@ from dovetail.model.snapshot import Snapshot
 _UNBOUGHT = "unbought:///"  # stands in for the provider id, which is how nodes and claims are told apart
 
 
-def strangers(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
+def unplanned_claims(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
     """The claims of our NodeClasses that are neither launched nor going, and that no plan of ours made."""
     return tuple(
         claim
@@ -29,9 +29,9 @@ def strangers(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
     )
 
 
-def with_strangers_sized(snapshot: Snapshot) -> Snapshot:
+def with_unplanned_as_nodes(snapshot: Snapshot) -> Snapshot:
     """The snapshot in which each of them is a node with room for what it asked for."""
-    found = {claim.name: _sized(claim) for claim in strangers(snapshot)}
+    found = {claim.name: _sized(claim) for claim in unplanned_claims(snapshot)}
     return replace(snapshot, claims={**snapshot.claims, **found}) if found else snapshot
 
 

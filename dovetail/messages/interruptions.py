@@ -6,7 +6,7 @@ The trap avoided: two answers to one warning; the same warnings have one workflo
 from dataclasses import dataclass
 from typing import Literal
 
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 
 InterruptionReason = Literal[
     "spot_interrupted",

@@ -7,8 +7,8 @@ what was seen; the step that carries it out looks again, live, before it acts.
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from dovetail.messages.inputs import CreateRequest
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.requests import CreateRequest
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
 
 

@@ -17,7 +17,7 @@ SYSTEM_PRIORITY: Final = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Evictions:
     """What one look at a node's pods asks for. Pods are in order of their keys."""
 
     force: tuple[Pod, ...] = ()  # delete, with what is left of the deadline
@@ -26,7 +26,7 @@ class Turn:
     waiting: tuple[Pod, ...] = ()  # everything that holds the node, these included
 
 
-def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn:
+def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Evictions:
     """The turn for a node with these pods."""
     waiting = tuple(sorted((pod for pod in pods if awaits_eviction(pod, now)), key=lambda pod: (pod.key, pod.uid)))
     force = tuple(pod for pod in waiting if must_force(pod, deadline, now))
@@ -36,7 +36,7 @@ def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn
     asked = [pod for pod in rest if tier(pod) == first and pod.deleting_since is None]
     protected = tuple(pod for pod in asked if is_protected(pod, now))
     held = {pod.uid for pod in protected}
-    return Turn(
+    return Evictions(
         force=force,
         evict=tuple(pod for pod in asked if pod.uid not in held),
         protected=protected,

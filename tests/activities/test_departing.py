@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.translate_failures import NotYet
-from dovetail.activities.termination.departure import Departing
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.terminate_instance import Terminating
-from dovetail.messages.inputs import DeleteRequest, NodeInput
-from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.messages.inputs import NodeInput
+from dovetail.messages.requests import DeleteRequest
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.cloud import Instance

@@ -8,12 +8,14 @@ import pytest
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.revalidate import SecondLook, Valid
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.inputs import DisruptionRequest, Go, Held, Hold
+from dovetail.messages.outcomes import Go, Hold
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Target
+from dovetail.messages.requests import DisruptionRequest
+from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot

@@ -7,10 +7,11 @@ from itertools import pairwise
 import pytest
 
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.drain_node import Draining, DrainOutcome
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
-from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.evictor import Evictor
+from dovetail.messages.outcomes import DrainOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
@@ -63,7 +64,7 @@ def new_stage() -> Stage:
     )
     world.instances = {"aws:///zone/i-1": an_instance()}
     pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
-    evicting = Evicting(pods, notices, Turns(world.now, world.pause), world.now)
+    evicting = Evictor(pods, notices, EvictionPace(world.now, world.pause), world.now)
     return Stage(
         world,
         pods,
@@ -320,7 +321,7 @@ async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: St
 async def test_pools_take_turns(stage: Stage) -> None:
     """One pool with many callers does not hold up another with one."""
     clock = World()
-    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    turns = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     order: list[str] = []
 
     async def ask(group: str) -> None:
@@ -335,7 +336,7 @@ async def test_pools_take_turns(stage: Stage) -> None:
 
 async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_wants(stage: Stage) -> None:
     clock = World()
-    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    turns = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     order: list[str] = []
 
     async def ask(group: str, again: bool) -> None:
@@ -352,7 +353,7 @@ async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_want
 
 async def test_a_caller_that_gives_up_does_not_use_a_turn(stage: Stage) -> None:
     clock = World()
-    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    turns = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     first, second = asyncio.create_task(turns.take("a")), asyncio.create_task(turns.take("a"))
     second.cancel()
 

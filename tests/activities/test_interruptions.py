@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions
+from dovetail.activities.interruptions.answer_interruptions import Answering, TellingOfInterruptions
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef

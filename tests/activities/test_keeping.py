@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from dovetail.activities.upkeep.claims import ClaimKeeper
-from dovetail.activities.upkeep.consistency import ConsistencyKeeper
-from dovetail.activities.upkeep.notices import NoticeKeeper
-from dovetail.activities.upkeep.pools import PoolKeeper
+from dovetail.activities.upkeep.claims import ClaimUpkeep
+from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.notices import NoticeUpkeep
+from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
@@ -70,7 +70,7 @@ async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> N
     """N-1, N-10: two writers of one pool answered each other with conflicts."""
     world, pool = World(), a_pool(hash="123")
     pools = Pools(pool)
-    keeper = PoolKeeper(pools, FakeClaims(world), ReadyClass(), world.now)
+    keeper = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
 
     writes, _ = await keeper.differences(seen(world, pool))
     for write in writes:
@@ -86,7 +86,7 @@ async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
     """A second write at the version of the first is a sure conflict."""
     world, pool = World(), a_pool(hash="123")
     pools = Pools(pool)
-    keeper = PoolKeeper(pools, FakeClaims(world), ReadyClass(), world.now)
+    keeper = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
     for write in (await keeper.differences(seen(world, pool)))[0]:
         await write()
 
@@ -96,7 +96,7 @@ async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
     assert (stale, again, fresh) == ([], world.clock + 0.5, [])
 
 
-async def said(keeper: NoticeKeeper, world: World, snapshot: Snapshot) -> list[tuple[str, str, str]]:
+async def said(keeper: NoticeUpkeep, world: World, snapshot: Snapshot) -> list[tuple[str, str, str]]:
     before = len(world.notices)
     for write in (await keeper.differences(snapshot))[0]:
         await write()
@@ -110,7 +110,7 @@ def ready(claim: NodeClaim) -> NodeClaim:
 async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
     """V-13, of the root condition; what stood there at the first look is no news."""
     world = World()
-    keeper = NoticeKeeper(FakeNotices(world), world.now)
+    keeper = NoticeUpkeep(FakeNotices(world), world.now)
     world.put(a_claim())
 
     first = await said(keeper, world, seen(world))
@@ -124,7 +124,7 @@ async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
 async def test_what_has_lost_our_finalizer_is_told_of() -> None:
     """V-14, on claims and nodes alike."""
     world = World()
-    keeper = NoticeKeeper(FakeNotices(world), world.now)
+    keeper = NoticeUpkeep(FakeNotices(world), world.now)
     finalizers = (names.TERMINATION_FINALIZER,)
     world.put(a_joined_claim(finalizers=finalizers), a_joined_node(finalizers=finalizers))
     await said(keeper, world, seen(world))
@@ -139,7 +139,7 @@ async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() 
     world = World()
     initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock)
     world.put(a_joined_claim(conditions=(initialised,)), a_joined_node())
-    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+    keeper = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
 
     early, again = await keeper.differences(seen(world))
     world.clock += 10.0
@@ -151,7 +151,7 @@ async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() 
 async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_seconds_are_one() -> None:
     """D-163, D-165: also a pod that vanishes without a deletionTimestamp; not what stood there at the first look."""
     world = World()
-    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    keeper = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_pod("one"))
     stamps = []
 
@@ -177,7 +177,7 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
 async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -> None:
     """D-163: LaunchNode still writes to that claim; quiet begins with the initialisation at the earliest anyway."""
     world = World()
-    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    keeper = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     joined = a_joined_claim()
     starting = replace(joined, conditions=tuple(c for c in joined.conditions if c.type != names.INITIALIZED_CONDITION))
     world.put(starting, a_joined_node())

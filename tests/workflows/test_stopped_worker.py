@@ -12,8 +12,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.evictor import Evictor
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
@@ -50,7 +50,7 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     pods, notices = SlowPods(world), FakeNotices(world)
     world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node())
     world.put(a_pod(node_name="node-1"))
-    evicting = Evicting(pods, notices, Turns(time.time), time.time)
+    evicting = Evictor(pods, notices, EvictionPace(time.time), time.time)
     draining = Draining(FakeLookups(world), evicting, FakeCloud(world), time.time)
     steps = willing().of(*[step for step in STEPS if step is not Draining])
     control = Worker(

@@ -8,10 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from dovetail.activities.provisioning.plan_provisioning import placement_notices
 from dovetail.model.buffers import CapacityBuffer
 from dovetail.model.placements import Placement
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.placements import placement_notices
 from dovetail.placement.buffers.status import judged_status
 from dovetail.placement.buffers.verdicts import Verdict, for_real_pods, verdicts
 from dovetail.ports.failures import Conflict, Failure
@@ -20,7 +20,7 @@ from dovetail.ports.objects import CapacityBuffers, Notices
 _log = logging.getLogger(__name__)
 
 
-class Telling:
+class PlacementPublisher:
     """Where a round's words go. `buffers` is None where the feature gate is closed."""
 
     def __init__(self, notices: Notices, buffers: CapacityBuffers | None, now: Callable[[], float]) -> None:

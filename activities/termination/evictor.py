@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.metrics.lifecycle import eviction_answered, pod_drained
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class EvictionRequest:
     """Why a pod is to leave, whose turn it takes, and whether it was asked before."""
 
     pool: str
@@ -32,7 +32,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class EvictionOutcome:
     """What came of asking. `leaving`: accepted, or the pod is gone. Else `why` says what holds it."""
 
     leaving: bool
@@ -40,18 +40,18 @@ class Asked:
     cause: str = ""  # for the notice on the node (V-3)
 
 
-class Evicting:
+class Evictor:
     """The way out for pods; one per process, because the turns are shared."""
 
-    def __init__(self, pods: Pods, notices: Notices, turns: Turns, now: Callable[[], float]) -> None:
+    def __init__(self, pods: Pods, notices: Notices, turns: EvictionPace, now: Callable[[], float]) -> None:
         self.pods, self.notices, self.turns, self.now = pods, notices, turns, now
 
-    async def evict(self, pod: Pod, leave: Leave) -> Asked:
+    async def evict(self, pod: Pod, leave: EvictionRequest) -> EvictionOutcome:
         """Evict, when it is the pool's turn (T-25, T-26)."""
         await self.turns.take(leave.pool, again=leave.again)
         return await to_the_end(self._evict(pod, leave.reason))
 
-    async def force(self, pod: Pod, deadline: float, reason: str) -> Asked:
+    async def force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
         """Delete with what is left of the deadline (T-27). Not rationed: a deadline does not wait."""
         return await to_the_end(self._force(pod, deadline, reason))
 
@@ -63,33 +63,33 @@ class Evicting:
         """Publish."""
         await self.notices.publish(*notices)
 
-    async def _evict(self, pod: Pod, reason: str) -> Asked:
+    async def _evict(self, pod: Pod, reason: str) -> EvictionOutcome:
         try:
             answer = await self.pods.evict(pod)
         except Failure as failure:
-            return Asked(leaving=False, why=str(failure), cause=f"evicting pod {pod.key} failed, {failure}")
+            return EvictionOutcome(leaving=False, why=str(failure), cause=f"evicting pod {pod.key} failed, {failure}")
         eviction_answered(answer.code)
         if answer.outcome == "evicted":
             pod_drained(reason)
             await self.notices.publish(evicted(pod, reason))
-            return Asked(leaving=True)
+            return EvictionOutcome(leaving=True)
         if answer.outcome == "blocked":
-            return Asked(leaving=False, why="a PDB blocks", cause=f"evicting pod {pod.key} violates a PDB")
+            return EvictionOutcome(leaving=False, why="a PDB blocks", cause=f"evicting pod {pod.key} violates a PDB")
         if answer.outcome == "unsupported":
             cause = f"evicting pod {pod.key}, more than one PDB matches it, which eviction does not support"
-            return Asked(leaving=False, why="several PDBs match", cause=cause)
-        return Asked(leaving=True)  # gone, or another pod has its name
+            return EvictionOutcome(leaving=False, why="several PDBs match", cause=cause)
+        return EvictionOutcome(leaving=True)  # gone, or another pod has its name
 
-    async def _force(self, pod: Pod, deadline: float, reason: str) -> Asked:
+    async def _force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
         grace = forced_grace(deadline, self.now())
         await self.notices.publish(deleted_by_force(pod, grace))
         try:
             await self.pods.delete(pod, grace)
         except Failure as failure:
-            return Asked(leaving=False, why=str(failure), cause=f"deleting pod {pod.key} failed, {failure}")
+            return EvictionOutcome(leaving=False, why=str(failure), cause=f"deleting pod {pod.key} failed, {failure}")
         if pod.deleting_since is None:
             pod_drained(reason)  # one that was asked before has been counted (T-28)
-        return Asked(leaving=True)
+        return EvictionOutcome(leaving=True)
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 ShouldStop = Callable[[], bool]
 
 
-class Solver:
+class DecisionThread:
     """One thread that decides."""
 
     def __init__(self) -> None:

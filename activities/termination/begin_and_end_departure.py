@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import revise_claim, revise_node, revise_status
-from dovetail.activities.steps.versions import is_same
+from dovetail.activities.shared.known_claims import KnownClaims, is_same
+from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.inputs import NodeInput
-from dovetail.messages.steps import ClaimRef, Departure, StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
 from dovetail.metrics.lifecycle import claim_terminated, node_terminated
 from dovetail.model.names import (

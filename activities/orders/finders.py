@@ -12,7 +12,7 @@ from dovetail.model.snapshot import Snapshot
 MINUTE = 60.0
 
 
-class Looker(Protocol):
+class Finder(Protocol):
     """Finds what must be done in one respect."""
 
     async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:

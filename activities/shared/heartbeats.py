@@ -14,7 +14,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from dovetail.activities.steps.translate_failures import translate
+from dovetail.activities.shared.temporal_errors import translate
 
 BEAT_SECONDS = 2.5
 
@@ -28,7 +28,7 @@ def report(text: str) -> None:
         latest[:] = [text]
 
 
-class Beating(Interceptor):
+class HeartbeatInterceptor(Interceptor):
     """Installs the beat around every activity."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:

@@ -14,8 +14,8 @@ from temporalio import activity
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.revise_object import revise_claim
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue

@@ -8,7 +8,7 @@ a second and all its other calls once more.
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from dovetail.activities.steps.versions import is_same
+from dovetail.activities.shared.known_claims import is_same
 from dovetail.lifecycle.conditions import claim_conditions_with
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Condition, Node, NodeClaim

@@ -11,21 +11,17 @@ from functools import partial
 from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.activities.disruption.await_progress import ANSWER_TIMEOUT
-from dovetail.activities.steps.revise_object import revise_claim, revise_node, revise_status
+from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
+from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.resting import rest_text
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.lifecycle.registration import NodeChange
-from dovetail.messages.inputs import (
-    FRESH_QUIET_SECONDS,
-    MarkOutcome,
-    MarkRequest,
-    SchedulerState,
-    UnmarkRequest,
-)
+from dovetail.messages.outcomes import MarkOutcome, StepOutcome
 from dovetail.messages.plans import Target
-from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.requests import MarkRequest, UnmarkRequest
+from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, node_write
 from dovetail.metrics.disruption import started

@@ -4,8 +4,7 @@ That saves a request for nearly every write. The trap avoided: taking a cache th
 the cache does not know is read live.
 """
 
-from dovetail.activities.steps.versions import is_same
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.objects import NodeClaims
 from dovetail.ports.view import ClusterLookups
@@ -29,3 +28,8 @@ class KnownClaims:
         if claim is None or not is_same(claim, ref.uid):
             claim = await self.claims.read(ref.name)
         return claim if claim is not None and is_same(claim, ref.uid) else None
+
+
+def is_same(claim: NodeClaim | None, uid: str) -> bool:
+    """Whether this is the claim of that UID, and not another one under the same name."""
+    return claim is not None and claim.uid == uid

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from temporalio import activity
 
 from dovetail.lifecycle.unfinished import reference
-from dovetail.messages.inputs import CreateOutcome, CreateRequest
+from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
+from dovetail.messages.requests import CreateRequest
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import claim_created, is_first_attempt
 from dovetail.model import names

@@ -10,18 +10,11 @@ from collections.abc import Awaitable, Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.intervals import looks
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import revise_node, revise_status, set_conditions
-from dovetail.lifecycle.conditions import (
-    FALSE,
-    claim_conditions_with,
-    conditions_of_claim,
-    false,
-    true,
-    unknown,
-)
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.repeated_looks import looks
+from dovetail.activities.shared.revisions import revise_node, revise_status, set_conditions
+from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
 from dovetail.lifecycle.registration import (
@@ -32,15 +25,11 @@ from dovetail.lifecycle.registration import (
     came_unmarked,
     registered,
 )
-from dovetail.messages.steps import ClaimRef, JoinOutcome
+from dovetail.messages.outcomes import JoinOutcome
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
 from dovetail.metrics.lifecycle import disrupted, node_created
-from dovetail.model.names import (
-    INITIALIZED,
-    INITIALIZED_CONDITION,
-    REGISTERED_CONDITION,
-    REGISTRATION_HOOK,
-)
+from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups
