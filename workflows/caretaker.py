@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import Ordering
@@ -26,7 +26,8 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.writes import Write
     from dovetail.workflows.claim_owners import start_launches
     from dovetail.workflows.options import looking, planning, quick
-    from dovetail.workflows.renewing import due_for_renewal, renew
+    from dovetail.workflows.renewal import renew
+    from dovetail.workflows.waits import Waits
 
 
 # An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
@@ -54,9 +55,8 @@ class Caretaker:
     @workflow.init
     def __init__(self, given: CaretakerInput) -> None:
         self.given = given
-        self.leaving = False
         self.must_see = given.must_see
-        self.waits: dict[str, workflow.ActivityHandle[object]] = {}
+        self.waits = Waits()
 
     @workflow.run
     async def run(self, given: CaretakerInput) -> None:
@@ -74,49 +74,30 @@ class Caretaker:
 
     def wake(self) -> None:
         """Cancel both waits; nothing is lost, they look at everything again."""
-        for name in sorted(self.waits):
-            self.waits[name].cancel()
-
-    async def wait(self, name: str, started: "workflow.ActivityHandle[object]") -> object | None:
-        """The wait's answer, or None where it was woken."""
-        self.waits[name] = started
-        try:
-            return await started
-        except (ActivityError, asyncio.CancelledError) as error:
-            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
-                return None
-            raise
-        finally:
-            self.waits.pop(name, None)
-
-    def leave_if_long(self) -> None:
-        """Park both loops when the history is long. Not in a `finally`: those run on eviction too, outside the loop."""
-        if not self.leaving and due_for_renewal(self.given.max_history):
-            self.leaving = True
-            self.wake()
+        self.waits.cancel()
 
     async def upkeep(self) -> None:
         """Conditions, hashes, counters, labels: level-triggered, so there is nothing to remember."""
-        while not self.leaving:
+        while not self.waits.leaving:
             step = workflow.start_activity_method(
                 Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
             )
-            await self.wait("upkeep", step)
-            self.leave_if_long()
+            await self.waits.wait("upkeep", step)
+            self.waits.leave_if_long(self.given.max_history)
 
     async def orders(self) -> None:
         """One look after another; each order is a step of its own."""
-        while not self.leaving:
+        while not self.waits.leaving:
             step = workflow.start_activity_method(
                 Ordering.await_orders,
                 self.known(),
                 summary="look for what is unfinished",
                 **planning(self.given.cluster),
             )
-            found = await self.wait("orders", step)
+            found = await self.waits.wait("orders", step)
             if isinstance(found, Orders):
                 await asyncio.gather(*[self.carry_out(order) for order in found.orders])
-            self.leave_if_long()
+            self.waits.leave_if_long(self.given.max_history)
 
     def known(self) -> OrdersRequest:
         """What the next look must have seen."""

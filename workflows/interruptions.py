@@ -6,11 +6,9 @@ the claims and starts what carries a deletion out, TerminateNode, rather than le
 Nothing stops an answer: no budget, no do-not-disrupt (W-131).
 """
 
-import asyncio
 from dataclasses import replace
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import Answering, TellingOfInterruptions, Watching
@@ -18,7 +16,8 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
     from dovetail.workflows.options import quick, waiting
-    from dovetail.workflows.renewing import due_for_renewal, renew
+    from dovetail.workflows.renewal import due_for_renewal, renew
+    from dovetail.workflows.waits import Waits
 
 
 @workflow.defn(name=INTERRUPTIONS)
@@ -27,30 +26,24 @@ class Interruptions:
 
     @workflow.init
     def __init__(self, given: InterruptionsInput) -> None:
-        self.given = given
-        self.watch: workflow.ActivityHandle[None] | None = None
+        self.waits = Waits()
 
     @workflow.run
     async def run(self, given: InterruptionsInput) -> None:
         """Read until the history is long; then again as new."""
         workflow.set_current_details("reading the cloud's warnings")
         while not due_for_renewal(given.max_history):
-            self.watch = workflow.start_activity_method(
+            step = workflow.start_activity_method(
                 Watching.watch_interruptions, summary="read warnings", **waiting(given.cluster)
             )
-            try:
-                await self.watch
-            except (ActivityError, asyncio.CancelledError) as error:
-                if not is_cancelled_exception(error) or workflow.cancellation_reason() is not None:
-                    raise
+            await self.waits.wait("reading", step)
         await workflow.wait_condition(workflow.all_handlers_finished)
         renew(replace(given, generation=given.generation + 1))
 
     @workflow.signal
     def poke(self) -> None:
         """Start the reading anew; sent after a deploy, so that a new version is learnt of."""
-        if self.watch is not None:
-            self.watch.cancel()
+        self.waits.cancel()
 
 
 # So many in one answer of the queue are a burst: its answers come first, and the Caretaker starts the terminations.

@@ -6,12 +6,10 @@ one of them wants to would lose the plan that the other is carrying out (3 of 51
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_disruption_plan import Disrupting
@@ -30,7 +28,8 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.workflows.attributes import attributes
     from dovetail.workflows.claim_owners import start_launches
     from dovetail.workflows.options import planning, quick, waiting
-    from dovetail.workflows.renewing import due_for_renewal, renew
+    from dovetail.workflows.renewal import renew
+    from dovetail.workflows.waits import Waits
 
 MUST_SEE_SECONDS = 60.0
 NOMINATION_SECONDS = 20.0  # S-10: twice the longest batch window
@@ -47,8 +46,7 @@ class Scheduler:
     @workflow.init
     def __init__(self, state: SchedulerState) -> None:
         self.state = state
-        self.leaving = False
-        self.waits: dict[str, workflow.ActivityHandle[object]] = {}
+        self.waits = Waits()
         self.written: list[Write] = []
 
     @workflow.run
@@ -98,77 +96,53 @@ class Scheduler:
 
     def wake(self, *names: str) -> None:
         """Cancel these waits; what they wait for is found again."""
-        for name in sorted(names):
-            if name in self.waits:
-                self.waits[name].cancel()
+        self.waits.cancel(*names)
 
     def remember(self, writes: tuple[Write, ...]) -> None:
         """What the next snapshot must contain."""
         self.written.extend(writes)
         self.state = self.state.forget(now()).remember(writes, now() + MUST_SEE_SECONDS)
 
-    async def wait(self, name: str, start: "Callable[[], workflow.ActivityHandle[object]]") -> object | None:
-        """A wait's answer; None where it was woken. Nothing here has effects, so losing it costs nothing."""
-        self.waits[name] = handle = start()
-        try:
-            return await handle
-        except (ActivityError, asyncio.CancelledError) as error:
-            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
-                return None
-            raise
-        finally:
-            self.waits.pop(name, None)
-
-    def leave_if_long(self) -> None:
-        """Park both loops when the history is long."""
-        if not self.leaving and due_for_renewal(self.state.max_history):
-            self.leaving = True
-            self.wake(PROVISIONING, DISRUPTION, MARK)
-
     async def unpaused(self) -> bool:
         """Wait out a pause; False where it is time to leave."""
-        await workflow.wait_condition(lambda: self.leaving or not self.state.paused)
-        return not self.leaving
+        await workflow.wait_condition(lambda: self.waits.leaving or not self.state.paused)
+        return not self.waits.leaving
 
     async def provisioning(self) -> None:
         """Await a plan for pending pods; create its claims; start their workflows."""
         while await self.unpaused():
             before = len(self.written)
             request = self.provisioning_request()
-            plan = await self.wait(
-                PROVISIONING,
-                lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
-                    Provisioning.await_provisioning_plan,
-                    r,
-                    summary="await pending pods and plan for them",
-                    **planning(self.state.cluster),
-                ),
+            step = workflow.start_activity_method(
+                Provisioning.await_provisioning_plan,
+                request,
+                summary="await pending pods and plan for them",
+                **planning(self.state.cluster),
             )
+            plan = await self.waits.wait(PROVISIONING, step)
             if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
                 await self.carry_out_provisioning(plan)
-            self.leave_if_long()
+            self.waits.leave_if_long(self.state.max_history)
 
     async def disruption(self) -> None:
         """Await the next disruption; hold it, drop it, or start its workflows and wait for their marks."""
         while await self.unpaused():
             if self.state.awaiting:
                 await self.await_marked()
-                self.leave_if_long()
+                self.waits.leave_if_long(self.state.max_history)
                 continue
             before = len(self.written)
             request = self.disruption_request()
-            answer = await self.wait(
-                DISRUPTION,
-                lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
-                    Disrupting.await_disruption_plan,
-                    r,
-                    summary="await the next disruption",
-                    **planning(self.state.cluster),
-                ),
+            step = workflow.start_activity_method(
+                Disrupting.await_disruption_plan,
+                request,
+                summary="await the next disruption",
+                **planning(self.state.cluster),
             )
+            answer = await self.waits.wait(DISRUPTION, step)
             if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
                 await self.answer(answer, before)
-            self.leave_if_long()
+            self.waits.leave_if_long(self.state.max_history)
 
     def provisioning_request(self) -> ProvisioningRequest:
         """What the planner must know that the cluster does not tell."""
@@ -210,7 +184,7 @@ class Scheduler:
 
     def may_begin(self) -> bool:
         """Whether a plan that has just come may be carried out."""
-        return not self.leaving and not self.state.paused
+        return not self.waits.leaving and not self.state.paused
 
     def must_see(self) -> tuple[Write, ...]:
         """The writes of the last minute."""
@@ -285,13 +259,10 @@ class Scheduler:
 
     async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
-        awaited = self.state.awaiting
-        outcome = await self.wait(
-            MARK,
-            lambda: workflow.start_activity_method(
-                Awaiting.await_marked, awaited, summary="await the marks", **waiting(self.state.cluster)
-            ),
+        step = workflow.start_activity_method(
+            Awaiting.await_marked, self.state.awaiting, summary="await the marks", **waiting(self.state.cluster)
         )
+        outcome = await self.waits.wait(MARK, step)
         if isinstance(outcome, StepOutcome):
             self.remember(outcome.writes)
             self.state = replace(self.state, awaiting=())

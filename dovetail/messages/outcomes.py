@@ -1,7 +1,8 @@
 """What steps answer, and how a disruption ended.
 
 Everything here goes into histories: names, UIDs, numbers and reasons, never an object's body. Answers of one step are
-told apart by `kind`, because the converter would otherwise decode into the first variant that fits. An empty text, and -1 for an index, stand for "none" here: histories that are stored hold them.
+told apart by `kind`, because the converter would otherwise decode into the first variant that fits. An empty text, and
+-1 for an index, stand for "none": stored histories hold them.
 """
 
 from dataclasses import dataclass

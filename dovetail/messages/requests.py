@@ -1,6 +1,6 @@
 """What workflows ask of steps.
 
-An empty text, and -1 for an index, stand for "none" here: histories that are stored hold them.
+An empty text stands for "none": stored histories hold it.
 """
 
 from dataclasses import dataclass

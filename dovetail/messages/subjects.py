@@ -1,6 +1,6 @@
 """What steps work on: one claim for its whole life, and all that leaves with it.
 
-An empty text, and -1 for an index, stand for "none" here: histories that are stored hold them.
+An empty text stands for "none": stored histories hold it.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What one pass tells people: where pods are expected, why others found no place, which NodePools have no types left."""
+"""The notices of one pass: where pods are expected, why others found no place, which NodePools have no types left."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ FAILED_WINDOW = 300.0  # S-226
 
 
 def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """Everything that one round tells people: S-225 for nodes that stand, S-226, S-227."""
+    """All notices of one pass: S-225 for nodes that stand, S-226, S-227."""
     yield from refusal_notices(placement)
     yield from _nominations(snapshot, placement)
     for pool, because_of_min_values in placement.empty_pools:
@@ -45,7 +45,7 @@ def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
 
 
 def refusal_notices(placement: Placement) -> Iterator[Notice]:
-    """S-226: what each pod is told that found no place, or that takes no part."""
+    """S-226: for each pod that found no place, or that takes no part."""
     for refused in placement.refused:
         if not refused.waits_for_reservation:
             yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")
