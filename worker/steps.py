@@ -14,7 +14,9 @@ from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.interruptions.answer_interruptions import Answering, TellingOfInterruptions, Watching
+from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.watch_interruptions import Watching
 from dovetail.activities.launch.await_registered_and_initialized import Joining
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.orders.await_orders import Ordering
@@ -30,9 +32,8 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.termination.await_detached import Detaching
 from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
@@ -75,7 +76,7 @@ class Wiring:
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
-        evicting = Evictor(w.pods, w.notices, EvictionPace(now), now)
+        drain = DrainPorts(lookups=w.view, pods=w.pods, notices=w.notices, cloud=w.cloud)
         marking, known = Marking(w.claims, w.nodes, w.pods, now), KnownClaims(w.view, w.claims)
         return [
             Awaiting(w.view, known, now),
@@ -84,7 +85,7 @@ class Wiring:
             Deleting(w.claims, w.notices, w.view),
             Departing(known, w.nodes, w.cloud, now),
             Detaching(w.view, w.claims, w.notices, now),
-            Draining(w.view, evicting, w.cloud, now),
+            Draining(drain, EvictionPace(now), now),
             GivingBack(w.claims, w.pods),
             Joining(w.view, w.claims, w.nodes, now),
             Launching(w.claims, w.cloud, w.notices, now),

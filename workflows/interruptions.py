@@ -11,7 +11,9 @@ from dataclasses import replace
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.interruptions.answer_interruptions import Answering, TellingOfInterruptions, Watching
+    from dovetail.activities.interruptions.answer_interruptions import Answering
+    from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+    from dovetail.activities.interruptions.watch_interruptions import Watching
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations

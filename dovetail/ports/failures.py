@@ -46,7 +46,7 @@ class NotReadable(Retryable):
 
 
 class Permanent(Failure):
-    """Trying the same again cannot help; a person is told."""
+    """Trying the same again cannot help; a person has to act."""
 
 
 class Forbidden(Permanent):
@@ -63,3 +63,13 @@ class Misconfigured(Permanent):
 
 class Taken(Permanent):
     """An object of that name exists and is not ours."""
+
+
+def least_wait(failure: Failure) -> float | None:
+    """The least wait in seconds before another try, where the other side named one."""
+    return failure.after if isinstance(failure, Retryable) else None
+
+
+def worth_retrying(failure: Failure) -> Retryable:
+    """The same failure for a step that tries again all the same, because what is missing may be put right outside."""
+    return Retryable(failure.subject, str(failure), least_wait(failure))

@@ -17,9 +17,8 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.await_detached import Detaching
 from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.adapters.simulator.adapter import EmbeddedAdapter
 from dovetail.messages.outcomes import JoinOutcome
@@ -94,7 +93,9 @@ class Worker:
         self.launching = Launching(claims, cloud, notices, now)
         self.joining = Joining(view, claims, nodes, now)
         self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
-        self.draining = Draining(view, Evictor(pods, notices, EvictionPace(now), now), cloud, now)
+        self.draining = Draining(
+            DrainPorts(lookups=view, pods=pods, notices=notices, cloud=cloud), EvictionPace(now), now
+        )
         self.detaching = Detaching(view, claims, notices, now)
         self.terminating = Terminating(KnownClaims(view, claims), cloud, now)
 

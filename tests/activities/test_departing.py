@@ -285,7 +285,7 @@ async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stag
 
     outcome = await stage.terminating.terminate_instance(Departure(claim=REF))
 
-    assert outcome.message == "nothing was ever bought for it"
+    assert outcome.message == "nothing was ever launched for it"
 
 
 async def test_an_instance_that_was_bought_late_is_terminated_all_the_same(stage: Stage) -> None:

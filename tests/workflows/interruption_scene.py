@@ -17,7 +17,9 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
 
-from dovetail.activities.interruptions.answer_interruptions import Answering, TellingOfInterruptions, Watching
+from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.watch_interruptions import Watching
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.interruptions import InterruptionsInput
