@@ -44,13 +44,13 @@ _sold: dict[str, tuple[InstanceType, ...]] = {}  # what each NodeClass could buy
 
 
 def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -> None:
-    """So many more."""
-    INSTRUMENTS.counter(name).add(number, dict(labels or {}))
+    """Add to the counter of that name."""
+    INSTRUMENTS.count(name, labels or {}, number)
 
 
 def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -> None:
-    """One amount."""
-    INSTRUMENTS.histogram(name).record(max(0.0, amount), dict(labels or {}))
+    """Add one observation to the histogram of that name."""
+    INSTRUMENTS.observe(name, amount, labels or {})
 
 
 def called(service: str, operation: str, seconds: float, code: str) -> None:
