@@ -117,21 +117,21 @@ class Wiring:
                 snapshots, PlacementPublisher(w.notices, w.buffers, now), provisioning, now, Decisions(self.times)
             ),
             Disrupting(snapshots, w.notices, disruption, now),
-            Upkeep(snapshots, self._keepers, w.classes, now),
-            Ordering(settings.cluster, snapshots, self._lookers(), now),
+            Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
+            Ordering(settings.cluster, snapshots, self._finders(), now),
         ]
 
-    def _lookers(self) -> list[Finder]:
+    def _finders(self) -> list[Finder]:
         """What the look for orders consists of, beside owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
-        lookers: list[Finder] = [LostInstanceFinder(w.cloud, w.notices, now)]
+        finders: list[Finder] = [LostInstanceFinder(w.cloud, w.notices, now)]
         if gates["NodeRepair"]:
-            lookers.append(RepairFinder(w.catalogues, w.notices, now))
+            finders.append(RepairFinder(w.catalogues, w.notices, now))
         if gates["StaticCapacity"]:
-            lookers.append(ReplicaFinder(now))
-        return lookers
+            finders.append(ReplicaFinder(now))
+        return finders
 
-    def _keepers(self) -> list[UpkeepTask]:
+    def _upkeep_tasks(self) -> list[UpkeepTask]:
         """Everything that upkeep looks after."""
         w, now = self.world, self.now
         overlays = [] if w.overlays is None else [OverlayUpkeep(w.overlays, now)]
@@ -141,9 +141,9 @@ class Wiring:
             *buffers,
             ClaimUpkeep(w.claims, w.catalogues, now),
             PoolUpkeep(w.pools, w.claims, w.catalogues, now),
-            LabelUpkeep(w.claims, w.nodes, now),
+            LabelUpkeep(w.claims, w.nodes),
             ConsistencyUpkeep(w.claims, w.notices, now),
-            NoticeUpkeep(w.notices, now),
+            NoticeUpkeep(w.notices),
         ]
 
 

@@ -1,11 +1,12 @@
-"""What a look over everything consists of: each looker knows one kind of thing that may be undone.
+"""What the look for orders consists of: each finder knows one kind of thing that may be unfinished.
 
-A looker answers from one snapshot, and says when it wants to look again although nothing has changed. The trap avoided:
-one class that knows the cloud, the gates and the rules of all of them.
+A finder answers from one snapshot. Each has its own ports and rules, so that none has to know the cloud, the feature
+gates and the rules of all the others.
 """
 
 from typing import Protocol
 
+from dovetail.activities.shared.look import Look
 from dovetail.messages.orders import Order
 from dovetail.model.snapshot import Snapshot
 
@@ -15,5 +16,5 @@ MINUTE = 60.0
 class Finder(Protocol):
     """Finds what must be done in one respect."""
 
-    async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
-        """The orders, and the moment to look again."""
+    async def look(self, snapshot: Snapshot) -> Look[Order]:
+        """The orders that are due."""

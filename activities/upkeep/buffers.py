@@ -3,9 +3,10 @@
 Whether the room stands is known after a pass, and written by the planner that made it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
+from dovetail.activities.shared.look import Look, Write
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.status import resolved_status
 from dovetail.placement.buffers.virtual_pods import ours, resolve
@@ -18,11 +19,11 @@ class BufferUpkeep:
     def __init__(self, buffers: CapacityBuffers, now: Callable[[], float]) -> None:
         self.buffers, self.now = buffers, now
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
-        """The writes that are due; nothing changes by itself."""
-        writes: list[Callable[[], Awaitable[object]]] = []
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due; time alone changes nothing."""
+        writes: list[Write] = []
         for buffer in ours(snapshot):
             wanted = resolved_status(buffer, resolve(buffer, snapshot), self.now())
             if wanted != buffer.status:
                 writes.append(partial(self.buffers.patch_status, buffer, wanted))
-        return writes, self.now() + 3600.0
+        return Look(due=writes)

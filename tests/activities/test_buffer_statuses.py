@@ -51,7 +51,7 @@ def said(status: BufferStatus) -> list[tuple[str, str, str, float]]:
 async def kept(snapshot: Snapshot, now: float = 5.0) -> dict[str, BufferStatus]:
     """What upkeep writes."""
     buffers = Buffers()
-    writes, _ = await BufferUpkeep(buffers, lambda: now).differences(snapshot)
+    writes = (await BufferUpkeep(buffers, lambda: now).look(snapshot)).due
     for write in writes:
         await write()
     return {buffer.name: status for buffer, status in buffers.written}

@@ -37,7 +37,7 @@ def a_snapshot(*overlays: NodeOverlay) -> Snapshot:
 
 async def kept(snapshot: Snapshot, now: float) -> dict[str, tuple[Condition, ...]]:
     written = Written()
-    writes, _ = await OverlayUpkeep(written, lambda: now).differences(snapshot)
+    writes = (await OverlayUpkeep(written, lambda: now).look(snapshot)).due
     for write in writes:
         await write()
     return written.conditions

@@ -66,7 +66,7 @@ class Scene:
 
     def fill(self) -> Iterator[None]:
         """Look; create; and once more, as a step whose answer was lost."""
-        orders, _ = asyncio.run(ReplicaFinder(self.world.now).look(self.view()))
+        orders = asyncio.run(ReplicaFinder(self.world.now).look(self.view())).due
         for _ in range(2):
             yield
             for order in orders:
