@@ -2,8 +2,7 @@
 
 Karpenter's conditions are more than a list: a root, `Ready`, follows from the dependents, missing ones stand at Unknown
 since the object's creation (so that liveness has a clock, L-41), and during a deletion every generation is raised so
-that the root does not fall (P-4 to P-7). The trap avoided: a transition time that moves although the status did not
-change.
+that the root does not fall (P-4 to P-7). The time of a transition moves only with the status.
 """
 
 from dataclasses import dataclass, replace
