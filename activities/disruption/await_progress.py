@@ -1,8 +1,7 @@
-"""Waits on what others do: marks that appear, replacements that become ready, claims that go.
+"""Waits for what other workflows do: marks that appear, replacements that become ready, claims that are gone.
 
-Each wait looks at the cache whenever something changes; where a workflow might have ended without a trace on any
-object, it is described, which is strongly consistent, and never looked for in lists. Every endless wait also asks
-whether its subject still exists.
+Each wait looks at the cache whenever something changes. A workflow may end without a trace on any object, so it is
+described as well. Every endless wait also asks whether its subject still exists.
 """
 
 from collections.abc import Callable
@@ -38,7 +37,7 @@ class Awaiting:
 
     @activity.defn
     async def await_marked(self, awaited: tuple[AwaitedMark, ...]) -> StepOutcome:
-        """Until each disruption's mark is in the cache, or its workflow has ended. The writes it has seen."""
+        """Until each disruption's marks are in the cache, or its workflow has ended. Answers the writes that it saw."""
         waiting = list(awaited)
         writes: list[Write] = []
         while waiting:
@@ -95,7 +94,7 @@ class Awaiting:
             left = [c.name for c in claims if self.claim(c) is not None]
             if not left:
                 return StepOutcome()
-            report(f"waiting for {', '.join(left)} to go")
+            report(f"waiting until {', '.join(left)} are gone")
             await self.look_again(revision)
 
     def claim(self, reference: ClaimRef) -> NodeClaim | None:
@@ -109,7 +108,7 @@ class Awaiting:
 
 
 async def has_marked(client: Client, awaited: AwaitedMark) -> bool:
-    """Whether a disruption has gone on from marking, as it says itself; False where nobody answers for it now."""
+    """Whether a disruption has gone on from marking, as it says itself; False where no worker answers for it now."""
     try:
         phase: str = await client.get_workflow_handle(awaited.workflow_id).query("status", rpc_timeout=ANSWER_TIMEOUT)
     except (RPCError, WorkflowQueryFailedError):

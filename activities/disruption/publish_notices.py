@@ -1,4 +1,4 @@
-"""Says something about nodes to people, as Kubernetes Events."""
+"""Publishes a notice about nodes."""
 
 from temporalio import activity
 
@@ -17,7 +17,7 @@ class Noticing:
 
     @activity.defn
     async def publish(self, request: NoticeRequest) -> None:
-        """One Event per node that still exists."""
+        """One notice for each node that still exists."""
         nodes = [self.lookups.node(name) for name in request.nodes]
         await self.notices.publish(
             *[

@@ -120,7 +120,7 @@ class Launching:
         claim = attempt.claim
         before = claim.annotations.get(LAUNCH_REQUEST)
 
-        def wish(found: NodeClaim) -> MetadataChange:
+        def frozen(found: NodeClaim) -> MetadataChange:
             if found.deleting_since is not None:
                 raise _Overtaken
             if found.annotations.get(LAUNCH_REQUEST) != before:
@@ -131,7 +131,7 @@ class Launching:
                 finalizers = (*found.finalizers, TERMINATION_FINALIZER)
             return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request)}, finalizers=finalizers)
 
-        written = await revise_claim(self.claims, claim, wish)
+        written = await revise_claim(self.claims, claim, frozen)
         if written is None or written.deleting_since is not None:
             raise _Overtaken
         attempt.claim = written
@@ -175,21 +175,20 @@ class Launching:
 
     def _status(self, claim: NodeClaim, instance: Instance) -> ClaimStatus:
         now = self.now()
-        wishes = [true(LAUNCHED, now)]
+        conditions = [true(LAUNCHED, now)]
         if not claim.is_true(REGISTERED_CONDITION):
-            wishes.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # L-21, in the same call
+            conditions.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # L-21, in the same call
         return ClaimStatus(
             provider_id=instance.provider_id,
             image_id=instance.image_id,
             capacity=instance.capacity,
             allocatable=instance.allocatable,
-            conditions=claim_conditions_with(claim, *wishes),
+            conditions=claim_conditions_with(claim, *conditions),
         )
 
     async def _write_reason(self, claim: NodeClaim, reason: str, message: str) -> None:
         """L-12, L-14: Launched stays Unknown, with the reason."""
-        wish = unknown(LAUNCHED, self.now(), (reason, _cut(message)))
-        await set_conditions(self.claims, claim, wish)
+        await set_conditions(self.claims, claim, unknown(LAUNCHED, self.now(), (reason, _cut(message))))
 
 
 def _metadata(claim: NodeClaim, instance: Instance) -> MetadataChange | None:

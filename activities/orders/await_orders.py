@@ -123,7 +123,7 @@ class Ordering:
         now, key = self.now(), (identity, wanted)
         if now - self.memory.running.get(key, 0.0) < MINUTE:
             return False
-        running = await running_type(activity.client(), identity) if identity else ""
+        running = await running_type(activity.client(), identity) if identity else None
         if running and running == (wanted or running):
             self.memory.running[key] = now
             self.memory.missing.pop(key, None)

@@ -1,1 +1,1 @@
-"""What activities of every kind share."""
+"""What steps of every kind share. Nothing here is a step."""

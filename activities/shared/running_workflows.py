@@ -14,15 +14,15 @@ ANSWER_TIMEOUT = timedelta(seconds=5)
 
 async def is_running(client: Client, workflow_id: str) -> bool:
     """Whether a workflow of that id runs now."""
-    return bool(await running_type(client, workflow_id))
+    return await running_type(client, workflow_id) is not None
 
 
-async def running_type(client: Client, workflow_id: str) -> str:
-    """The type that runs under that id; empty where none does."""
+async def running_type(client: Client, workflow_id: str) -> str | None:
+    """The type that runs under that id; None where none does."""
     try:
         found = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            return ""
+            return None
         raise
-    return found.workflow_type if found.status == WorkflowExecutionStatus.RUNNING else ""
+    return found.workflow_type if found.status == WorkflowExecutionStatus.RUNNING else None

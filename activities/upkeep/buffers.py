@@ -1,6 +1,6 @@
-"""What should stand in each CapacityBuffer's status: whether it can be used, and for how many pods (S-211).
+"""What each CapacityBuffer's status should say: whether it can be used, and for how many pods (S-211).
 
-Whether the room stands is known after a pass, and written by the planner that made it.
+Whether its room exists is known after a pass, and written by the step that planned it.
 """
 
 from collections.abc import Callable

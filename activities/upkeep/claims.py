@@ -1,4 +1,4 @@
-"""What should stand on each claim: Consolidatable, Drifted, and when a pod last came or went.
+"""What each claim should say: Consolidatable, Drifted, and when a pod last came or left.
 
 Conditions and stamps of one claim are written in one request. The cloud's verdict on drift is asked for once per claim
 in five minutes, and again when its class has changed: a new image changes nothing on the claim itself.
@@ -41,7 +41,7 @@ class _Seen:
 
 
 class ClaimUpkeep:
-    """Finds what differs on claims."""
+    """Finds claims that do not say what they should."""
 
     def __init__(self, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.claims = claims

@@ -1,4 +1,4 @@
-"""What should stand on claims and nodes of older versions: the label of their NodeClass.
+"""What claims and nodes of older versions lack: the label of their NodeClass.
 
 Without it a node counts as unmanaged, and nothing would ever release it (L-70, P-2).
 """

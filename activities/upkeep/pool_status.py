@@ -1,4 +1,4 @@
-"""What should stand in each NodePool's status: what it uses, whether it may be used, whether its nodes come up.
+"""What each NodePool's status should say: what it uses, whether it may be used, whether its nodes come up.
 
 The state of a NodeClass is asked for every few seconds, sooner while it is not ready, because pods wait for it.
 """

@@ -1,4 +1,4 @@
-"""What should stand on each NodePool: the hash of its template, what it uses, whether it may be used and comes up.
+"""What each NodePool should say: the hash of its template, what it uses, whether it may be used, and its health.
 
 One writer for a pool's metadata and status, one request each, the second at the version that the first has left: two
 writers of one object would answer each other with conflicts. The claims get a new hash before the pool does, so that

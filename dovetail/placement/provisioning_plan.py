@@ -1,4 +1,4 @@
-"""From a placement to a plan: what provisioning carries out, and what the pods are told.
+"""From a snapshot to a plan: what provisioning carries out.
 
 A plan is cut where it would grow beyond what a history should hold; the rest is planned in the next round, which
 follows at once.

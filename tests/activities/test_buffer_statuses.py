@@ -92,7 +92,7 @@ async def test_what_stands_is_not_written_again_and_a_transition_keeps_its_time(
 
 async def told(buffers: Buffers, world: Snapshot, notices: Notices | None = None) -> Sequence[tuple[str, str]]:
     """What the planner writes after a pass: buffer and reason."""
-    await PlacementPublisher(notices or Notices(), buffers, lambda: 7.0).tell(world, placed(world))
+    await PlacementPublisher(notices or Notices(), buffers, lambda: 7.0).publish(world, placed(world))
     return [(buffer.resource_version, status.conditions[-1].reason) for buffer, status in buffers.written]
 
 
@@ -137,4 +137,4 @@ async def test_virtual_pods_are_told_nothing() -> None:
 
 async def test_with_the_gate_closed_nothing_is_written() -> None:
     world = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer()))
-    await PlacementPublisher(Notices(), None, lambda: 7.0).tell(world, placed(world))
+    await PlacementPublisher(Notices(), None, lambda: 7.0).publish(world, placed(world))

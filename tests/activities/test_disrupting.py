@@ -75,7 +75,7 @@ async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> Non
     step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)
 
     answer, _ = await step._choose(world)
-    await asyncio.gather(*step.telling)
+    await asyncio.gather(*step.publishing)
 
     assert isinstance(answer, Hold)
     assert [t.node for t in answer.plan.commands[0].targets] == ["empty"]

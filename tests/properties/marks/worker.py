@@ -28,7 +28,7 @@ CLUSTER = "c"
 class Inline:
     """Decides at once."""
 
-    async def solve(self, decide: Any) -> Any:
+    async def run(self, decide: Any) -> Any:
         return decide(lambda: False)
 
 
@@ -47,7 +47,7 @@ class Worker:
         nowhere: Any = None  # no cloud is asked
         now, notices, pools = cluster.now, FakeNotices(cluster), OnePool(cluster.pools["a"])
         disrupting = Disrupting(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
-        disrupting.solver = Inline()  # type: ignore[assignment]
+        disrupting.thread = Inline()  # type: ignore[assignment]
         marking = Marking(claims, nodes, pods, now)
         self.sweeping = Caretaking(CLUSTER, claims, nowhere, marking, now)
         self.steps: dict[str, Any] = {}
