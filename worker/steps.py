@@ -1,6 +1,6 @@
 """Which step runs on which queue.
 
-Every step is made here from the ports of a world; what a step is given is all that it can reach.
+Every step is made here from the ports of a world, and can reach nothing but what it is given.
 """
 
 import inspect
@@ -122,7 +122,7 @@ class Wiring:
         ]
 
     def _finders(self) -> list[Finder]:
-        """What the look for orders consists of, beside owners, marks and expiry."""
+        """The finders of the look for orders, beside owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
         finders: list[Finder] = [LostInstanceFinder(w.cloud, w.notices, now)]
         if gates["NodeRepair"]:
@@ -132,7 +132,7 @@ class Wiring:
         return finders
 
     def _upkeep_tasks(self) -> list[UpkeepTask]:
-        """Everything that upkeep looks after."""
+        """Everything that upkeep keeps true."""
         w, now = self.world, self.now
         overlays = [] if w.overlays is None else [OverlayUpkeep(w.overlays, now)]
         buffers = [] if w.buffers is None else [BufferUpkeep(w.buffers, now)]

@@ -1,8 +1,9 @@
-"""Caretaker: finds what is unfinished and puts it in hand.
+"""Caretaker: keeps objects true, and finds what is unfinished.
 
-A singleton of two loops. Upkeep is one long step that writes conditions, hashes, counters and labels as facts change.
-Orders awaits a step that returns only when something must be done: a claim without its workflow, a mark whose owner is
-gone, a claim that has expired. A lost signal and a lost Temporal database are the same case to it.
+A singleton of two loops. Upkeep is one long step that writes conditions, hashes, statuses and labels as facts change.
+The other loop waits for a step that returns only when there are orders: a claim without its workflow, a mark whose
+owner is gone, a claim that has expired. Everything is found from the objects, so a lost signal and a lost Temporal
+database are the same case.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 # An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
-# Enough for a worker that is killed at it (10 to 11 s) and for the retry.
+# Enough for a worker that is killed meanwhile (10 to 11 s) and for the retry.
 ORDER_SECONDS = timedelta(seconds=25)
 
 # The step for each kind of order.
@@ -44,7 +45,7 @@ CARRIED_OUT_BY = {
     "fill_pool": Creating.create_node_claims.__name__,
 }
 
-# For so long the next looks must have seen what an order has written.
+# For this time the next looks must have seen what an order has written.
 REMEMBERED_SECONDS = 60.0
 
 
@@ -69,7 +70,7 @@ class Caretaker:
 
     @workflow.signal
     def poke(self) -> None:
-        """Look again at once; sent after a deploy, so that a new version is learnt of."""
+        """Look again at once; sent after a deploy, so that the new version is used."""
         self.wake()
 
     def wake(self) -> None:
@@ -77,7 +78,7 @@ class Caretaker:
         self.waits.cancel()
 
     async def upkeep(self) -> None:
-        """Conditions, hashes, counters, labels: level-triggered, so there is nothing to remember."""
+        """Conditions, hashes, statuses, labels: level-triggered, so there is nothing to remember."""
         while not self.waits.leaving:
             step = workflow.start_activity_method(
                 Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
@@ -113,7 +114,7 @@ class Caretaker:
             else:
                 await self.step(order)
         except ActivityError as error:
-            # Not fatal: the next look finds it again, and says so again.
+            # Not fatal: the next look finds it again.
             workflow.logger.warning("order %s failed: %s", order.kind, error.cause)
 
     async def step(self, order: Order) -> None:

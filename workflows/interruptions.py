@@ -1,9 +1,9 @@
-"""Interruptions: the cloud's warnings, each made durable before it is acknowledged; AnswerInterruption: what is done.
+"""Interruptions reads the cloud's warnings; AnswerInterruption acts on them.
 
 Interruptions is a singleton of one long step, which starts an AnswerInterruption for the warnings that the queue hands
-out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers). The answer deletes
-the claims and starts what carries a deletion out, TerminateNode, rather than leave it to the Caretaker's next look.
-Nothing stops an answer: no budget, no do-not-disrupt (W-131).
+out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers), and acknowledges
+them only then. The answer deletes the claims and starts their TerminateNode at once, rather than leave it to the
+Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (W-131).
 """
 
 from dataclasses import replace
@@ -44,21 +44,21 @@ class Interruptions:
 
     @workflow.signal
     def poke(self) -> None:
-        """Start the reading anew; sent after a deploy, so that a new version is learnt of."""
+        """Start the reading anew; sent after a deploy, so that the new version is used."""
         self.waits.cancel()
 
 
-# So many in one answer of the queue are a burst: its answers come first, and the Caretaker starts the terminations.
+# This many warnings at once are a burst: their claims are deleted first, and the Caretaker starts the terminations.
 BURST = 10
 
 
 @workflow.defn(name=ANSWER_INTERRUPTION)
 class AnswerInterruption:
-    """The answer to the warnings that came in one answer of the queue: mostly one, in a burst ten."""
+    """The answer to the warnings that the queue handed out together: mostly one, in a burst ten."""
 
     @workflow.run
     async def run(self, given: AnswerInput) -> str:
-        """Act, then say so."""
+        """Delete the claims, then publish notices."""
         lines = [f"{each.reason.replace('_', ' ')}: {', '.join(each.instances)}" for each in given.interruptions]
         workflow.set_current_details("\n\n".join(lines))
         answered = await workflow.execute_activity_method(
@@ -71,7 +71,7 @@ class AnswerInterruption:
         if len(given.interruptions) < BURST:
             await start_terminations(given.cluster, tuple(ordered))
         await workflow.execute_activity_method(
-            TellingOfInterruptions.tell_interruptions, answered, summary="tell people", **quick(given.cluster)
+            TellingOfInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )
         deleted = [name for each in answered for name in each.deleted]
         return f"deleted {', '.join(deleted)}" if deleted else "nothing to delete"

@@ -1,7 +1,7 @@
 """ReleaseNode: a deleting managed Node without a NodeClaim leaves (T-10).
 
-Started by the Caretaker's orders. Drained and its volumes detached, then the finalizer comes off; its instance, if
-there is one, is not this workflow's to terminate.
+Started by the Caretaker. The node is drained and its volumes are detached, then the finalizer is taken off; its
+instance, if there is one, is not this workflow's to terminate.
 """
 
 from temporalio import workflow
@@ -31,7 +31,7 @@ class ReleaseNode:
         return await shielded(self.release())
 
     def enter(self, phase: str) -> None:
-        """Say where we are."""
+        """Show the phase."""
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: Node {self.given.node}, which has no NodeClaim")
 

@@ -1,8 +1,8 @@
 """Scheduler: plans nodes for pending pods and picks the next disruption.
 
-The singleton of two loops in one workflow. Each loop alternates between waits, which are activities without effects,
-and a carry-out, which nothing cancels. It continues as new only when both loops are parked, because leaving as soon as
-one of them wants to would lose the plan that the other is carrying out (3 of 51 in a trial; 0 of 171 this way).
+The singleton of two loops in one workflow. Each loop alternates between waits, which are steps without effects, and
+carrying a plan out, which nothing cancels. It continues as new only when both loops are parked, because leaving as soon
+as one of them wants to would lose the plan that the other carries out (3 of 51 in a trial; 0 of 171 this way).
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Scheduler:
 
     @workflow.signal
     def pause(self) -> None:
-        """Carry out no plan that has not begun; what runs goes on."""
+        """Begin no plan; what has begun goes on."""
         self.state = replace(self.state, paused=True)
         self.show()
         self.wake(PROVISIONING, DISRUPTION, MARK)
@@ -89,7 +89,7 @@ class Scheduler:
         workflow.set_current_details("\n".join([head, *lines]))
 
     def note(self, text: str) -> None:
-        """Remember what was done, for people; the oldest goes."""
+        """Remember what was done, for people; the oldest entry is dropped."""
         recent = (*self.state.recent, Recent(at=now(), text=text))[-RECENT_KEPT:]
         self.state = replace(self.state, recent=recent)
         self.show()
@@ -145,7 +145,7 @@ class Scheduler:
             self.waits.leave_if_long(self.state.max_history)
 
     def provisioning_request(self) -> ProvisioningRequest:
-        """What the planner must know that the cluster does not tell."""
+        """What the next decision must know and the cluster does not show."""
         state = self.state.forget(now())
         return ProvisioningRequest(
             must_see=self.must_see(),
@@ -155,7 +155,7 @@ class Scheduler:
         )
 
     def disruption_request(self) -> DisruptionRequest:
-        """What the planner must know that the cluster does not tell."""
+        """What the next decision must know and the cluster does not show."""
         state = self.state.forget(now())
         return DisruptionRequest(
             must_see=self.must_see(),
@@ -165,7 +165,7 @@ class Scheduler:
         )
 
     async def answer(self, answer: Hold | Go | Drop | NothingPlanned, before: int) -> None:
-        """Act on the planner's answer."""
+        """Act on the outcome of a decision."""
         match answer:
             case Hold():
                 self.state = replace(self.state, held=(*self.state.held, Held(plan=answer.plan, due=answer.due)))
@@ -195,7 +195,7 @@ class Scheduler:
         self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i != held))
 
     def stale(self, seen: Seen, before: int) -> bool:
-        """Whether something was written while the plan was thought out that its snapshot had not seen."""
+        """Whether something was written while the plan was made that its snapshot had not seen."""
         versions = dict(seen.versions)
         return any(w.version == 0 or versions.get(w.kind, 0) < w.version for w in self.written[before:])
 

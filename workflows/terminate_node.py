@@ -1,8 +1,8 @@
-"""TerminateNode: a deleted claim is carried out, whoever deleted it.
+"""TerminateNode: carries the deletion of a claim out.
 
 A plan, expiry, an interruption, a failed launch or `kubectl delete` all end here, under the claim's own id: taint,
 drain with grace period, volumes detached, instance terminated, finalizers released. There is no way back, so nothing
-cuts it short; each step finds by itself what is already done.
+cancels it; each step finds by itself what is already done.
 """
 
 from temporalio import workflow
@@ -40,7 +40,7 @@ class TerminateNode:
         return self.phase
 
     def enter(self, phase: str) -> None:
-        """Say where we are, for the Web UI and for searches."""
+        """Show the phase in the Web UI and to searches."""
         self.phase = phase
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")

@@ -1,6 +1,6 @@
 """Deletes a claim: the order by which a node leaves.
 
-What the deletion means is carried out by TerminateNode, whoever deleted. "Already gone" is success. A claim that a
+What the deletion means is carried out by TerminateNode. "Already gone" is success. A claim that a
 disruption marked carries the reason, so its notices are published without the caller having to name it.
 """
 

@@ -127,7 +127,7 @@ class ClaimUpkeep:
         return reason
 
     async def _write(self, claim: NodeClaim, wanted: tuple[Condition | None, ...], stamp: float | None) -> None:
-        def wish(found: NodeClaim) -> ClaimStatus | None:
+        def status_of(found: NodeClaim) -> ClaimStatus | None:
             conditions = conditions_of_claim(found)
             for kind, condition in zip(KINDS, wanted, strict=True):
                 conditions = conditions.clear(kind) if condition is None else conditions.set(condition)
@@ -135,7 +135,7 @@ class ClaimUpkeep:
                 return None
             return ClaimStatus(conditions=conditions.conditions, last_pod_event=stamp)
 
-        await revise_status(self.claims, claim, wish)
+        await revise_status(self.claims, claim, status_of)
 
 
 def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:

@@ -42,9 +42,9 @@ class ConsistencyUpkeep:
                 continue
             self.looked[claim.uid] = now
             issues = shape_issues(claim, node)
-            wish = self._condition(issues)
-            if issues or claim_conditions_with(claim, wish) is not None:
-                writes.append(partial(self._write, claim, wish, issues))
+            wanted = self._condition(issues)
+            if issues or claim_conditions_with(claim, wanted) is not None:
+                writes.append(partial(self._write, claim, wanted, issues))
         return Look(due=writes, again=earliest(*settled, *[at + LOOK_SECONDS for at in self.looked.values()]))
 
     def _condition(self, issues: tuple[str, ...]) -> Condition:
@@ -52,6 +52,6 @@ class ConsistencyUpkeep:
             return false(CONSISTENT, self.now(), ("ConsistencyCheckFailed", "Consistency Check Failed"))
         return true(CONSISTENT, self.now())
 
-    async def _write(self, claim: NodeClaim, wish: Condition, issues: tuple[str, ...]) -> None:
+    async def _write(self, claim: NodeClaim, wanted: Condition, issues: tuple[str, ...]) -> None:
         await self.notices.publish(*[consistency_check_failed(claim, issue) for issue in issues])
-        await set_conditions(self.claims, claim, wish)
+        await set_conditions(self.claims, claim, wanted)

@@ -1,6 +1,6 @@
 """A cloud's warning about instances, as it crosses into histories.
 
-The trap avoided: two answers to one warning; the same warnings have one workflow id.
+The same warnings have one workflow id, so that one warning is not answered twice.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """What steps answer, and how a disruption ended.
 
-Everything here goes into histories: names, UIDs, numbers and reasons, never an object's body. Answers of one step are
-told apart by `kind`, because the converter would otherwise decode into the first variant that fits. An empty text, and
+Everything here goes into histories: names, UIDs, numbers and reasons, never an object's body. Answers of one step
+differ in `kind`, because the converter would otherwise decode into the first variant that fits. An empty text, and
 -1 for an index, stand for "none": stored histories hold them.
 """
 
@@ -15,7 +15,7 @@ from dovetail.messages.writes import Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """A step that has nothing to say but that it is done, and what it wrote."""
+    """A step is done; what it wrote."""
 
     message: str = ""
     writes: tuple[Write, ...] = ()
@@ -48,7 +48,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """A held plan that no longer holds, and why."""
+    """A held plan that is no longer valid, and why."""
 
     kind: Literal["drop"] = "drop"
     held: int
@@ -63,7 +63,7 @@ DisruptionAnswer = Hold | Go | Drop | NothingPlanned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateOutcome:
-    """The claims that stand now, and why others do not."""
+    """The claims that exist now, and why others do not."""
 
     claims: tuple[ClaimRef, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()  # name -> why
@@ -74,8 +74,9 @@ class CreateOutcome:
 class LaunchOutcome:
     """How a launch ended.
 
-    launched: the claim says so and has its providerID. no_capacity, class_not_ready: nothing was bought and the claim
-    is to go; timed_out: past the launch deadline (L-41). deleting: deleted meanwhile. gone: there is no such claim.
+    launched: the claim says so and has its providerID. no_capacity, class_not_ready: nothing was launched and the claim
+    is to be deleted; timed_out: past the launch deadline (L-41). deleting: deleted meanwhile. gone: there is no such
+    claim.
     """
 
     kind: Literal["launched", "no_capacity", "class_not_ready", "deleting", "gone", "timed_out"]
@@ -115,7 +116,7 @@ class ReadyOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOutcome(StepOutcome):
-    """Drained; or the instance went meanwhile, and volumes are not waited for either (T-5)."""
+    """Drained; or the instance is gone, and volumes are not waited for either (T-5)."""
 
     instance_gone: bool = False
 

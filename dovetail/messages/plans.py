@@ -21,7 +21,7 @@ PLAN_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPod:
-    """A pod that a plan counts on: enough to nominate it and to tell it from a later one of the same name."""
+    """A pod that a plan counts on: enough to nominate it and to distinguish it from a later one of the same name."""
 
     namespace: str
     name: str
@@ -103,7 +103,7 @@ class ProvisioningPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One node to disrupt, told from any later one of the same name by its UIDs."""
+    """One node to disrupt; its UIDs distinguish it from any later one of the same name."""
 
     claim: str
     claim_uid: str

@@ -14,7 +14,7 @@ from dovetail.messages.writes import Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisioningRequest:
-    """Asks for the next plan for pending pods. A plan that only nominates nodes that are nominated says nothing new."""
+    """Asks for the next plan for pending pods. One that only nominates nodes that are nominated already is no plan."""
 
     must_see: tuple[Write, ...] = ()
     nominated: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class UnmarkRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRequest:
-    """Delete this claim. A plan's delete says whose and why, which is counted; anybody else's says nothing."""
+    """Delete this claim. A plan's delete has the target and the reason, for the metrics; any other has neither."""
 
     name: str
     uid: str
@@ -90,7 +90,7 @@ class ReadyRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveBackRequest:
-    """Give back the replacements that a plan made and nobody needs, found by name."""
+    """Give back the replacements that a plan made and that are not needed, found by name."""
 
     plan_id: str
     names: tuple[str, ...]
@@ -100,7 +100,7 @@ class GiveBackRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRequest:
-    """Say something about nodes to people."""
+    """Publish a notice about nodes."""
 
     nodes: tuple[str, ...]
     reason: str

@@ -90,5 +90,5 @@ class SchedulerState:
 
 
 def fresh_state(cluster: str, now: float, max_history: int = 0) -> SchedulerState:
-    """The state of a Scheduler that knows nothing: no disruption for 20 s, because nominations may have been lost."""
+    """The state of a Scheduler that begins anew: no disruption for 20 s, because nominations may have been lost."""
     return SchedulerState(cluster=cluster, quiet_until=now + FRESH_QUIET_SECONDS, max_history=max_history)

@@ -2,7 +2,7 @@
 
 Fed by the cache with each change of a pod, and by the provisioning planner with what it decided; asked for its gauges
 at each scrape. Only pods that were seen pending are remembered, from then until they are ready or have ended, so a
-change of one that runs costs a look-up and nothing ever goes through all pods. A new process begins anew: what it never
+change of one that runs costs a look-up and nothing ever reads all pods. A new process begins anew: what it never
 saw pending it never counts.
 """
 
