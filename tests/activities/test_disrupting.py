@@ -93,7 +93,7 @@ async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> 
 
     for pool in pools:
         await step._choose(a_world([a_pair("n1", type_name="m2")], [a_pod("n1")], pools=[pool]))
-        await asyncio.gather(*step.telling)
+        await asyncio.gather(*step.publishing)
 
     keys = {(n.name, n.reason, n.distinct) for n in said.notices if n.kind == "Node" and n.reason == "Unconsolidatable"}
     assert len(keys) == 2
