@@ -234,5 +234,5 @@ def test_a_score_is_not_weighed_again_after_the_wait() -> None:
     second = look_again(found, Round(later, SETTINGS))
 
     assert [t.node for t in found.commands[0].targets] == ["n1"]
-    assert isinstance(second.validity, Valid), second.verdict
+    assert isinstance(second.validity, Valid), second.validity
     assert isinstance(choose(later, SETTINGS, never), NothingToDo), "weighed anew it would not be worth it"
