@@ -1,1 +1,1 @@
-"""Wires: settings, composition root, entry points, telemetry, health."""
+"""The process: settings, the composition root, the entry point, logs, and what it answers over HTTP."""

@@ -1,4 +1,4 @@
-"""The settings of a process as the two engines know them."""
+"""The settings of a process as placement and disruption take them."""
 
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.names import WELL_KNOWN_LABELS
@@ -6,7 +6,7 @@ from dovetail.placement.settings import PlacementSettings
 from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import CLOUD_LABELS
 
-# S-35: core's well-known labels and the cloud's. A label that no instance type has makes no difference.
+# S-35: Kubernetes' and Karpenter's well-known labels and the cloud's. One that no instance type has has no effect.
 WELL_KNOWN = WELL_KNOWN_LABELS | CLOUD_LABELS
 
 

@@ -1,8 +1,8 @@
-"""The worker's entry point: serve the task queues until told to stop.
+"""The worker's entry point: serve the task queues until it is stopped.
 
-Started by `dovetail worker`. A worker that is stopped finishes what it has in hand (evictions above all) and is gone
-within the grace it was given; a worker that is killed is replaced within 10 to 11 s by another's retry. The process
-leaves with os._exit, because Python 3.11 now and then aborts at interpreter exit with the SDK loaded.
+Started by `dovetail worker`. A worker that is stopped finishes what it is doing (evictions above all) within the grace
+that it was given; after a worker was killed, another retries its steps within 10 to 11 s. The process leaves with
+os._exit, because Python 3.11 now and then aborts at interpreter exit with the SDK loaded.
 """
 
 import asyncio
@@ -17,9 +17,10 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
-from dovetail.activities.steps.heartbeats import Beating
-from dovetail.messages.inputs import CaretakerInput, fresh_state
+from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
+from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.worker.endpoints import endpoints_of
@@ -50,12 +51,12 @@ WORKFLOWS = [
     AnswerInterruption,
 ]
 
-# What a step may take to finish once the worker is told to stop. Waits have nothing to finish but an eviction that is
-# under way: they are taken up elsewhere at once.
+# What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
+# way: another worker goes on with them at once.
 GRACE = {"control": 20.0, "waits": 2.0, "plan": 1.0, "cloud": 20.0}
 SINGLETON_SECONDS = 60.0
 
-# How many steps of each queue run at once. Waits are memory only, and a hundred blocked drains must not stop the rest.
+# How many steps of each queue run at once. A wait costs memory only, and hundreds of them must not stop the rest.
 SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
 
 
@@ -68,7 +69,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[Beating()],
+        interceptors=[HeartbeatInterceptor()],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
@@ -84,7 +85,7 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
     cluster = settings.cluster
     state = fresh_state(cluster, wiring.now(), settings.max_history)
     if not wiring.world.view.snapshot().claims:
-        state = replace(state, quiet_until=0.0)  # no nodes of ours: no nominations can have been lost
+        state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
     history = settings.max_history
     singletons: list[tuple[str, str, object]] = [
         (SCHEDULER, scheduler_id(cluster), state),
@@ -142,7 +143,7 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
 
 
 async def _until_stopped(stop: asyncio.Event, running: Sequence[asyncio.Task[None]]) -> None:
-    """Until we are told to stop, or a worker has ended by itself, which is fatal."""
+    """Until the process is to stop, or a worker has ended by itself, which is fatal."""
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()

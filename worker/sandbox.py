@@ -1,6 +1,6 @@
 """How workflows run: in the sandbox, with our own packages passed through.
 
-Our packages are pure where workflows use them; reloading them for each workflow would cost half again as much time.
+Our packages are pure where workflows use them; loading them again for each workflow would cost half as much time again.
 """
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions

@@ -1,7 +1,7 @@
-"""Which spread do pods get that name none (S-56)?
+"""Which spread constraints do pods get that have none (S-56)?
 
-Asked when settings are read: the document SCHEDULER_CONFIG, YAML or JSON, in Karpenter's form. A bad document stops the
-process before it has decided anything. The trap avoided: a misspelt field that is quietly taken for its default.
+Read with the settings: the document SCHEDULER_CONFIG, YAML or JSON, in Karpenter's form. A bad document, also one with
+a misspelt field, stops the process before it has decided anything.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
 """Every setting, read from the environment once. The only file that reads it.
 
 Names and defaults are upstream's where it has the setting (O-1), so that a chart's values carry over; ours begin with
-DOVETAIL_. A value that cannot be read is an error that names the variable: silence would run a cluster on a default
-that nobody chose.
+DOVETAIL_. A value that cannot be read is an error that names the variable, rather than a default that was not chosen.
 """
 
 import os

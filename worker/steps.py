@@ -1,6 +1,6 @@
 """Which step runs on which queue.
 
-Every step is made here from the ports of a world; what a step is given is all that it can reach.
+Every step is made here from the ports of a world, and can reach nothing but what it is given.
 """
 
 import inspect
@@ -12,36 +12,37 @@ from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
-from dovetail.activities.launch.await_joined import Joining
+from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.watch_interruptions import Watching
+from dovetail.activities.launch.await_registered_and_initialized import Joining
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.orders.await_orders import Ordering
 from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.orders.lookers import Looker
-from dovetail.activities.orders.repairs import Repairing
-from dovetail.activities.orders.replicas import Replicas
-from dovetail.activities.orders.vanished_instances import Collecting
+from dovetail.activities.orders.finders import Finder
+from dovetail.activities.orders.repairs import RepairFinder
+from dovetail.activities.orders.replicas import ReplicaFinder
+from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.activities.provisioning.publish_round import Telling
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.departure import Departing
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.terminate_instance import Terminating
-from dovetail.activities.upkeep.buffers import BufferKeeper
-from dovetail.activities.upkeep.claims import ClaimKeeper
-from dovetail.activities.upkeep.consistency import ConsistencyKeeper
-from dovetail.activities.upkeep.keep_up import Keeper, Upkeep
-from dovetail.activities.upkeep.labels import LabelKeeper
-from dovetail.activities.upkeep.notices import NoticeKeeper
-from dovetail.activities.upkeep.overlays import OverlayKeeper
-from dovetail.activities.upkeep.pools import PoolKeeper
+from dovetail.activities.upkeep.buffers import BufferUpkeep
+from dovetail.activities.upkeep.claims import ClaimUpkeep
+from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.keep_up import Upkeep, UpkeepTask
+from dovetail.activities.upkeep.labels import LabelUpkeep
+from dovetail.activities.upkeep.notices import NoticeUpkeep
+from dovetail.activities.upkeep.overlays import OverlayUpkeep
+from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.provisioning import Decisions
 from dovetail.worker.deciding import disruption_settings, placement_settings
@@ -75,7 +76,7 @@ class Wiring:
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
-        evicting = Evicting(w.pods, w.notices, Turns(now), now)
+        drain = DrainPorts(lookups=w.view, pods=w.pods, notices=w.notices, cloud=w.cloud)
         marking, known = Marking(w.claims, w.nodes, w.pods, now), KnownClaims(w.view, w.claims)
         return [
             Awaiting(w.view, known, now),
@@ -84,7 +85,7 @@ class Wiring:
             Deleting(w.claims, w.notices, w.view),
             Departing(known, w.nodes, w.cloud, now),
             Detaching(w.view, w.claims, w.notices, now),
-            Draining(w.view, evicting, w.cloud, now),
+            Draining(drain, EvictionPace(now), now),
             GivingBack(w.claims, w.pods),
             Joining(w.view, w.claims, w.nodes, now),
             Launching(w.claims, w.cloud, w.notices, now),
@@ -112,35 +113,37 @@ class Wiring:
         placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
         return [
-            Provisioning(snapshots, Telling(w.notices, w.buffers, now), provisioning, now, Decisions(self.times)),
+            Provisioning(
+                snapshots, PlacementPublisher(w.notices, w.buffers, now), provisioning, now, Decisions(self.times)
+            ),
             Disrupting(snapshots, w.notices, disruption, now),
-            Upkeep(snapshots, self._keepers, w.classes, now),
-            Ordering(settings.cluster, snapshots, self._lookers(), now),
+            Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
+            Ordering(settings.cluster, snapshots, self._finders(), now),
         ]
 
-    def _lookers(self) -> list[Looker]:
-        """What the look for orders consists of, beside owners, marks and expiry."""
+    def _finders(self) -> list[Finder]:
+        """The finders of the look for orders, beside owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
-        lookers: list[Looker] = [Collecting(w.cloud, w.notices, now)]
+        finders: list[Finder] = [LostInstanceFinder(w.cloud, w.notices, now)]
         if gates["NodeRepair"]:
-            lookers.append(Repairing(w.catalogues, w.notices, now))
+            finders.append(RepairFinder(w.catalogues, w.notices, now))
         if gates["StaticCapacity"]:
-            lookers.append(Replicas(now))
-        return lookers
+            finders.append(ReplicaFinder(now))
+        return finders
 
-    def _keepers(self) -> list[Keeper]:
-        """Everything that upkeep looks after."""
+    def _upkeep_tasks(self) -> list[UpkeepTask]:
+        """Everything that upkeep keeps true."""
         w, now = self.world, self.now
-        overlays = [] if w.overlays is None else [OverlayKeeper(w.overlays, now)]
-        buffers = [] if w.buffers is None else [BufferKeeper(w.buffers, now)]
+        overlays = [] if w.overlays is None else [OverlayUpkeep(w.overlays, now)]
+        buffers = [] if w.buffers is None else [BufferUpkeep(w.buffers, now)]
         return [
             *overlays,
             *buffers,
-            ClaimKeeper(w.claims, w.catalogues, now),
-            PoolKeeper(w.pools, w.claims, w.catalogues, now),
-            LabelKeeper(w.claims, w.nodes, now),
-            ConsistencyKeeper(w.claims, w.notices, now),
-            NoticeKeeper(w.notices, now),
+            ClaimUpkeep(w.claims, w.catalogues, now),
+            PoolUpkeep(w.pools, w.claims, w.catalogues, now),
+            LabelUpkeep(w.claims, w.nodes),
+            ConsistencyUpkeep(w.claims, w.notices, now),
+            NoticeUpkeep(w.notices),
         ]
 
 

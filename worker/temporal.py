@@ -2,7 +2,7 @@
 
 Address, namespace and TLS come from Temporal's own environment variables and configuration file, which the `temporal`
 command reads too. A missing search attribute would make the first workflow hang without a word, so they are added where
-that is allowed, and named where it is not.
+that is allowed, and an error names them where it is not.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ async def connect() -> Client:
         async with asyncio.timeout(CONNECT_SECONDS):
             return await Client.connect(**options, data_converter=DATA_CONVERTER)
     except (RuntimeError, RPCError, TimeoutError, OSError) as error:
-        why = str(error).partition(": tonic::")[0] or type(error).__name__  # the rest is the transport's own inside
+        why = str(error).partition(": tonic::")[0] or type(error).__name__  # the rest is the transport's internals
         raise TemporalUnusable(f"no Temporal server at {address}: {why} (set TEMPORAL_ADDRESS)") from None
 
 

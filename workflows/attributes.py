@@ -1,8 +1,8 @@
 """The search attributes by which people find workflows.
 
 Registered and checked when a worker starts. Each change is a write to the server's index, which costs more than the
-step that it tells of (measured: decision record 50). So a workflow has them from its start, and changes only its phase,
-and that only on entering a phase that may last. What a closed workflow came to is its result.
+step that it describes (measured: decision record 50). So a workflow has them from its start, and changes only its
+phase, and that only when it enters a phase that may last. How a closed workflow ended is its result.
 """
 
 from typing import Final
@@ -41,6 +41,6 @@ def attributes(
 
 
 def show_phase(phase: str) -> None:
-    """The phase where searches look, if it may last."""
+    """Let searches find the phase, if it may last."""
     if phase in LASTING:
         workflow.upsert_search_attributes([PHASE.value_set(phase)])

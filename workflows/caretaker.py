@@ -1,8 +1,9 @@
-"""Caretaker: finds what is unfinished and puts it in hand.
+"""Caretaker: keeps objects true, and finds what is unfinished.
 
-A singleton of two loops. Upkeep is one long step that writes conditions, hashes, counters and labels as facts change.
-Orders awaits a step that returns only when something must be done: a claim without its workflow, a mark whose owner is
-gone, a claim that has expired. A lost signal and a lost Temporal database are the same case to it.
+A singleton of two loops. Upkeep is one long step that writes conditions, hashes, statuses and labels as facts change.
+The other loop waits for a step that returns only when there are orders: a claim without its workflow, a mark whose
+owner is gone, a claim that has expired. Everything is found from the objects, so a lost signal and a lost Temporal
+database are the same case.
 """
 
 import asyncio
@@ -10,25 +11,28 @@ from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import Ordering
     from dovetail.activities.orders.carry_out_orders import Caretaking
-    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.activities.provisioning.create_node_claims import Creating
     from dovetail.activities.upkeep.keep_up import Upkeep
-    from dovetail.messages.inputs import CaretakerInput, CreateOutcome, CreateRequest, remembered
+    from dovetail.messages.inputs import CaretakerInput
     from dovetail.messages.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
-    from dovetail.messages.steps import StepOutcome
+    from dovetail.messages.outcomes import CreateOutcome, StepOutcome
+    from dovetail.messages.requests import CreateRequest
+    from dovetail.messages.states import remembered
     from dovetail.messages.workflow_types import CARETAKER
     from dovetail.messages.writes import Write
     from dovetail.workflows.claim_owners import start_launches
     from dovetail.workflows.options import looking, planning, quick
-    from dovetail.workflows.renewing import due_for_renewal, renew
+    from dovetail.workflows.renewal import renew
+    from dovetail.workflows.waits import Waits
 
 
 # An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
-# Enough for a worker that is killed at it (10 to 11 s) and for the retry.
+# Enough for a worker that is killed meanwhile (10 to 11 s) and for the retry.
 ORDER_SECONDS = timedelta(seconds=25)
 
 # The step for each kind of order.
@@ -41,7 +45,7 @@ CARRIED_OUT_BY = {
     "fill_pool": Creating.create_node_claims.__name__,
 }
 
-# For so long the next looks must have seen what an order has written.
+# For this time the next looks must have seen what an order has written.
 REMEMBERED_SECONDS = 60.0
 
 
@@ -52,9 +56,8 @@ class Caretaker:
     @workflow.init
     def __init__(self, given: CaretakerInput) -> None:
         self.given = given
-        self.leaving = False
         self.must_see = given.must_see
-        self.waits: dict[str, workflow.ActivityHandle[object]] = {}
+        self.waits = Waits()
 
     @workflow.run
     async def run(self, given: CaretakerInput) -> None:
@@ -67,54 +70,35 @@ class Caretaker:
 
     @workflow.signal
     def poke(self) -> None:
-        """Look again at once; sent after a deploy, so that a new version is learnt of."""
+        """Look again at once; sent after a deploy, so that the new version is used."""
         self.wake()
 
     def wake(self) -> None:
         """Cancel both waits; nothing is lost, they look at everything again."""
-        for name in sorted(self.waits):
-            self.waits[name].cancel()
-
-    async def wait(self, name: str, started: "workflow.ActivityHandle[object]") -> object | None:
-        """The wait's answer, or None where it was woken."""
-        self.waits[name] = started
-        try:
-            return await started
-        except (ActivityError, asyncio.CancelledError) as error:
-            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
-                return None
-            raise
-        finally:
-            self.waits.pop(name, None)
-
-    def leave_if_long(self) -> None:
-        """Park both loops when the history is long. Not in a `finally`: those run on eviction too, outside the loop."""
-        if not self.leaving and due_for_renewal(self.given.max_history):
-            self.leaving = True
-            self.wake()
+        self.waits.cancel()
 
     async def upkeep(self) -> None:
-        """Conditions, hashes, counters, labels: level-triggered, so there is nothing to remember."""
-        while not self.leaving:
+        """Conditions, hashes, statuses, labels: level-triggered, so there is nothing to remember."""
+        while not self.waits.leaving:
             step = workflow.start_activity_method(
                 Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
             )
-            await self.wait("upkeep", step)
-            self.leave_if_long()
+            await self.waits.wait("upkeep", step)
+            self.waits.leave_if_long(self.given.max_history)
 
     async def orders(self) -> None:
         """One look after another; each order is a step of its own."""
-        while not self.leaving:
+        while not self.waits.leaving:
             step = workflow.start_activity_method(
                 Ordering.await_orders,
                 self.known(),
                 summary="look for what is unfinished",
                 **planning(self.given.cluster),
             )
-            found = await self.wait("orders", step)
+            found = await self.waits.wait("orders", step)
             if isinstance(found, Orders):
                 await asyncio.gather(*[self.carry_out(order) for order in found.orders])
-            self.leave_if_long()
+            self.waits.leave_if_long(self.given.max_history)
 
     def known(self) -> OrdersRequest:
         """What the next look must have seen."""
@@ -130,7 +114,7 @@ class Caretaker:
             else:
                 await self.step(order)
         except ActivityError as error:
-            # Not fatal: the next look finds it again, and says so again.
+            # Not fatal: the next look finds it again.
             workflow.logger.warning("order %s failed: %s", order.kind, error.cause)
 
     async def step(self, order: Order) -> None:

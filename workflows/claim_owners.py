@@ -1,8 +1,8 @@
 """Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
-The children are abandoned on purpose: the default would kill them when their parent continues as new. One that already
-runs under the claim's id is either the one that is wanted or about to become it; where it is neither, the Caretaker
-sees the claim without its owner and starts one.
+The children are abandoned on purpose: the default would terminate them when their parent continues as new. A workflow
+that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, the
+Caretaker finds the claim without its owner and starts one.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import ClaimInput
-    from dovetail.messages.steps import ClaimRef
+    from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.workflow_ids import claim_owner_id, task_queue
     from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
     from dovetail.workflows.attributes import attributes
@@ -25,18 +25,18 @@ FIRST_PHASES = {LAUNCH_NODE: "launching", TERMINATE_NODE: "tainting"}
 
 async def start_launches(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
     """One LaunchNode per claim, side by side."""
-    for some in _parts(claims):
-        await asyncio.gather(*[_start(cluster, claim, LAUNCH_NODE, "a node for") for claim in some])
+    for group in _groups(claims):
+        await asyncio.gather(*[_start(cluster, claim, LAUNCH_NODE, "a node for") for claim in group])
 
 
 async def start_terminations(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
     """One TerminateNode per deleted claim, side by side: a second or two sooner than the Caretaker's look."""
-    for some in _parts(claims):
-        await asyncio.gather(*[_start(cluster, claim, TERMINATE_NODE, "the end of") for claim in some])
+    for group in _groups(claims):
+        await asyncio.gather(*[_start(cluster, claim, TERMINATE_NODE, "the end of") for claim in group])
 
 
-def _parts(claims: tuple[ClaimRef, ...]) -> Iterator[tuple[ClaimRef, ...]]:
-    """Not all in one workflow task: a hundred starts take long enough on a loaded machine to count as a deadlock."""
+def _groups(claims: tuple[ClaimRef, ...]) -> Iterator[tuple[ClaimRef, ...]]:
+    """Twenty at a time: a hundred starts in one workflow task may take long enough to count as a deadlock."""
     for first in range(0, len(claims), STARTS_AT_ONCE):
         yield claims[first : first + STARTS_AT_ONCE]
 

@@ -1,8 +1,8 @@
 """How values cross into histories and back.
 
-Dataclasses as JSON, checked by pydantic. The trap avoided: the SDK makes a converter for each workflow that it runs,
-and pydantic a schema for each type that such a converter meets; here all share one, or a fourteenth of a busy worker's
-time would go into schemas made a moment ago.
+Dataclasses as JSON, checked by pydantic. The SDK makes a converter for each workflow that it runs, and pydantic a
+schema for each type that such a converter meets. Here all share one converter for JSON: a fourteenth of a busy worker's
+time went into making the same schemas again.
 """
 
 from typing import Final

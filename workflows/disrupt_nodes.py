@@ -1,8 +1,9 @@
 """DisruptNodes: one disruption command, from the mark to the last instance.
 
-Started by the Scheduler for each command of a plan. Its first step marks the nodes, so a mark never exists without the
-workflow that stands behind it. Until the delete everything is undone on a failure or a cancel; from the delete on it
-only goes forward. A cancel comes as an update (refused when too late) or as a plain signal (answered when too late).
+Started by the Scheduler for each command of a plan. Its first step marks the nodes, so a mark never exists without a
+workflow that owns it. Until the delete everything is undone on a failure or a cancel; from the delete on it only goes
+forward. A cancel comes as an update, which is refused when too late, or as a plain signal, which is then answered by a
+notice.
 """
 
 import asyncio
@@ -15,23 +16,23 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_progress import Awaiting
     from dovetail.activities.disruption.delete_claim import Deleting
     from dovetail.activities.disruption.give_back import GivingBack
-    from dovetail.activities.disruption.mark_nodes import Marking
+    from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
     from dovetail.activities.disruption.publish_notices import Noticing
-    from dovetail.activities.provisioning.create_claims import Creating
+    from dovetail.activities.provisioning.create_node_claims import Creating
     from dovetail.activities.termination.drain_node import Draining
-    from dovetail.messages.inputs import (
+    from dovetail.messages.inputs import DisruptInput
+    from dovetail.messages.outcomes import DisruptionRecord
+    from dovetail.messages.plans import Target, name_of
+    from dovetail.messages.requests import (
         CreateRequest,
         DeleteRequest,
-        DisruptInput,
-        DisruptionRecord,
         GiveBackRequest,
         MarkRequest,
         NoticeRequest,
         ReadyRequest,
         UnmarkRequest,
     )
-    from dovetail.messages.plans import Target, name_of
-    from dovetail.messages.steps import ClaimRef, Departure
+    from dovetail.messages.subjects import ClaimRef, Departure
     from dovetail.messages.workflow_types import DISRUPT_NODES
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.claim_owners import start_launches, start_terminations
@@ -84,7 +85,7 @@ class DisruptNodes:
 
     @cancel_disruption.validator
     def refuse_when_too_late(self, reason: str) -> None:
-        """Past the delete nothing can be called back; refusing writes no history."""
+        """After the delete nothing can be undone; refusing writes no history."""
         if self.committed:
             raise ApplicationError(f"too late: {self.names()} is being deleted ({self.phase})", type="TooLate")
         if self.cancel_reason:
@@ -92,7 +93,7 @@ class DisruptNodes:
 
     @workflow.signal
     async def cancel(self, reason: str = "") -> None:
-        """The same for tctl and scripts. A signal cannot be refused, so a late one is answered."""
+        """The same for the `temporal` command and scripts. A signal cannot be refused, so a late one gets a notice."""
         if not self.committed:
             self.call_off(reason or "by signal")
             return
@@ -120,7 +121,7 @@ class DisruptNodes:
         return ", ".join(t.node or t.claim for t in self.given.command.targets)
 
     def enter(self, phase: str) -> None:
-        """Say where we are; before the delete, stop here if a cancel has arrived."""
+        """Show the phase; before the delete, stop here if a cancel has arrived."""
         self.phase = phase
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: {self.given.command.summary or self.names()}")
@@ -128,16 +129,14 @@ class DisruptNodes:
             raise asyncio.CancelledError(self.cancel_reason)
 
     def record(self, error: BaseException) -> DisruptionRecord:
-        """How it ended, where it did not get to the delete."""
+        """How it ended, where it did not come as far as the delete."""
         command = self.given.command
         if self.cancel_reason or is_cancelled_exception(error):
             why = self.cancel_reason or workflow.cancellation_reason() or "cancelled"
             return DisruptionRecord(outcome="cancelled", reason=command.reason, message=why)
         cause = error.__cause__ if isinstance(error, FailureError) and error.__cause__ else error
-        kind = "failed" if self.marked else "refused"
-        return DisruptionRecord(
-            outcome="failed" if kind == "failed" else "refused", reason=command.reason, message=str(cause)
-        )
+        outcome: Literal["failed", "refused"] = "failed" if self.marked else "refused"
+        return DisruptionRecord(outcome=outcome, reason=command.reason, message=str(cause))
 
     async def up_to_the_delete(self) -> None:
         """Mark, then replacements until they are initialised. Everything here can be undone."""
@@ -155,7 +154,7 @@ class DisruptNodes:
         self.committed = True
 
     async def mark(self) -> None:
-        """D-145: with replacements planned, or nothing marked, a refusal ends it; a pure delete goes on."""
+        """D-145: with replacements planned, or nothing marked, a refusal ends the command; a pure delete goes on."""
         command = self.given.command
         request = MarkRequest(owner=workflow.info().workflow_id, command=command, seen=self.given.seen)
         outcome = await workflow.execute_activity_method(
@@ -204,7 +203,7 @@ class DisruptNodes:
             raise Undone(outcome.message)
 
     async def drain(self, target: Target) -> None:
-        """Pods off while a cancel is still possible: by eviction alone, for as long as budgets hold them."""
+        """Evict the pods while a cancel is still possible: never by force, for as long as PDBs hold them."""
         departure = Departure(
             claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),
             provider_id=target.provider_id,
@@ -254,7 +253,7 @@ class DisruptNodes:
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
 
     async def delete(self, target: Target) -> None:
-        """The order to leave: carried out by TerminateNode, which runs whether or not this workflow does."""
+        """Delete the claim; TerminateNode carries that out, whether or not this workflow runs on."""
         await workflow.execute_activity_method(
             Deleting.delete_claim,
             DeleteRequest(

@@ -1,24 +1,25 @@
-"""Interruptions: the cloud's warnings, each made durable before it is acknowledged; AnswerInterruption: what is done.
+"""Interruptions reads the cloud's warnings; AnswerInterruption acts on them.
 
 Interruptions is a singleton of one long step, which starts an AnswerInterruption for the warnings that the queue hands
-out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers). The answer deletes
-the claims and starts what carries a deletion out, TerminateNode, rather than leave it to the Caretaker's next look.
-Nothing stops an answer: no budget, no do-not-disrupt (W-131).
+out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers), and acknowledges
+them only then. The answer deletes the claims and starts their TerminateNode at once, rather than leave it to the
+Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (W-131).
 """
 
-import asyncio
 from dataclasses import replace
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
+    from dovetail.activities.interruptions.answer_interruptions import Answering
+    from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+    from dovetail.activities.interruptions.watch_interruptions import Watching
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
     from dovetail.workflows.options import quick, waiting
-    from dovetail.workflows.renewing import due_for_renewal, renew
+    from dovetail.workflows.renewal import due_for_renewal, renew
+    from dovetail.workflows.waits import Waits
 
 
 @workflow.defn(name=INTERRUPTIONS)
@@ -27,43 +28,37 @@ class Interruptions:
 
     @workflow.init
     def __init__(self, given: InterruptionsInput) -> None:
-        self.given = given
-        self.watch: workflow.ActivityHandle[None] | None = None
+        self.waits = Waits()
 
     @workflow.run
     async def run(self, given: InterruptionsInput) -> None:
         """Read until the history is long; then again as new."""
         workflow.set_current_details("reading the cloud's warnings")
         while not due_for_renewal(given.max_history):
-            self.watch = workflow.start_activity_method(
+            step = workflow.start_activity_method(
                 Watching.watch_interruptions, summary="read warnings", **waiting(given.cluster)
             )
-            try:
-                await self.watch
-            except (ActivityError, asyncio.CancelledError) as error:
-                if not is_cancelled_exception(error) or workflow.cancellation_reason() is not None:
-                    raise
+            await self.waits.wait("reading", step)
         await workflow.wait_condition(workflow.all_handlers_finished)
         renew(replace(given, generation=given.generation + 1))
 
     @workflow.signal
     def poke(self) -> None:
-        """Start the reading anew; sent after a deploy, so that a new version is learnt of."""
-        if self.watch is not None:
-            self.watch.cancel()
+        """Start the reading anew; sent after a deploy, so that the new version is used."""
+        self.waits.cancel()
 
 
-# So many in one answer of the queue are a burst: its answers come first, and the Caretaker starts the terminations.
+# This many warnings at once are a burst: their claims are deleted first, and the Caretaker starts the terminations.
 BURST = 10
 
 
 @workflow.defn(name=ANSWER_INTERRUPTION)
 class AnswerInterruption:
-    """The answer to the warnings that came in one answer of the queue: mostly one, in a burst ten."""
+    """The answer to the warnings that the queue handed out together: mostly one, in a burst ten."""
 
     @workflow.run
     async def run(self, given: AnswerInput) -> str:
-        """Act, then say so."""
+        """Delete the claims, then publish notices."""
         lines = [f"{each.reason.replace('_', ' ')}: {', '.join(each.instances)}" for each in given.interruptions]
         workflow.set_current_details("\n\n".join(lines))
         answered = await workflow.execute_activity_method(
@@ -76,7 +71,7 @@ class AnswerInterruption:
         if len(given.interruptions) < BURST:
             await start_terminations(given.cluster, tuple(ordered))
         await workflow.execute_activity_method(
-            TellingOfInterruptions.tell_interruptions, answered, summary="tell people", **quick(given.cluster)
+            TellingOfInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )
         deleted = [name for each in answered for name in each.deleted]
         return f"deleted {', '.join(deleted)}" if deleted else "nothing to delete"

@@ -10,10 +10,11 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.delete_claim import Deleting
     from dovetail.activities.disruption.publish_notices import Noticing
-    from dovetail.activities.launch.await_joined import Joining
+    from dovetail.activities.launch.await_registered_and_initialized import Joining
     from dovetail.activities.launch.launch_instance import Launching
-    from dovetail.messages.inputs import ClaimInput, DeleteRequest, NoticeRequest
-    from dovetail.messages.steps import JoinOutcome
+    from dovetail.messages.inputs import ClaimInput
+    from dovetail.messages.outcomes import JoinOutcome
+    from dovetail.messages.requests import DeleteRequest, NoticeRequest
     from dovetail.messages.workflow_types import LAUNCH_NODE
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.options import launching, quick, waiting
@@ -45,7 +46,7 @@ class LaunchNode:
         return self.phase
 
     def enter(self, phase: str) -> None:
-        """Say where we are, for the Web UI and for searches."""
+        """Show the phase in the Web UI and to searches."""
         self.phase = phase
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
@@ -54,19 +55,19 @@ class LaunchNode:
         """The three steps. Answers initialised, gone, or deleting: then the claim is to be terminated."""
         self.enter("launching")
         cluster, claim = self.given.cluster, self.given.claim
-        bought = await workflow.execute_activity_method(
-            Launching.launch_instance, claim, summary=f"buy an instance for {claim.name}", **launching(cluster)
+        launched = await workflow.execute_activity_method(
+            Launching.launch_instance, claim, summary=f"launch an instance for {claim.name}", **launching(cluster)
         )
-        match bought.kind:
+        match launched.kind:
             case "launched":
                 pass
             case "gone":
-                # The claim's finalizer is gone with it: whoever took it off has ended the instance as well.
+                # The claim's finalizer is gone with it: taking it off includes terminating the instance.
                 return "gone"
             case "deleting":
                 return "deleting"
             case "no_capacity" | "class_not_ready" | "timed_out":
-                return await self.give_up(bought.message)
+                return await self.give_up(launched.message)
         self.enter("registering")
         registered = await workflow.execute_activity_method(
             Joining.await_registered, claim, summary="wait for the node to join", **waiting(cluster)
@@ -84,7 +85,7 @@ class LaunchNode:
         return "initialised"
 
     async def tell_unmarked(self, node: str) -> None:
-        """V-7: pods may have been bound too early."""
+        """V-7: a notice that pods may have been bound too early."""
         await workflow.execute_activity_method(
             Noticing.publish,
             NoticeRequest(
@@ -98,7 +99,7 @@ class LaunchNode:
         )
 
     async def unjoined(self, outcome: JoinOutcome) -> str:
-        """The node did not join: its time ran out, or somebody deleted the claim."""
+        """The node did not join: its time ran out, or the claim was deleted."""
         if outcome.kind == "timed_out":
             return await self.give_up(outcome.message)
         return outcome.kind

@@ -1,8 +1,8 @@
 """How long steps may take, how they are retried, and on which queue they run.
 
-Four kinds: a quick step against the API server; a long wait that beats and costs no events; a look at the cloud that is
-retried without events; a step that decides. First retry after 1 s everywhere: with a heartbeat timeout of 10 s a killed
-worker then costs 10 to 11 s.
+Five kinds: a quick step against the API server; a launch; a look at the cloud, which is retried without events in the
+history; a long wait, which costs no events either; a step that decides. The first retry comes after 1 s everywhere:
+with a heartbeat timeout of 10 s a killed worker then costs 10 to 11 s.
 """
 
 from datetime import timedelta
@@ -14,9 +14,9 @@ from temporalio.common import RetryPolicy
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_ids import task_queue
 
-BEAT_TIMEOUT = timedelta(seconds=10)
+HEARTBEAT_TIMEOUT = timedelta(seconds=10)
 
-# Longer than this between two tries helps nobody: a claim that is being deleted wants to be seen (design 4).
+# At most 10 s between two tries, so that a claim that is being deleted is soon noticed.
 _RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=10)
 )
@@ -40,17 +40,17 @@ def quick(cluster: str) -> StepOptions:
 
 
 def launching(cluster: str) -> StepOptions:
-    """A step that buys: a fleet call may take half a minute."""
+    """A step that launches an instance: a call to the cloud may take half a minute."""
     return _options(cluster, "cloud", timedelta(seconds=120), _RETRIES)
 
 
 def looking(cluster: str) -> StepOptions:
-    """A look at the cloud, retried until it is so."""
+    """A look at the cloud, retried until it shows what is waited for."""
     return _options(cluster, "cloud", timedelta(seconds=60), _LOOKS)
 
 
 def waiting(cluster: str) -> StepOptions:
-    """A wait on the cluster, as long as it takes: beats prove that its worker lives."""
+    """A wait for the cluster, as long as it takes: heartbeats prove that its worker lives."""
     return _options(cluster, "waits", timedelta(days=7), _RETRIES)
 
 
@@ -63,6 +63,6 @@ def _options(cluster: str, queue: str, bound: timedelta, retries: RetryPolicy) -
     return StepOptions(
         task_queue=task_queue(cluster, queue),
         start_to_close_timeout=bound,
-        heartbeat_timeout=BEAT_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=retries,
     )

@@ -1,14 +1,14 @@
 """ReleaseNode: a deleting managed Node without a NodeClaim leaves (T-10).
 
-Started by the Caretaker's orders. Drained and its volumes detached, then the finalizer comes off; its instance, if
-there is one, is not this workflow's to terminate.
+Started by the Caretaker. The node is drained and its volumes are detached, then the finalizer is taken off; its
+instance, if there is one, is not this workflow's to terminate.
 """
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.termination.await_detached import Detaching
-    from dovetail.activities.termination.departure import Departing
+    from dovetail.activities.termination.begin_and_end_departure import Departing
     from dovetail.activities.termination.drain_node import Draining
     from dovetail.messages.inputs import NodeInput
     from dovetail.messages.workflow_types import RELEASE_NODE
@@ -31,7 +31,7 @@ class ReleaseNode:
         return await shielded(self.release())
 
     def enter(self, phase: str) -> None:
-        """Say where we are."""
+        """Show the phase."""
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: Node {self.given.node}, which has no NodeClaim")
 

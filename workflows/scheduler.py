@@ -1,46 +1,35 @@
 """Scheduler: plans nodes for pending pods and picks the next disruption.
 
-The singleton of two loops in one workflow. Each loop alternates between waits, which are activities without effects,
-and a carry-out, which nothing cancels. It continues as new only when both loops are parked, because leaving as soon as
-one of them wants to would lose the plan that the other is carrying out (3 of 51 in a trial; 0 of 171 this way).
+The singleton of two loops in one workflow. Each loop alternates between waits, which are steps without effects, and
+carrying a plan out, which nothing cancels. It continues as new only when both loops are parked, because leaving as soon
+as one of them wants to would lose the plan that the other carries out (3 of 51 in a trial; 0 of 171 this way).
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_disruption_plan import Disrupting
     from dovetail.activities.disruption.await_progress import Awaiting
     from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-    from dovetail.activities.provisioning.create_claims import Creating
-    from dovetail.messages.inputs import (
-        AwaitedMark,
-        CreateRequest,
-        DisruptInput,
-        DisruptionRequest,
-        Drop,
-        Go,
-        Held,
-        Hold,
-        NothingPlanned,
-        ProvisioningRequest,
-        Recent,
-        SchedulerState,
-    )
+    from dovetail.activities.provisioning.create_node_claims import Creating
+    from dovetail.messages.inputs import DisruptInput
+    from dovetail.messages.outcomes import Drop, Go, Hold, NothingPlanned, StepOutcome
     from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
-    from dovetail.messages.steps import ClaimRef, StepOutcome
+    from dovetail.messages.requests import CreateRequest, DisruptionRequest, ProvisioningRequest
+    from dovetail.messages.states import AwaitedMark, Held, Recent, SchedulerState
+    from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.workflow_ids import disruption_id, task_queue
     from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
     from dovetail.messages.writes import Write
     from dovetail.workflows.attributes import attributes
     from dovetail.workflows.claim_owners import start_launches
     from dovetail.workflows.options import planning, quick, waiting
-    from dovetail.workflows.renewing import due_for_renewal, renew
+    from dovetail.workflows.renewal import renew
+    from dovetail.workflows.waits import Waits
 
 MUST_SEE_SECONDS = 60.0
 NOMINATION_SECONDS = 20.0  # S-10: twice the longest batch window
@@ -57,8 +46,7 @@ class Scheduler:
     @workflow.init
     def __init__(self, state: SchedulerState) -> None:
         self.state = state
-        self.leaving = False
-        self.waits: dict[str, workflow.ActivityHandle[object]] = {}
+        self.waits = Waits()
         self.written: list[Write] = []
 
     @workflow.run
@@ -72,7 +60,7 @@ class Scheduler:
 
     @workflow.signal
     def pause(self) -> None:
-        """Carry out no plan that has not begun; what runs goes on."""
+        """Begin no plan; what has begun goes on."""
         self.state = replace(self.state, paused=True)
         self.show()
         self.wake(PROVISIONING, DISRUPTION, MARK)
@@ -101,87 +89,63 @@ class Scheduler:
         workflow.set_current_details("\n".join([head, *lines]))
 
     def note(self, text: str) -> None:
-        """Remember what was done, for people; the oldest goes."""
+        """Remember what was done, for people; the oldest entry is dropped."""
         recent = (*self.state.recent, Recent(at=now(), text=text))[-RECENT_KEPT:]
         self.state = replace(self.state, recent=recent)
         self.show()
 
     def wake(self, *names: str) -> None:
         """Cancel these waits; what they wait for is found again."""
-        for name in sorted(names):
-            if name in self.waits:
-                self.waits[name].cancel()
+        self.waits.cancel(*names)
 
     def remember(self, writes: tuple[Write, ...]) -> None:
         """What the next snapshot must contain."""
         self.written.extend(writes)
         self.state = self.state.forget(now()).remember(writes, now() + MUST_SEE_SECONDS)
 
-    async def wait(self, name: str, start: "Callable[[], workflow.ActivityHandle[object]]") -> object | None:
-        """A wait's answer; None where it was woken. Nothing here has effects, so losing it costs nothing."""
-        self.waits[name] = handle = start()
-        try:
-            return await handle
-        except (ActivityError, asyncio.CancelledError) as error:
-            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
-                return None
-            raise
-        finally:
-            self.waits.pop(name, None)
-
-    def leave_if_long(self) -> None:
-        """Park both loops when the history is long."""
-        if not self.leaving and due_for_renewal(self.state.max_history):
-            self.leaving = True
-            self.wake(PROVISIONING, DISRUPTION, MARK)
-
     async def unpaused(self) -> bool:
         """Wait out a pause; False where it is time to leave."""
-        await workflow.wait_condition(lambda: self.leaving or not self.state.paused)
-        return not self.leaving
+        await workflow.wait_condition(lambda: self.waits.leaving or not self.state.paused)
+        return not self.waits.leaving
 
     async def provisioning(self) -> None:
         """Await a plan for pending pods; create its claims; start their workflows."""
         while await self.unpaused():
             before = len(self.written)
             request = self.provisioning_request()
-            plan = await self.wait(
-                PROVISIONING,
-                lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
-                    Provisioning.await_provisioning_plan,
-                    r,
-                    summary="await pending pods and plan for them",
-                    **planning(self.state.cluster),
-                ),
+            step = workflow.start_activity_method(
+                Provisioning.await_provisioning_plan,
+                request,
+                summary="await pending pods and plan for them",
+                **planning(self.state.cluster),
             )
+            plan = await self.waits.wait(PROVISIONING, step)
             if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
                 await self.carry_out_provisioning(plan)
-            self.leave_if_long()
+            self.waits.leave_if_long(self.state.max_history)
 
     async def disruption(self) -> None:
         """Await the next disruption; hold it, drop it, or start its workflows and wait for their marks."""
         while await self.unpaused():
             if self.state.awaiting:
                 await self.await_marked()
-                self.leave_if_long()
+                self.waits.leave_if_long(self.state.max_history)
                 continue
             before = len(self.written)
             request = self.disruption_request()
-            answer = await self.wait(
-                DISRUPTION,
-                lambda r=request: workflow.start_activity_method(  # type: ignore[misc]
-                    Disrupting.await_disruption_plan,
-                    r,
-                    summary="await the next disruption",
-                    **planning(self.state.cluster),
-                ),
+            step = workflow.start_activity_method(
+                Disrupting.await_disruption_plan,
+                request,
+                summary="await the next disruption",
+                **planning(self.state.cluster),
             )
+            answer = await self.waits.wait(DISRUPTION, step)
             if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
                 await self.answer(answer, before)
-            self.leave_if_long()
+            self.waits.leave_if_long(self.state.max_history)
 
     def provisioning_request(self) -> ProvisioningRequest:
-        """What the planner must know that the cluster does not tell."""
+        """What the next decision must know and the cluster does not show."""
         state = self.state.forget(now())
         return ProvisioningRequest(
             must_see=self.must_see(),
@@ -191,7 +155,7 @@ class Scheduler:
         )
 
     def disruption_request(self) -> DisruptionRequest:
-        """What the planner must know that the cluster does not tell."""
+        """What the next decision must know and the cluster does not show."""
         state = self.state.forget(now())
         return DisruptionRequest(
             must_see=self.must_see(),
@@ -201,7 +165,7 @@ class Scheduler:
         )
 
     async def answer(self, answer: Hold | Go | Drop | NothingPlanned, before: int) -> None:
-        """Act on the planner's answer."""
+        """Act on the outcome of a decision."""
         match answer:
             case Hold():
                 self.state = replace(self.state, held=(*self.state.held, Held(plan=answer.plan, due=answer.due)))
@@ -220,7 +184,7 @@ class Scheduler:
 
     def may_begin(self) -> bool:
         """Whether a plan that has just come may be carried out."""
-        return not self.leaving and not self.state.paused
+        return not self.waits.leaving and not self.state.paused
 
     def must_see(self) -> tuple[Write, ...]:
         """The writes of the last minute."""
@@ -231,7 +195,7 @@ class Scheduler:
         self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i != held))
 
     def stale(self, seen: Seen, before: int) -> bool:
-        """Whether something was written while the plan was thought out that its snapshot had not seen."""
+        """Whether something was written while the plan was made that its snapshot had not seen."""
         versions = dict(seen.versions)
         return any(w.version == 0 or versions.get(w.kind, 0) < w.version for w in self.written[before:])
 
@@ -295,13 +259,10 @@ class Scheduler:
 
     async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
-        awaited = self.state.awaiting
-        outcome = await self.wait(
-            MARK,
-            lambda: workflow.start_activity_method(
-                Awaiting.await_marked, awaited, summary="await the marks", **waiting(self.state.cluster)
-            ),
+        step = workflow.start_activity_method(
+            Awaiting.await_marked, self.state.awaiting, summary="await the marks", **waiting(self.state.cluster)
         )
+        outcome = await self.waits.wait(MARK, step)
         if isinstance(outcome, StepOutcome):
             self.remember(outcome.writes)
             self.state = replace(self.state, awaiting=())

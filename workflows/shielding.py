@@ -1,6 +1,6 @@
-"""Finishing a step that nothing may cut short.
+"""Work that a cancellation does not stop.
 
-A cancellation that arrives meanwhile is noted and swallowed: what has begun goes on to its end.
+A cancellation that arrives meanwhile has no effect: what has begun goes on to its end.
 """
 
 import asyncio

@@ -1,19 +1,19 @@
-"""TerminateNode: a deleted claim is carried out, whoever deleted it.
+"""TerminateNode: carries the deletion of a claim out.
 
 A plan, expiry, an interruption, a failed launch or `kubectl delete` all end here, under the claim's own id: taint,
 drain with grace period, volumes detached, instance terminated, finalizers released. There is no way back, so nothing
-cuts it short; each step finds by itself what is already done.
+cancels it; each step finds by itself what is already done.
 """
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.termination.await_detached import Detaching
-    from dovetail.activities.termination.departure import Departing
+    from dovetail.activities.termination.begin_and_end_departure import Departing
     from dovetail.activities.termination.drain_node import Draining
     from dovetail.activities.termination.terminate_instance import Terminating
     from dovetail.messages.inputs import ClaimInput
-    from dovetail.messages.steps import Departure
+    from dovetail.messages.subjects import Departure
     from dovetail.messages.workflow_types import TERMINATE_NODE
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.options import looking, quick, waiting
@@ -40,7 +40,7 @@ class TerminateNode:
         return self.phase
 
     def enter(self, phase: str) -> None:
-        """Say where we are, for the Web UI and for searches."""
+        """Show the phase in the Web UI and to searches."""
         self.phase = phase
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")

@@ -1,9 +1,9 @@
 """Awaits the next disruption, and checks again what was held.
 
-One long step: wait until our own writes are seen, then choose; a plan that must be checked again after 15 s (D-134) is
-handed out to be held, and comes back in the next request, so that other decisions go on meanwhile. When it is due, the
-same function judges it on a fresh snapshot. Nothing waits for a poll: the step sleeps until the cluster changes or
-until the moment at which time itself changes an answer.
+One long step: wait until our own writes are seen, then choose. A plan that must be checked again after 15 s (D-134) is
+handed out to be held, and comes back in the next request, so that other decisions go on meanwhile. When it is due,
+it is judged on a fresh snapshot. Nothing is polled: the step sleeps until the cluster changes, or until the next moment
+at which the answer may change without that.
 """
 
 import asyncio
@@ -13,26 +13,20 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.run_decision import ShouldStop, Solver
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.nodes.pod_movements import Movements
 from dovetail.disruption.nodes.resting import resting
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.inputs import (
-    DisruptionAnswer,
-    DisruptionRequest,
-    Drop,
-    Go,
-    Held,
-    Hold,
-    NothingPlanned,
-)
+from dovetail.messages.outcomes import DisruptionAnswer, Drop, Go, Hold, NothingPlanned
 from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.requests import DisruptionRequest
+from dovetail.messages.states import Held
 from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
@@ -48,7 +42,7 @@ RETURN_SECONDS = 3600.0
 QUIET_SECONDS = 0.1
 # A decision that took long is not made again at once: at most half of the time is spent deciding.
 REST_FACTOR = 1.0
-# A held plan whose budget is not free yet is looked at again with every change, but not for ever.
+# A held plan whose budget is not free yet is checked again with every change, for this long.
 PATIENCE_SECONDS = 30.0
 
 
@@ -67,9 +61,9 @@ class Disrupting:
         self.notices = notices
         self.settings = settings
         self.now = now
-        self.solver = Solver()
+        self.thread = DecisionThread()
         self.movements = Movements()
-        self.telling: set[asyncio.Task[None]] = set()
+        self.publishing: set[asyncio.Task[None]] = set()
         begin()
 
     @activity.defn
@@ -97,7 +91,7 @@ class Disrupting:
         return NothingPlanned()
 
     def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
-        """With what only the Scheduler knows: nominations, and the claims that held plans have taken."""
+        """With what only the Scheduler knows: nominations, and the claims of held plans."""
         return replace(
             snapshot,
             nominations=dict(request.nominations),
@@ -108,13 +102,13 @@ class Disrupting:
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
         """A plan, or when to look again."""
 
-        def solve(stop: ShouldStop) -> Decision:
+        def decide_now(stop: ShouldStop) -> Decision:
             return decide(snapshot, self.settings, stop)
 
         started = self.now()
-        decision = await self.solver.solve(solve)
+        decision = await self.thread.run(decide_now)
         decided(decision, self.now() - started)
-        self._tell(snapshot, decision.notices)
+        self._publish_beside(snapshot, decision.notices)
         choice = decision.choice
         if isinstance(choice, DisruptionPlan):
             choice = self._ready(choice)
@@ -124,11 +118,11 @@ class Disrupting:
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer | None:
-        """Whether a held plan still stands; what no longer does is left out (D-134). None: its turn is yet to come.
+        """Whether a held plan is still valid; what no longer is, is left out (D-134). None: it is checked again later.
 
-        Only what was held before it counts as taken: a later plan was made in the knowledge of this one. Were both to
-        count, an empty node whose neighbour's pods would land there, and the neighbour, would rule each other out for
-        ever.
+        Only plans that were held before it count as taken: a later plan was made in the knowledge of this one. Were
+        both to count, an empty node on which its neighbour's pods would land, and the neighbour, would rule each other
+        out for ever.
         """
         held = request.held[index]
         fresh = replace(snapshot, disrupting=_targets(request.held[:index]))
@@ -136,25 +130,25 @@ class Disrupting:
         def look(stop: ShouldStop) -> SecondLook:
             return look_again(held.plan, Round(fresh, self.settings, stop))
 
-        second = await self.solver.solve(look)
+        second = await self.thread.run(look)
         looked_again(second, held.plan.commands[0].method if held.plan.commands else "")
-        self._tell(snapshot, second.notices)
+        self._publish_beside(snapshot, second.notices)
         validity = second.validity
         if isinstance(validity, Valid):
             return Go(plan=self._ready(validity.plan), held=index)
         if validity.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
-            return None  # it was made while the nodes before it were drained, and they are not gone yet
+            return None  # it was made while other nodes were drained, and they are not gone yet
         return Drop(held=index, why=f"{validity.reason}: {validity.message}")
 
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
         return replace(plan, seen=plan.seen.ready(self.now()))
 
-    def _tell(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
-        """To people, beside the decision: no mark waits for Events. What has just been said is not said again."""
+    def _publish_beside(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
+        """Publish beside the decision: no mark waits for Events. The same notice is not repeated at once."""
         if notices:
             task = asyncio.create_task(self._publish([publishable(snapshot, notice) for notice in notices]))
-            self.telling.add(task)
-            task.add_done_callback(self.telling.discard)
+            self.publishing.add(task)
+            task.add_done_callback(self.publishing.discard)
 
     async def _publish(self, notices: Sequence[Notice]) -> None:
         try:
@@ -168,5 +162,5 @@ class Disrupting:
 
 
 def _targets(held: Sequence[Held]) -> frozenset[str]:
-    """The claims that held plans would take."""
+    """The claims that held plans would disrupt."""
     return frozenset(t.claim for h in held for c in h.plan.commands for t in c.targets)

@@ -1,22 +1,23 @@
-"""Waits on what others do: marks that appear, replacements that become ready, claims that go.
+"""Waits for what other workflows do: marks that appear, replacements that become ready, claims that are gone.
 
-Each wait looks at the cache whenever something changes; where a workflow might have ended without a trace on any
-object, it is described, which is strongly consistent, and never looked for in lists. Every endless wait also asks
-whether its subject still exists.
+Each wait looks at the cache whenever something changes. A workflow may end without a trace on any object, so it is
+described as well. Every endless wait also asks whether its subject still exists.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.service import RPCError
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.waking import until_changed
-from dovetail.messages.inputs import AwaitedMark, ReadyOutcome, ReadyRequest
-from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
+from dovetail.messages.outcomes import ReadyOutcome, StepOutcome
+from dovetail.messages.requests import ReadyRequest
+from dovetail.messages.states import AwaitedMark
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write, claim_write, node_write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -24,7 +25,6 @@ from dovetail.ports.view import ClusterView
 
 # How often a wait looks although nothing has changed: at deadlines, and at workflows that leave no trace.
 LOOK_SECONDS = 1.0
-ANSWER_TIMEOUT = timedelta(seconds=5)
 
 
 class Awaiting:
@@ -37,7 +37,7 @@ class Awaiting:
 
     @activity.defn
     async def await_marked(self, awaited: tuple[AwaitedMark, ...]) -> StepOutcome:
-        """Until each disruption's mark is in the cache, or its workflow has ended. The writes it has seen."""
+        """Until each disruption's marks are in the cache, or its workflow has ended. Answers the writes that it saw."""
         waiting = list(awaited)
         writes: list[Write] = []
         while waiting:
@@ -94,7 +94,7 @@ class Awaiting:
             left = [c.name for c in claims if self.claim(c) is not None]
             if not left:
                 return StepOutcome()
-            report(f"waiting for {', '.join(left)} to go")
+            report(f"waiting until {', '.join(left)} are gone")
             await self.look_again(revision)
 
     def claim(self, reference: ClaimRef) -> NodeClaim | None:
@@ -108,25 +108,9 @@ class Awaiting:
 
 
 async def has_marked(client: Client, awaited: AwaitedMark) -> bool:
-    """Whether a disruption has gone on from marking, as it says itself; False where nobody answers for it now."""
+    """Whether a disruption has gone on from marking, as it says itself; False where no worker answers for it now."""
     try:
         phase: str = await client.get_workflow_handle(awaited.workflow_id).query("status", rpc_timeout=ANSWER_TIMEOUT)
     except (RPCError, WorkflowQueryFailedError):
         return False
     return phase not in ("starting", "marking")
-
-
-async def is_running(client: Client, workflow_id: str) -> bool:
-    """Whether a workflow of that id runs now."""
-    return bool(await running_type(client, workflow_id))
-
-
-async def running_type(client: Client, workflow_id: str) -> str:
-    """The type that runs under that id; empty where none does."""
-    try:
-        found = await client.get_workflow_handle(workflow_id).describe()
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return ""
-        raise
-    return found.workflow_type if found.status == WorkflowExecutionStatus.RUNNING else ""

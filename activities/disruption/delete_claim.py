@@ -1,14 +1,15 @@
 """Deletes a claim: the order by which a node leaves.
 
-What the deletion means is carried out by TerminateNode, whoever deleted. "Already gone" is success. A claim that a
-disruption marked carries the reason, so people are told without the caller having to say it.
+What the deletion means is carried out by TerminateNode. "Already gone" is success. A claim that a
+disruption marked carries the reason, so its notices are published without the caller having to name it.
 """
 
 from temporalio import activity
 
-from dovetail.messages.inputs import DeleteRequest
-from dovetail.messages.steps import StepOutcome
-from dovetail.messages.writes import Write
+from dovetail.activities.shared import claim_deletion
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.requests import DeleteRequest
+from dovetail.messages.subjects import ClaimRef
 from dovetail.metrics.disruption import disrupted
 from dovetail.metrics.lifecycle import is_first_attempt
 from dovetail.notices.disruptions import disrupting
@@ -25,13 +26,14 @@ class Deleting:
         self.lookups = lookups
 
     @activity.defn
-    async def delete_claim(self, ref: DeleteRequest) -> StepOutcome:
-        """Delete the claim of that UID; another claim under the name is left alone. A plan's delete is counted."""
-        claim = self.lookups.claim(ref.name)
-        version = await self.claims.delete(ref.name, ref.uid)
-        if version and claim is not None and claim.uid == ref.uid:
+    async def delete_claim(self, request: DeleteRequest) -> StepOutcome:
+        """Delete the claim of that UID. A delete that a plan asks for is counted."""
+        claim = self.lookups.claim(request.name)
+        write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=request.name, uid=request.uid))
+        if not write.version:
+            return StepOutcome(message="already gone", writes=(write,))
+        if claim is not None and claim.uid == request.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
-        if version and ref.target is not None and is_first_attempt():
-            disrupted(ref.target, ref.reason)
-        write = Write(kind="NodeClaim", name=ref.name, uid=ref.uid, version=version)
-        return StepOutcome(message="deleting" if version else "already gone", writes=(write,))
+        if request.target is not None and is_first_attempt():
+            disrupted(request.target, request.reason)
+        return StepOutcome(message="deleting", writes=(write,))

@@ -1,16 +1,18 @@
 """Gives back the replacements of a disruption that was undone.
 
-The claims are found by the names that the plan gave them, because a cancel may have dropped the result of the step that
-created them. One that pods have already moved to is needed: it stays, and is no longer the plan's.
+The claims are found by the names that the plan gave them, because a cancel may have dropped the outcome of the step
+that created them. One that pods have already moved to is needed: it stays, and is no longer the plan's.
 """
 
 from functools import partial
 
 from temporalio import activity
 
-from dovetail.activities.steps.revise_object import revise_claim
-from dovetail.messages.inputs import GiveBackRequest
-from dovetail.messages.steps import StepOutcome
+from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.lifecycle.unfinished import reference
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
 from dovetail.metrics.disruption import failed
 from dovetail.metrics.lifecycle import is_first_attempt
@@ -33,30 +35,29 @@ class GivingBack:
         writes: list[Write] = []
         kept: list[str] = []
         for name in request.names:
-            await self._give_back(request, name, (writes, kept))
+            claim = await self.claims.read(name)
+            if claim is None or claim.deleting_since is not None or not _is_of(request.plan_id, claim):
+                continue
+            if await self._has_pods(claim):
+                await revise_claim(self.claims, claim, partial(_without_plan, request.plan_id))
+                kept.append(name)
+            else:
+                writes.append(await delete_claim(self.claims, reference(claim)))
         unready = len(request.names) - len(kept)
         if request.method and is_first_attempt():
             failed(request.method, unready)
         return StepOutcome(message=f"kept {', '.join(kept)}" if kept else "", writes=tuple(writes))
 
-    async def _give_back(self, request: GiveBackRequest, name: str, told: tuple[list[Write], list[str]]) -> None:
-        writes, kept = told
-        claim = await self.claims.read(name)
-        if claim is None or claim.deleting_since is not None or not _is_of(request.plan_id, claim):
-            return
-        if claim.node_name and any(is_reschedulable(p) for p in await self.pods.list_on(claim.node_name)):
-            await revise_claim(self.claims, claim, partial(_let_go, request.plan_id))
-            kept.append(name)
-            return
-        version = await self.claims.delete(name, claim.uid)
-        writes.append(Write(kind="NodeClaim", name=name, uid=claim.uid, version=version))
+    async def _has_pods(self, claim: NodeClaim) -> bool:
+        if not claim.node_name:
+            return False
+        return any(is_reschedulable(pod) for pod in await self.pods.list_on(claim.node_name))
 
 
 def _is_of(plan_id: str, claim: NodeClaim) -> bool:
     return claim.annotations.get(names.PLAN, "").startswith(f"{plan_id}/")
 
 
-def _let_go(plan_id: str, claim: NodeClaim) -> MetadataChange | None:
-    """The plan's no longer."""
+def _without_plan(plan_id: str, claim: NodeClaim) -> MetadataChange | None:
     removed = {names.PLAN: None, names.PLANNED_PODS: None, names.PLANNED_BUFFERS: None}
     return MetadataChange(annotations=removed) if _is_of(plan_id, claim) else None

@@ -1,8 +1,8 @@
-"""Says something about nodes to people, as Kubernetes Events."""
+"""Publishes a notice about nodes."""
 
 from temporalio import activity
 
-from dovetail.messages.inputs import NoticeRequest
+from dovetail.messages.requests import NoticeRequest
 from dovetail.model.notice import Notice
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterLookups
@@ -17,7 +17,7 @@ class Noticing:
 
     @activity.defn
     async def publish(self, request: NoticeRequest) -> None:
-        """One Event per node that still exists."""
+        """One notice for each node that still exists."""
         nodes = [self.lookups.node(name) for name in request.nodes]
         await self.notices.publish(
             *[

@@ -1,1 +1,1 @@
-"""Buying the instance of a claim, and waiting until it is a node."""
+"""Launching the instance of a claim, and waiting until it is a node."""

@@ -1,9 +1,9 @@
-"""Buys the instance of a claim, once.
+"""Launches the instance of a claim, once.
 
 The first step of LaunchNode. Whatever crashed before, one claim has one instance: an instance that carries the claim's
 UID is adopted; else the request and its generation are frozen on the claim before the call, and every retry makes the
-same call under the same token (D-1). The trap avoided: a claim that is deleted while the call is under way; what was
-bought is still written down, so that the termination finds it (D-3).
+same call under the same token (D-1). Where the claim is deleted while the call is under way, what was launched is still
+written down, so that the termination finds it (D-3).
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.revise_object import revise_claim, revise_status, set_conditions
-from dovetail.activities.steps.versions import is_same
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import is_same
+from dovetail.activities.shared.revisions import revise_claim, revise_status, set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
     LaunchRequest,
@@ -26,14 +26,15 @@ from dovetail.lifecycle.launch_requests import (
 )
 from dovetail.lifecycle.liveness import LAUNCH_SECONDS, launch_overdue
 from dovetail.lifecycle.registration import NODE_NOT_FOUND
-from dovetail.messages.steps import ClaimRef, LaunchOutcome
+from dovetail.messages.outcomes import LaunchOutcome
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import disrupted
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
 from dovetail.notices.claims import insufficient_capacity
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Conflict, Failure, Retryable
+from dovetail.ports.failures import Conflict, Failure, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices
 
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
@@ -43,7 +44,7 @@ MESSAGE_BYTES = 300  # L-12: what a condition holds of an error's text
 
 
 class _Overtaken(Exception):
-    """The claim is gone or being deleted: nothing more is bought for it."""
+    """The claim is gone or being deleted: nothing more is launched for it."""
 
 
 @dataclass(slots=True)
@@ -54,14 +55,14 @@ class _Attempt:
 
 
 class Launching:
-    """The step that buys."""
+    """The step that launches."""
 
     def __init__(self, claims: NodeClaims, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
         self.claims, self.cloud, self.notices, self.now = claims, cloud, notices, now
 
     @activity.defn
     async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
-        """Find or buy the claim's instance and write it down."""
+        """Find or launch the claim's instance and write it down."""
         claim = await self.claims.read(ref.name)
         if claim is None or not is_same(claim, ref.uid):
             return LaunchOutcome(kind="gone")
@@ -77,14 +78,14 @@ class Launching:
         except Conflict:
             raise  # the claim has changed; nothing went wrong with the launch
         except Failure as failure:
-            await self._say(attempt.claim, "LaunchFailed", str(failure))
-            # Also where the cloud says that it cannot be: rights and quotas are mended outside, and L-41 bounds it.
-            raise Retryable(failure.subject, str(failure), getattr(failure, "after", None)) from failure
+            await self._write_reason(attempt.claim, "LaunchFailed", str(failure))
+            # Also where the cloud says that it cannot be: rights and quotas are put right outside, and L-41 bounds it.
+            raise worth_retrying(failure) from failure
         return await self._conclude(attempt.claim, found)
 
     async def _obtain(self, attempt: _Attempt) -> _Found | None:
         """The instance that carries the claim's UID, else a new one; None past the launch deadline."""
-        report("looking for an instance that was bought already")
+        report("looking for an instance that was launched already")
         instance = await self.cloud.find(claim_uid=attempt.claim.uid)
         if instance is not None and instance.state not in ENDING:
             return instance
@@ -100,14 +101,14 @@ class Launching:
                 return prepared
             request = LaunchRequest(generation=request.generation, request=prepared.request)
             await self._freeze(attempt, request)
-        return await self._buy(attempt, request)
+        return await self._launch(attempt, request)
 
-    async def _buy(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
+    async def _launch(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
         report(f"launching, generation {request.generation}")
         token = launch_token(attempt.claim.uid, request.generation)
         answer = await self.cloud.launch(attempt.claim, request.request, token)
         if isinstance(answer, Instance) and answer.state in ENDING:
-            # Bought by an earlier try and ended by somebody since: the old token would give it back for ever.
+            # Launched by an earlier try and terminated since: the old token would return it for ever.
             answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
         if isinstance(answer, LaunchRefused):
             # Known to have left nothing: the next try may ask for something else, under another token.
@@ -119,7 +120,7 @@ class Launching:
         claim = attempt.claim
         before = claim.annotations.get(LAUNCH_REQUEST)
 
-        def wish(found: NodeClaim) -> MetadataChange:
+        def frozen(found: NodeClaim) -> MetadataChange:
             if found.deleting_since is not None:
                 raise _Overtaken
             if found.annotations.get(LAUNCH_REQUEST) != before:
@@ -130,7 +131,7 @@ class Launching:
                 finalizers = (*found.finalizers, TERMINATION_FINALIZER)
             return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request)}, finalizers=finalizers)
 
-        written = await revise_claim(self.claims, claim, wish)
+        written = await revise_claim(self.claims, claim, frozen)
         if written is None or written.deleting_since is not None:
             raise _Overtaken
         attempt.claim = written
@@ -151,7 +152,7 @@ class Launching:
                 disrupted(claim, "nodeclass_not_ready")
                 return LaunchOutcome(kind="class_not_ready", message=_cut(found.message))
             case LaunchRefused():
-                await self._say(claim, found.reason, found.message)
+                await self._write_reason(claim, found.reason, found.message)
                 raise Retryable(f"NodeClaim/{claim.name}", f"{found.reason}: {found.message}")
             case None:
                 disrupted(claim, "launch_timeout")
@@ -163,7 +164,7 @@ class Launching:
         if written is not None:
             written = await revise_status(self.claims, written, lambda found: self._status(found, instance))
         if written is None:
-            # The finalizer was taken off by hand while the call was under way: nobody else knows of this instance.
+            # The finalizer was taken off by hand while the call was under way: nothing else knows of this instance.
             await self.cloud.terminate(instance.provider_id)
             return LaunchOutcome(kind="gone")
         return LaunchOutcome(
@@ -174,21 +175,20 @@ class Launching:
 
     def _status(self, claim: NodeClaim, instance: Instance) -> ClaimStatus:
         now = self.now()
-        wishes = [true(LAUNCHED, now)]
+        conditions = [true(LAUNCHED, now)]
         if not claim.is_true(REGISTERED_CONDITION):
-            wishes.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # L-21, in the same call
+            conditions.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # L-21, in the same call
         return ClaimStatus(
             provider_id=instance.provider_id,
             image_id=instance.image_id,
             capacity=instance.capacity,
             allocatable=instance.allocatable,
-            conditions=claim_conditions_with(claim, *wishes),
+            conditions=claim_conditions_with(claim, *conditions),
         )
 
-    async def _say(self, claim: NodeClaim, reason: str, message: str) -> None:
+    async def _write_reason(self, claim: NodeClaim, reason: str, message: str) -> None:
         """L-12, L-14: Launched stays Unknown, with the reason."""
-        wish = unknown(LAUNCHED, self.now(), (reason, _cut(message)))
-        await set_conditions(self.claims, claim, wish)
+        await set_conditions(self.claims, claim, unknown(LAUNCHED, self.now(), (reason, _cut(message))))
 
 
 def _metadata(claim: NodeClaim, instance: Instance) -> MetadataChange | None:

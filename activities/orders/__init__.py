@@ -1,1 +1,1 @@
-"""Finding what is unfinished, and putting it in hand."""
+"""Finding what is unfinished, and carrying the orders out."""

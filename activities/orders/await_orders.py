@@ -1,10 +1,10 @@
 """Looks for what is unfinished, and returns only when something must be done.
 
-Looks when an object changes and over everything once a minute. Whether a workflow runs is asked by describing its id,
+Looks at everything when an object changes, and once a minute. Whether a workflow runs is asked by describing its id,
 which is strongly consistent, and remembered for a minute: an owner that was seen running costs nothing until then.
-Workflows are never listed, and the owner of a new claim or of a mark is given a second to appear, because whoever
-created it starts it next. Orders take turns: what was handed out last comes last, so any number of orders that cannot
-be carried out holds up no other.
+Workflows are never listed. The owner of a new claim or of a mark is given a second to appear, because the workflow that
+created it starts it next. What was handed out last comes last, so orders that cannot be carried out, however many, hold
+up no other.
 """
 
 from collections import Counter
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from temporalio import activity
 
-from dovetail.activities.disruption.await_progress import running_type
-from dovetail.activities.orders.lookers import MINUTE, Looker
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
+from dovetail.activities.orders.finders import MINUTE, Finder
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.look import all_due
+from dovetail.activities.shared.running_workflows import running_type
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
@@ -32,7 +33,7 @@ ORDERS_AT_ONCE = 50  # 6 events each: a look returns at most this many
 REPEAT_SECONDS = 20.0  # until an order that is still needed is handed out once more
 
 
-Wish = tuple[str, str]  # a workflow id, and the type that should run under it ("": any)
+Wanted = tuple[str, str]  # a workflow id, and the type that should run under it ("": any)
 Subject = tuple[str, str, str]
 
 
@@ -40,8 +41,8 @@ Subject = tuple[str, str, str]
 class _Memory:
     """What the last looks found; lost with the worker, and found again."""
 
-    running: dict[Wish, float] = field(default_factory=dict)  # when it was seen running
-    missing: dict[Wish, float] = field(default_factory=dict)  # since when it is missing
+    running: dict[Wanted, float] = field(default_factory=dict)  # when it was seen running
+    missing: dict[Wanted, float] = field(default_factory=dict)  # since when it is missing
     handed: dict[Subject, float] = field(default_factory=dict)  # when it was ordered
 
 
@@ -52,12 +53,12 @@ class Ordering:
         self,
         cluster: str,
         snapshots: Snapshots,
-        lookers: Sequence[Looker],
+        finders: Sequence[Finder],
         now: Callable[[], float],
     ) -> None:
         self.cluster = cluster
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
-        self.lookers = lookers
+        self.finders = finders
         self.now = now
         self.memory = _Memory()
 
@@ -84,20 +85,18 @@ class Ordering:
         return replace(self.view.snapshot(), supported_node_classes=self.catalogues.supported_classes())
 
     async def _found(self, snapshot: Snapshot) -> tuple[list[Order], float]:
-        """Everything that is undone, and when to look again although nothing changes."""
+        """Everything that is unfinished, and when to look again although nothing changes."""
         orders = [*await self._owned(snapshot), *unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
         moments = [self.now() + (APPEAR_SECONDS if self.memory.missing else MINUTE)]
         expiry = unfinished.next_expiry(snapshot)
         if expiry is not None:
             moments.append(expiry)
-        for looker in self.lookers:
-            more, again = await looker.look(snapshot)
-            orders += more
-            moments.append(again)
-        return orders, min(moments)
+        looks = [await finder.look(snapshot) for finder in self.finders]
+        moments += [look.again for look in looks if look.again is not None]
+        return [*orders, *all_due(looks)], min(moments)
 
     def _due(self, found: list[Order]) -> list[Order]:
-        """Those that were not handed out just now, the longest unordered first."""
+        """Those that were not handed out just now; those that have waited longest come first."""
         now, handed = self.now(), self.memory.handed
         self.memory.handed = handed = {s: at for s, at in handed.items() if now - at < MINUTE}
         by_subject = {subject_of(order): order for order in found}
@@ -109,22 +108,22 @@ class Ordering:
     async def _owned(self, snapshot: Snapshot) -> list[Order]:
         """Owners and releases that do not run, marks whose owner does not."""
         cluster = self.cluster
-        wishes: list[tuple[str, str, Order]] = [
+        needed: list[tuple[str, str, Order]] = [
             *[(claim_owner_id(cluster, o.claim.name), o.workflow_type, o) for o in unfinished.owners(snapshot)],
             *[(node_owner_id(cluster, r.node), RELEASE_NODE, r) for r in unfinished.releases(snapshot)],
             *[(m.owner, "", m) for m in unfinished.marks(snapshot)],
         ]
-        asked = {(identity, wanted) for identity, wanted, _ in wishes}
+        asked = {(identity, wanted) for identity, wanted, _ in needed}
         self.memory.missing = {key: since for key, since in self.memory.missing.items() if key in asked}
         self.memory.running = {key: seen for key, seen in self.memory.running.items() if key in asked}
-        return [order for identity, wanted, order in wishes if await self._is_missing(identity, wanted)]
+        return [order for identity, wanted, order in needed if await self._is_missing(identity, wanted)]
 
     async def _is_missing(self, identity: str, wanted: str) -> bool:
-        """Whether nothing has run under that id for longer than a starter takes. Another type may be leaving: wait."""
+        """Whether nothing has run under that id for longer than starting takes. Another type may end soon."""
         now, key = self.now(), (identity, wanted)
         if now - self.memory.running.get(key, 0.0) < MINUTE:
             return False
-        running = await running_type(activity.client(), identity) if identity else ""
+        running = await running_type(activity.client(), identity) if identity else None
         if running and running == (wanted or running):
             self.memory.running[key] = now
             self.memory.missing.pop(key, None)

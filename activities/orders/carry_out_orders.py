@@ -1,8 +1,8 @@
-"""Carries out one order of the Caretaker each.
+"""Carries out the Caretaker's orders: one step for each kind.
 
 An order says what was seen; every step here looks again, live, before it acts. Owners are started, never listed: the
-workflow's id is the lock, and "already started" is the wished-for answer only when the type that runs is the one that
-is wanted.
+workflow's id is the lock, and "already started" is the right answer only when the type that runs is the one that is
+wanted.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,18 @@ from temporalio import activity
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from dovetail.activities.disruption.await_progress import running_type
-from dovetail.activities.disruption.mark_nodes import Marking
-from dovetail.activities.steps.revise_object import revise_claim
-from dovetail.activities.steps.translate_failures import NotYet
-from dovetail.messages.inputs import ClaimInput, NodeInput, UnmarkRequest
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.running_workflows import running_type
+from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.messages.inputs import ClaimInput, NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from dovetail.messages.steps import StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, task_queue
 from dovetail.messages.workflow_types import RELEASE_NODE
-from dovetail.messages.writes import Write, claim_write
+from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import ordered
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -43,7 +45,7 @@ class Caretaking:
 
     @activity.defn
     async def start_owner(self, order: StartOwner) -> StepOutcome:
-        """The claim's workflow. Where the other type still runs, look again in a second: it may be leaving."""
+        """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
         identity = claim_owner_id(self.cluster, order.claim.name)
         given = ClaimInput(cluster=self.cluster, claim=order.claim)
         await self._start(order.workflow_type, given, identity, f"{order.workflow_type} of {order.claim.name}")
@@ -51,7 +53,7 @@ class Caretaking:
 
     @activity.defn
     async def start_release(self, order: StartRelease) -> StepOutcome:
-        """The release of a node without a claim."""
+        """Start the release of a node without a claim."""
         given = NodeInput(cluster=self.cluster, node=order.node, uid=order.uid)
         await self._start(RELEASE_NODE, given, node_owner_id(self.cluster, order.node), f"release {order.node}")
         return StepOutcome()
@@ -88,26 +90,25 @@ class Caretaking:
         if claim is None or claim.uid != order.claim.uid:
             return StepOutcome(message="already gone")
         if order.at_once:
-            claim = await revise_claim(self.claims, claim, self._hurry)
+            claim = await revise_claim(self.claims, claim, self._deadline_now)
             if claim is None:
                 return StepOutcome(message="already gone")
         if claim.deleting_since is not None:
-            return StepOutcome(message="already going", writes=(claim_write(claim),))
-        if order.reason == "garbage_collected" and await self._lives(claim):
+            return StepOutcome(message="already being deleted", writes=(claim_write(claim),))
+        if order.reason == "garbage_collected" and await self._has_instance(claim):
             return StepOutcome(message="its instance is there after all")
-        version = await self.claims.delete(order.claim.name, order.claim.uid)
+        write = await delete_claim(self.claims, order.claim)
         ordered(claim, order)
-        write = Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=version)
         return StepOutcome(message=order.message, writes=(write,))
 
-    def _hurry(self, claim: NodeClaim) -> MetadataChange | None:
-        """G-15: the deadline is now; one that has passed stays, one that lies ahead does not."""
+    def _deadline_now(self, claim: NodeClaim) -> MetadataChange | None:
+        """G-15: the deadline is now; one that has passed stays, a later one is replaced."""
         written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
         if written is not None and written <= self.now():
             return None
         return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
 
-    async def _lives(self, claim: NodeClaim) -> bool:
+    async def _has_instance(self, claim: NodeClaim) -> bool:
         """Whether the cloud, asked for that instance alone, knows it: a list may lag (G-1)."""
         found = await self.cloud.find(provider_id=claim.provider_id)
         return found is not None and found.state != "terminating"

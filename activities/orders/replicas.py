@@ -1,35 +1,35 @@
 """Which claims a pool with a fixed number of nodes lacks, and which are too many.
 
-The claims of a pool are numbered: a new one takes the lowest number that no claim of the pool has, so a look at
+The claims of a pool are numbered: a new one takes the lowest number that no claim of the pool has. So a look at
 yesterday's cluster, another worker or a second try name the same claims again, and creating them again changes nothing.
-The trap avoided: counting what is missing, writing as many new names, and doing so twice.
 """
 
 from collections.abc import Callable
 
-from dovetail.activities.orders.lookers import MINUTE
+from dovetail.activities.orders.finders import MINUTE
+from dovetail.activities.shared.look import Look
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.simulation.costs import legacy_cost
 from dovetail.lifecycle.numbering import static_plan
 from dovetail.lifecycle.static_pools import Shortfall, shortfalls, surplus
-from dovetail.messages.inputs import CreateRequest
 from dovetail.messages.orders import FillPool, Order
+from dovetail.messages.requests import CreateRequest
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 
 AT_ONCE = 50  # claims in one order; the next look orders the rest
 
 
-class Replicas:
-    """The looker at pools with a fixed number of nodes."""
+class ReplicaFinder:
+    """The finder for pools with a fixed number of nodes."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
 
-    async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
+    async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Claims to create, claims to delete."""
         filled: list[Order] = [_fill(snapshot, one) for one in shortfalls(snapshot)]
-        return [*filled, *surplus(snapshot, _costs(snapshot))], self.now() + MINUTE
+        return Look(due=[*filled, *surplus(snapshot, _costs(snapshot))], again=self.now() + MINUTE)
 
 
 def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:

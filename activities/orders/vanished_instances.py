@@ -1,16 +1,17 @@
-"""What the cloud's list of instances tells: instances that vanished under their claims, instances that nobody owns.
+"""Orphans, by the cloud's list of instances: claims whose instance has vanished, and instances without a claim.
 
-The cloud is listed every 30 s, and every 10 s after a start, when a death may have left things behind. A list lags, so
-a claim is deleted only after the cloud was asked for that instance alone, and an instance goes only when two lists have
-shown it without a claim. The trap avoided: an API server that was restored from a backup makes every instance an
-orphan; then nothing is collected, and a person is told, in the log and by an Event on the pools.
+The cloud is listed every 30 s, and every 10 s after a start, when a killed worker may have left things behind. A list
+lags, so a claim is deleted only after the cloud was asked for that instance alone, and an instance is terminated only
+when two lists have shown it without a claim. An API server that was restored from a backup would make every instance an
+orphan; then nothing is collected until a person has looked, and the log and a notice on the pools say so.
 """
 
 import logging
 from collections.abc import Callable
 
+from dovetail.activities.shared.look import Look
 from dovetail.lifecycle import unfinished
-from dovetail.lifecycle.unfinished import SoldInstance
+from dovetail.lifecycle.unfinished import LaunchedInstance
 from dovetail.messages.orders import DeleteClaim, Order
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -26,8 +27,8 @@ FIRST_LISTS = 20
 SAID_AGAIN = 900.0  # the notice of a stopped collection, while it stays stopped
 
 
-class Collecting:
-    """The looker at the cloud's list."""
+class LostInstanceFinder:
+    """The finder that reads the cloud's list."""
 
     def __init__(self, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
         self.cloud = cloud
@@ -38,46 +39,46 @@ class Collecting:
         self.unclaimed: frozenset[str] = frozenset()  # at the last list, whatever their age
         self.found: list[Order] = []  # by the last list
 
-    async def look(self, snapshot: Snapshot) -> tuple[list[Order], float]:
-        """What the last list tells; a new one twice a minute, and every 10 s at first."""
+    async def look(self, snapshot: Snapshot) -> Look[Order]:
+        """By the last list; there is a new one twice a minute, and every 10 s at first."""
         if self.now() >= self._next:
             self.listed = self.now()
             self.lists += 1
             self.found = await self._look_at_list(snapshot)
-        return [order for order in self.found if _stands(order, snapshot)], self._next
+        return Look(due=[order for order in self.found if _is_needed(order, snapshot)], again=self._next)
 
     @property
     def _next(self) -> float:
         return self.listed + (FIRST_SECONDS if self.lists < FIRST_LISTS else LIST_SECONDS)
 
     async def _look_at_list(self, snapshot: Snapshot) -> list[Order]:
-        sold = await self._list()
-        if sold is None:
+        instances = await self._list()
+        if instances is None:
             return []
-        found = unfinished.orphans(snapshot, sold)
-        orders: list[Order] = [*unfinished.vanished(snapshot, sold)]
-        if unfinished.too_many(len(found), len(sold)):
-            await self._say_stopped(snapshot, f"{len(found)} of {len(sold)} instances have no NodeClaim")
+        found = unfinished.orphans(snapshot, instances)
+        orders: list[Order] = [*unfinished.vanished(snapshot, instances)]
+        if unfinished.too_many(len(found), len(instances)):
+            await self._publish_stopped(snapshot, f"{len(found)} of {len(instances)} instances have no NodeClaim")
         else:
             orders += unfinished.collect(found, self.unclaimed)
-        self.unclaimed = frozenset(one.provider_id for one in unfinished.unclaimed(snapshot, sold))
+        self.unclaimed = frozenset(one.provider_id for one in unfinished.unclaimed(snapshot, instances))
         return orders
 
-    async def _list(self) -> list[SoldInstance] | None:
-        """What the cloud sold and has not taken back; None while it cannot be asked."""
+    async def _list(self) -> list[LaunchedInstance] | None:
+        """The instances that are not being terminated; None while the cloud cannot be asked."""
         try:
             instances = await self.cloud.list_instances()
         except Failure as failure:
             _log.warning("cannot list instances now: %s", failure)
             return None
         return [
-            SoldInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
+            LaunchedInstance(provider_id=one.provider_id, claim_uid=one.claim_uid, launched=one.launched)
             for one in instances
             if one.state != "terminating"
         ]
 
-    async def _say_stopped(self, snapshot: Snapshot, count: str) -> None:
-        """Told where a person looks first: the pools are all that is left when the claims are lost."""
+    async def _publish_stopped(self, snapshot: Snapshot, count: str) -> None:
+        """On the pools, where a person looks first: they are all that is left when the claims are lost."""
         words = f"{count}; none is terminated until a person has looked"
         _log.error("%s", words)
         await self.notices.publish(
@@ -96,8 +97,8 @@ class Collecting:
         )
 
 
-def _stands(order: Order, snapshot: Snapshot) -> bool:
-    """Whether what the list told is still to be done."""
+def _is_needed(order: Order, snapshot: Snapshot) -> bool:
+    """Whether what the list showed is still to be done."""
     if not isinstance(order, DeleteClaim):
         return True
     claim = snapshot.claims.get(order.claim.name)

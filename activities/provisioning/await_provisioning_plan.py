@@ -1,8 +1,8 @@
-"""Awaits pending pods and plans nodes for them.
+"""Waits for pending pods and plans nodes for them.
 
-One long step: wait until our own writes are seen and the last round's claims are launched, gather a batch, take a
-snapshot, place the pods, and return only a plan that has something to carry out. Pods that cannot be placed are told
-so, and are tried again with the next new pod or after ten seconds (S-1).
+One long step: wait until our own writes are seen and the last plan's claims are launched, gather a batch, take a
+snapshot, place the pods, and return only a plan that has something to carry out. Pods that cannot be placed get a
+notice, and are tried again with the next new pod or after ten seconds (S-1).
 """
 
 import asyncio
@@ -11,27 +11,28 @@ from dataclasses import dataclass, replace
 
 from temporalio import activity
 
-from dovetail.activities.provisioning.plan_provisioning import plan_provisioning
-from dovetail.activities.provisioning.publish_round import Telling
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.run_decision import Solver
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
-from dovetail.lifecycle.unplanned_claims import strangers, with_strangers_sized
-from dovetail.messages.inputs import NothingPlanned, ProvisioningAnswer, ProvisioningRequest
+from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.decision_thread import DecisionThread
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
+from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan
+from dovetail.messages.requests import ProvisioningRequest
 from dovetail.metrics.provisioning import Decisions
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
+from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking
 
-RETURN_SECONDS = 3600.0  # an hour: a loop then learns of a new version
-LAUNCH_SECONDS = 10.0  # a round waits this long for the last round's claims, and for claims that no plan of ours made
+RETURN_SECONDS = 3600.0  # after this the Scheduler asks again, and may go on with a new version of the worker
+LAUNCH_SECONDS = 10.0  # a plan waits this long for the last plan's claims, and for unplanned claims
 SHORTEST_SECONDS = 0.01
-LOOK_SECONDS = 0.1  # changes are looked at no more often than this
+LOOK_SECONDS = 0.1  # between two looks at changes, at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +50,17 @@ class Provisioning:
     def __init__(
         self,
         snapshots: Snapshots,
-        telling: Telling,
+        publisher: PlacementPublisher,
         settings: ProvisioningSettings,
         now: Callable[[], float],
         decisions: Decisions | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
-        self.telling = telling
+        self.publisher = publisher
         self.settings = settings
         self.now = now
-        self.solver = Solver()
+        self.thread = DecisionThread()
         self.decisions = decisions or Decisions()
 
     @activity.defn
@@ -73,7 +74,7 @@ class Provisioning:
             batch = await self._gather(tried, until)
             if not batch.all:
                 break
-            await self._await_strangers()
+            await self._await_unplanned_claims()
             room = asking(self.view.snapshot()).room
             plan = await self._plan()
             if plan.proposed or set(plan.nominated) - set(request.nominated):
@@ -82,31 +83,31 @@ class Provisioning:
         return NothingPlanned()
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
-        """Until the last round's claims are launched or gone, 10 s at most: launched, they are capacity."""
+        """Until the last plan's claims are launched or gone, 10 s at most: launched, they are capacity."""
         deadline = request.launching_since + LAUNCH_SECONDS
         while self.now() < deadline:
             revision = self.view.revision()
             claims = self.view.snapshot().claims
             if not any(_unlaunched(claims.get(c.name), c.uid) for c in request.launching):
                 return
-            report("waiting for the last round's claims to be launched")
+            report("waiting for the last plan's claims to be launched")
             await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
 
-    async def _await_strangers(self) -> None:
-        """Until claims of a predecessor's or of a person's are launched or gone: which pods they are for is written
-        nowhere. Launched, they are capacity; one that takes long is taken to hold no more than it asked for."""
+    async def _await_unplanned_claims(self) -> None:
+        """Until claims that no plan of ours made are launched or gone, 10 s at most: which pods they are for is written
+        nowhere. Launched, they are capacity; one that takes longer counts with the room that it asks for."""
         deadline = self.now() + LAUNCH_SECONDS
         while self.now() < deadline:
             revision = self.view.revision()
             supported = self.catalogues.supported_classes()
-            if not strangers(replace(self.view.snapshot(), supported_node_classes=supported)):
+            if not unplanned_claims(replace(self.view.snapshot(), supported_node_classes=supported)):
                 return
-            report("waiting for claims that no plan of ours made to be launched")
+            report("waiting for unplanned claims to be launched")
             await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
 
     async def _gather(self, tried: Tried, until: float) -> Tried:
         """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or where
-        room may have come or gone: a pool that is ready now, a node more, a pod where a buffer had its room."""
+        the room may have changed: a pool that is ready now, another node, a pod where a buffer had its room."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
         again = self.now() + tried.again_after()
         while self.now() < until:
@@ -127,12 +128,12 @@ class Provisioning:
 
     async def _plan(self) -> ProvisioningPlan:
         """Snapshot, placement, notices."""
-        snapshot = with_strangers_sized(await self.snapshots.whole())
+        snapshot = with_unplanned_as_nodes(await self.snapshots.whole())
         settings = self.settings.placement
         began = self.now()
-        plan, placement = await self.solver.solve(lambda stop: plan_provisioning(snapshot, settings, stop))
+        plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
-        await self.telling.tell(snapshot, placement)
+        await self.publisher.publish(snapshot, placement)
         return replace(plan, seen=plan.seen.ready(self.now()))
 
 

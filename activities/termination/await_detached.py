@@ -1,8 +1,8 @@
-"""Waits until the volumes of a drained node are off, or its deadline has passed.
+"""Waits until the volumes of a drained node are detached, or its deadline has passed.
 
-Third step of TerminateNode and ReleaseNode (T-31 to T-34). It writes down that the node is drained as well, in the same
-request as its own first finding. Nothing here detaches anything: the attach-detach controller does, and a volume torn
-off early can lose data, so only the deadline ends the wait.
+Third step of TerminateNode and ReleaseNode (T-31 to T-34). It also writes that the node is drained, in the same request
+as the first state of its volumes. Nothing here detaches anything: the attach-detach controller does, and a volume that
+is taken from a node too early can lose data, so only the deadline ends the wait.
 """
 
 import asyncio
@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.intervals import looks
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import set_conditions
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.repeated_looks import looks
+from dovetail.activities.shared.revisions import set_conditions
 from dovetail.lifecycle.conditions import false, true, unknown
-from dovetail.messages.steps import Departure, StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.metrics.lifecycle import node_drained
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED
@@ -44,23 +45,23 @@ class Detaching:
     @activity.defn
     async def await_detached(self, departure: Departure) -> StepOutcome:
         """Wait for each of the departure's nodes."""
-        said = ""
+        written = ""
         async for _ in looks(self.pause):
             held = self._held(departure)
             names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
             if not names:
-                writes = await self._say(departure, true(VOLUMES_DETACHED, self.now()))
+                writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
                 return StepOutcome(message="volumes are off", writes=writes)
             report(f"waiting for volumes to detach: {names}")
             if departure.deadline is not None and self.now() > departure.deadline:
                 why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
-                writes = await self._say(departure, false(VOLUMES_DETACHED, self.now(), why))
+                writes = await self._write(departure, false(VOLUMES_DETACHED, self.now(), why))
                 return StepOutcome(message=f"deadline passed with volumes attached: {names}", writes=writes)
-            if said != names:
+            if written != names:
                 why = ("AwaitingVolumeDetachment", "Volumes are still attached")
-                await self._say(departure, unknown(VOLUMES_DETACHED, self.now(), why))
-                said = names
-            await self._tell(held)
+                await self._write(departure, unknown(VOLUMES_DETACHED, self.now(), why))
+                written = names
+            await self._publish(held)
         raise AssertionError("looks never end")
 
     def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
@@ -76,7 +77,7 @@ class Detaching:
         volumes = {key: claim.volume_name for key, claim in claims.items() if claim is not None}
         return holding(attachments, staying, volumes)
 
-    async def _say(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
+    async def _write(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
         """The condition, and Drained with it, on the claim; a node without a claim has no conditions (T-10)."""
         claim = await self.known.find(departure.claim)
         if claim is None:
@@ -86,7 +87,7 @@ class Detaching:
             node_drained(claim)
         return () if written is None else (claim_write(written),)
 
-    async def _tell(self, held: dict[str, tuple[VolumeAttachment, ...]]) -> None:
+    async def _publish(self, held: dict[str, tuple[VolumeAttachment, ...]]) -> None:
         for node, attachments in held.items():
             found = self.lookups.node(node)
             if attachments and found is not None:

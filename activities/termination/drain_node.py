@@ -1,77 +1,46 @@
-"""Brings the pods off a node, politely while there is time.
+"""Evicts the pods of a node, politely while there is time.
 
-Second step of TerminateNode and ReleaseNode: one long wait that looks at the pods again each turn, so that a restart
-forgets nothing that matters (D-12). Before it says "drained" it asks the API server itself. Ends early where the
-instance is gone, because nobody would ever answer (T-5). What still holds the node stands in the activity's progress.
+Second step of TerminateNode and ReleaseNode: one long wait that looks at the pods again and again, so that a restart
+forgets nothing that matters (D-12). Before it answers "drained" it asks the API server itself. It ends early where the
+instance is gone, because its pods would never end (T-5). What still holds the node is the activity's progress.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.termination.evict_pod import Asked, Evicting, Leave
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.termination.drain_memory import DrainMemory
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.lifecycle.initialization import is_ready
-from dovetail.messages.steps import Departure, StepOutcome
+from dovetail.messages.outcomes import DrainOutcome
+from dovetail.messages.subjects import Departure
 from dovetail.model.names import DRAINED
-from dovetail.model.nodes import NodeClaim
-from dovetail.model.pods import Pod
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.nodes import failed_draining, node_deadline
 from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable
+from dovetail.ports.objects import Notices, Pods
 from dovetail.ports.view import ClusterLookups
 from dovetail.termination import deadline as deadlines
-from dovetail.termination.evictions import Turn, plan_turn
-
-MINIMUM_SECONDS: Final = 5.0  # T-17: pods bound before the scheduler saw the taint still turn up
-LOST_LOOK_SECONDS: Final = 10.0  # between two questions whether a silent node's instance is there
-OVERDUE_SECONDS: Final = 60.0  # past the deadline even a stuck pod holds nothing any more (T-13)
-COMPLAIN_SECONDS: Final = 5.0  # T-16 upstream warns 20 ms into every normal drain
-NAMED: Final = 5  # pods by name in the progress
-FIRST_BACK_OFF: Final = 0.1
-LONGEST_BACK_OFF: Final = 10.0
+from dovetail.termination import timing
+from dovetail.termination.evictions import Evictions, plan_evictions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrainOutcome(StepOutcome):
-    """Drained; or the instance went meanwhile, and volumes are not waited for either (T-5)."""
+class DrainPorts:
+    """What a drain reads and writes."""
 
-    instance_gone: bool = False
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What one attempt remembers: only how long to leave a pod alone, and what to tell."""
-
-    started: float
-    again: dict[str, float] = field(default_factory=dict)  # pod UID -> when to ask again
-    back_off: dict[str, float] = field(default_factory=dict)
-    why: dict[str, str] = field(default_factory=dict)
-    cause: str = ""
-    looked: float = float("-inf")  # when the cloud was last asked for the instance
-    rested_at: float = 0.0  # when it may be called drained at the earliest
-
-    def is_due(self, pod: Pod, now: float) -> bool:
-        return now >= self.again.get(pod.uid, 0.0)
-
-    def note(self, pod: Pod, asked: Asked, now: float) -> None:
-        """100 ms doubling to 10 s for each pod that stays (T-26)."""
-        wait = min(LONGEST_BACK_OFF, self.back_off.get(pod.uid, FIRST_BACK_OFF / 2) * 2)
-        if asked.leaving:
-            wait = max(wait, 1.0)  # the watch will show it by then
-        self.back_off[pod.uid], self.again[pod.uid], self.why[pod.uid] = wait, now + wait, asked.why
-        self.cause = asked.cause
-
-    def pause(self, now: float) -> float:
-        """Until the next pod is due or the rest is over, at most a second."""
-        due = [moment - now for moment in (*self.again.values(), self.rested_at) if moment > now]
-        return max(FIRST_BACK_OFF, min([1.0, *due]))
+    lookups: ClusterLookups
+    pods: Pods
+    notices: Notices
+    cloud: Cloud
 
 
 class Draining:
@@ -79,70 +48,80 @@ class Draining:
 
     def __init__(
         self,
-        lookups: ClusterLookups,
-        evicting: Evicting,
-        cloud: Cloud,
+        ports: DrainPorts,
+        pace: EvictionPace,
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.lookups, self.evicting, self.cloud, self.now, self.pause = lookups, evicting, cloud, now, pause
+        self.lookups, self.pods, self.notices, self.cloud = ports.lookups, ports.pods, ports.notices, ports.cloud
+        self.evictor = Evictor(ports.pods, ports.notices, pace, now)
+        self.now, self.pause = now, pause
 
     @activity.defn
     async def drain_node(self, departure: Departure) -> DrainOutcome:
         """Until nothing waits on any of the departure's nodes."""
-        progress = _Progress(started=self.now())
+        memory = DrainMemory(started=self.now())
         while True:
-            nodes = tuple(name for name in departure.nodes if self.lookups.node(name) is not None)
+            nodes = self._nodes(departure.nodes)
             if not nodes:
                 return DrainOutcome(message="the node is gone")
-            if await self._instance_lost(departure, progress):
+            if await self._is_instance_lost(departure, nodes, memory):
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
-            deadline, rested = await self._deadline(departure), self._rested(departure, progress)
+            deadline, may_end = await self._deadline(departure), self._is_minimum_over(departure, memory)
             try:
-                turns = await self._turns(nodes, deadline, rested)
+                evictions = await self._evictions(nodes, deadline, ask_server=may_end)
             except NotReadable as failure:
-                if deadline is not None and self.now() > deadline + OVERDUE_SECONDS:
+                if deadline is not None and self.now() > deadline + timing.OVERDUE:
                     return DrainOutcome(message=f"the deadline has passed; one pod could not be read: {failure}")
-                await self._say_unreadable(nodes, failure)
+                await self._wait_for_unreadable(departure, failure)
                 continue
-            if rested and not any(turn.waiting for turn in turns.values()):
+            if may_end and not any(of_node.waiting for of_node in evictions.values()):
                 return DrainOutcome(message="drained")
-            for name, turn in turns.items():
-                await self._carry_out(turn, departure, (deadline, progress))
-                await self._complain(name, turn, progress)
-            report(_told(turns, progress.why))
-            await self.pause(progress.pause(self.now()))
+            for node in nodes:
+                await self._carry_out(evictions[node.name], departure, deadline, memory)
+                await self._publish_slow_drain(node.name, evictions[node.name], memory)
+            report(memory.describe(evictions))
+            await self.pause(memory.pause(self.now()))
 
-    async def _turns(self, nodes: tuple[str, ...], deadline: float | None, rested: bool) -> dict[str, Turn]:
-        """By the cache; where that shows nothing any more, by the API server, before "drained" is said."""
-        turns = {name: plan_turn(self.lookups.pods_on(name), deadline, self.now()) for name in nodes}
-        if any(turn.waiting for turn in turns.values()) or not rested:
-            return turns
-        return {name: plan_turn(await self.evicting.live_pods(name), deadline, self.now()) for name in nodes}
+    def _nodes(self, names: Iterable[str]) -> list[Node]:
+        """Those that the cache has."""
+        found = [self.lookups.node(name) for name in names]
+        return [node for node in found if node is not None]
 
-    async def _say_unreadable(self, nodes: tuple[str, ...], failure: NotReadable) -> None:
-        """A pod that cannot be read may be one that must not go: nothing is evicted beside it, and people are told."""
+    async def _evictions(
+        self, nodes: Iterable[Node], deadline: float | None, *, ask_server: bool
+    ) -> Mapping[str, Evictions]:
+        """By the cache; where that shows no pod any more, by the API server, before "drained" is answered."""
+        names = [node.name for node in nodes]
+        cached = {name: plan_evictions(self.lookups.pods_on(name), deadline, self.now()) for name in names}
+        if any(of_node.waiting for of_node in cached.values()) or not ask_server:
+            return cached
+        return {name: plan_evictions(await self.pods.list_on(name), deadline, self.now()) for name in names}
+
+    async def _wait_for_unreadable(self, departure: Departure, failure: NotReadable) -> None:
+        """A pod that cannot be read may be one that must not leave: nothing is evicted beside it."""
         report(f"waiting for a pod that cannot be read: {failure}")
-        found = [self.lookups.node(name) for name in nodes]
-        await self.evicting.tell(*[failed_draining(node, str(failure)) for node in found if node is not None])
-        await self.pause(1.0)
+        await self.notices.publish(*[failed_draining(node, str(failure)) for node in self._nodes(departure.nodes)])
+        await self.pause(timing.DRAIN_LOOK)
 
-    async def _carry_out(self, turn: Turn, departure: Departure, given: tuple[float | None, _Progress]) -> None:
+    async def _carry_out(
+        self, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
+    ) -> None:
         """Everything that is due, side by side."""
-        deadline, progress = given
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
-        due = [pod for pod in turn.evict if progress.is_due(pod, now)]
-        asks = [
-            self.evicting.evict(pod, Leave(pool=pool, reason=reason, again=pod.uid in progress.again)) for pod in due
+        due = [pod for pod in evictions.evict if memory.is_due(pod, now)]
+        requests = [
+            self.evictor.evict(pod, EvictionRequest(pool=pool, reason=reason, repeated=pod.uid in memory.next_try))
+            for pod in due
         ]
         if deadline is not None:
-            forced = [pod for pod in turn.force if progress.is_due(pod, now)]
-            asks += [self.evicting.force(pod, deadline, reason) for pod in forced]
+            forced = [pod for pod in evictions.force if memory.is_due(pod, now)]
+            requests += [self.evictor.force(pod, deadline, reason) for pod in forced]
             due += forced
-        for pod, asked in zip(due, await asyncio.gather(*asks), strict=True):
-            progress.note(pod, asked, self.now())
-        told = [protection_notice(pod, now) for pod in turn.waiting]
-        await self.evicting.tell(*[notice for notice in told if notice is not None])
+        for pod, outcome in zip(due, await asyncio.gather(*requests), strict=True):
+            memory.note(pod, outcome, self.now())
+        notices = [protection_notice(pod, now) for pod in evictions.waiting]
+        await self.notices.publish(*[notice for notice in notices if notice is not None])
 
     def _claim(self, departure: Departure) -> NodeClaim | None:
         claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
@@ -153,18 +132,17 @@ class Draining:
         claim = self._claim(departure)
         if claim is None:
             return departure.deadline
-        bad = deadlines.unreadable_deadline(claim)
-        if bad is not None:
-            await self.evicting.tell(unreadable_deadline(claim, bad))
+        unreadable = deadlines.unreadable_deadline(claim)
+        if unreadable is not None:
+            await self.notices.publish(unreadable_deadline(claim, unreadable))
         deadline = deadlines.tighter(departure.deadline, deadlines.written_deadline(claim))
         if deadline is not None:
-            found = [self.lookups.node(name) for name in departure.nodes]
             moment = format_time(deadline)
-            told = [node_deadline(node, moment) for node in found if node is not None]
-            await self.evicting.tell(claim_deadline(claim, moment), *told)
+            of_nodes = [node_deadline(node, moment) for node in self._nodes(departure.nodes)]
+            await self.notices.publish(claim_deadline(claim, moment), *of_nodes)
         return deadline
 
-    def _rested(self, departure: Departure, progress: _Progress) -> bool:
+    def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
         """T-17: five seconds since the claim says Draining. A node without a claim waits for nothing (T-10)."""
         if not departure.claim.uid:
             return True
@@ -172,50 +150,30 @@ class Draining:
         condition = None if claim is None else claim.condition(DRAINED)
         if condition is not None and condition.status == "True":
             return True
-        since = progress.started if condition is None else condition.changed
-        progress.rested_at = since + MINIMUM_SECONDS
-        return self.now() >= progress.rested_at
+        since = memory.started if condition is None else condition.changed
+        memory.minimum_over = since + timing.MINIMUM_DRAIN
+        return self.now() >= memory.minimum_over
 
-    async def _instance_lost(self, departure: Departure, progress: _Progress) -> bool:
+    async def _is_instance_lost(self, departure: Departure, nodes: Iterable[Node], memory: DrainMemory) -> bool:
         """T-5, as long as the drain lasts. NotReady alone is not enough: the cloud must say that it is gone."""
-        found = [self.lookups.node(name) for name in departure.nodes]
-        silent = not any(is_ready(node) for node in found if node is not None)
-        if not silent or not departure.provider_id or self.now() - progress.looked < LOST_LOOK_SECONDS:
+        if not departure.provider_id or any(is_ready(node) for node in nodes):
             return False
-        progress.looked = self.now()
+        if self.now() - memory.instance_looked < timing.INSTANCE_LOOK:
+            return False
+        memory.instance_looked = self.now()
         try:
             return await self.cloud.find(provider_id=departure.provider_id) is None
         except Failure as failure:
             report(f"the node is not ready, and the cloud does not say whether its instance is there: {failure}")
             return False
 
-    async def _complain(self, name: str, turn: Turn, progress: _Progress) -> None:
+    async def _publish_slow_drain(self, name: str, evictions: Evictions, memory: DrainMemory) -> None:
         """V-3, once a drain takes longer than a normal one."""
         node = self.lookups.node(name)
-        if node is None or not turn.waiting or self.now() - progress.started < COMPLAIN_SECONDS:
+        if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return
-        await self.evicting.tell(failed_draining(node, progress.cause or _waiting(len(turn.waiting))))
+        await self.notices.publish(failed_draining(node, memory.cause or _waiting(len(evictions.waiting))))
 
 
 def _waiting(count: int) -> str:
     return "1 pod is waiting to be evicted" if count == 1 else f"{count} pods are waiting to be evicted"
-
-
-def _told(turns: dict[str, Turn], why: dict[str, str]) -> str:
-    """ "3 pods left: web/a (a PDB blocks), web/b (terminating) and 1 more"."""
-    waiting = [(pod, turn) for turn in turns.values() for pod in turn.waiting]
-    if not waiting:
-        return "no pods left; waiting for any that were bound before the taint was seen"
-    held = {pod.uid for turn in turns.values() for pod in turn.protected}
-    named = ", ".join(_one(pod, held, why) for pod, _ in waiting[:NAMED])
-    more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-    return f"{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
-
-
-def _one(pod: Pod, held: set[str], why: dict[str, str]) -> str:
-    if pod.deleting_since is not None:
-        return f"{pod.key} (terminating)"
-    if pod.uid in held:
-        return f"{pod.key} (do-not-disrupt)"
-    reason = why.get(pod.uid)
-    return f"{pod.key} ({reason})" if reason else pod.key

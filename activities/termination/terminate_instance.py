@@ -1,26 +1,25 @@
 """Terminates the instance of a departure and looks until it is gone.
 
-A look at the cloud, retried by Temporal every 5 s without events (T-36). Terminating is the look: it is safe to repeat
-and only "gone" ends it. The trap avoided: an empty providerID is no proof that nothing was bought; the claim's UID is
-asked for (D-3).
+A look at the cloud, retried by Temporal every 5 s without events (T-36). Terminating is the look: it is safe to repeat,
+and only "gone" ends it. An empty providerID is no proof that nothing was launched, so the cloud is then asked by the
+claim's UID (D-3).
 """
 
 from collections.abc import Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import set_conditions
-from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.revisions import set_conditions
+from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.lifecycle.conditions import true
-from dovetail.messages.steps import ClaimRef, Departure, StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.metrics.lifecycle import instance_terminated
 from dovetail.model.names import INSTANCE_TERMINATING
 from dovetail.ports.cloud import Cloud
-
-LOOK_SECONDS = 5.0  # T-36
-SOON = 4  # the first looks come after 1, 2, 3 s: some instances are gone at once
+from dovetail.termination import timing
 
 
 class Terminating:
@@ -31,24 +30,24 @@ class Terminating:
 
     @activity.defn
     async def terminate_instance(self, departure: Departure) -> StepOutcome:
-        """Ask for its end; done once the cloud says that it is gone."""
-        provider_id = departure.provider_id or await self._bought(departure.claim.uid)
+        """Terminate it; done once the cloud says that it is gone."""
+        provider_id = departure.provider_id or await self._launched(departure.claim.uid)
         if not provider_id:
-            return StepOutcome(message="nothing was ever bought for it")
+            return StepOutcome(message="nothing was ever launched for it")
         answer = await self.cloud.terminate(provider_id)
         attempt = activity.info().attempt if activity.in_activity() else 1
-        writes = await self._say(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
+        writes = await self._write_condition(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
         if answer == "terminating":
-            after = float(attempt) if attempt < SOON else LOOK_SECONDS
+            after = float(attempt) if attempt <= timing.FIRST_TERMINATION_LOOKS else timing.TERMINATION_LOOK
             raise NotYet(f"instance {provider_id} is terminating", after=after)
         return StepOutcome(message=f"{provider_id} is gone", writes=writes)
 
-    async def _bought(self, claim_uid: str) -> str:
+    async def _launched(self, claim_uid: str) -> str:
         instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None
         return "" if instance is None else instance.provider_id
 
-    async def _say(self, ref: ClaimRef, answer: str) -> tuple[Write, ...]:
-        """InstanceTerminating on the claim, once; how long it took, at the end."""
+    async def _write_condition(self, ref: ClaimRef, answer: str) -> tuple[Write, ...]:
+        """InstanceTerminating on the claim, once; how long it took is counted at the end."""
         claim = await self.known.find(ref)
         if claim is None:
             return ()

@@ -1,28 +1,29 @@
-"""What should stand in each CapacityBuffer's status: whether it can be used, and for how many pods (S-211).
+"""What each CapacityBuffer's status should say: whether it can be used, and for how many pods (S-211).
 
-Whether the room stands is known after a pass, and written by the planner that made it.
+Whether its room exists is known after a pass, and written by the step that planned it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
+from dovetail.activities.shared.look import Look, Write
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.status import resolved_status
 from dovetail.placement.buffers.virtual_pods import ours, resolve
 from dovetail.ports.objects import CapacityBuffers
 
 
-class BufferKeeper:
+class BufferUpkeep:
     """Finds what differs in the status of buffers."""
 
     def __init__(self, buffers: CapacityBuffers, now: Callable[[], float]) -> None:
         self.buffers, self.now = buffers, now
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
-        """The writes that are due; nothing changes by itself."""
-        writes: list[Callable[[], Awaitable[object]]] = []
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due; time alone changes nothing."""
+        writes: list[Write] = []
         for buffer in ours(snapshot):
             wanted = resolved_status(buffer, resolve(buffer, snapshot), self.now())
             if wanted != buffer.status:
                 writes.append(partial(self.buffers.patch_status, buffer, wanted))
-        return writes, self.now() + 3600.0
+        return Look(due=writes)

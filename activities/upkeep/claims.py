@@ -1,14 +1,15 @@
-"""What should stand on each claim: Consolidatable, Drifted, and when a pod last came or went.
+"""What each claim should say: Consolidatable, Drifted, and when a pod last came or left.
 
 Conditions and stamps of one claim are written in one request. The cloud's verdict on drift is asked for once per claim
-in five minutes, and again when its class has changed: a new image is no news to the claim itself.
+in five minutes, and again when its class has changed: a new image changes nothing on the claim itself.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from dovetail.activities.steps.revise_object import revise_status
+from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.activities.shared.revisions import revise_status
 from dovetail.disruption.nodes.pod_movements import living_pods
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
@@ -27,8 +28,6 @@ from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import ClaimStatus, NodeClaims
 
-Difference = Callable[[], Awaitable[object]]
-
 KINDS = (names.CONSOLIDATABLE, names.DRIFTED)
 
 
@@ -41,8 +40,8 @@ class _Seen:
     classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
 
 
-class ClaimKeeper:
-    """Finds what differs on claims."""
+class ClaimUpkeep:
+    """Finds claims that do not say what they should."""
 
     def __init__(self, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.claims = claims
@@ -50,11 +49,11 @@ class ClaimKeeper:
         self.now = now
         self.seen = _Seen()
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
-        """The writes that are due, and when to look again although nothing has changed."""
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due, and when the next verdict may change."""
         pods = living_pods(snapshot)
-        writes: list[Difference] = []
-        again = self.now() + 3600.0
+        writes: list[Write] = []
+        again: float | None = None
         self.seen.classes = {
             reference: (await self.catalogues.node_class(reference)).version
             for reference in {claim.node_class for claim in snapshot.claims.values()}
@@ -65,16 +64,16 @@ class ClaimKeeper:
                 continue
             stamp = self._stamp(snapshot, claim, pods)
             wanted, look_again = await self._conditions(snapshot, claim, pool, stamp)
-            again = min(again, look_again)
+            again = earliest(again, look_again)
             present = tuple(claim.condition(kind) for kind in KINDS)
             if stamp is not None or wanted != present:
                 writes.append(partial(self._write, claim, wanted, stamp))
         self.seen.pods = {**pods, **self._unseen(snapshot)}
-        return writes, again
+        return Look(due=writes, again=again)
 
     def _unseen(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
-        """Pods of nodes that are not initialised are left for a later look: LaunchNode writes to these claims now, and
-        two writers meet. Nothing is lost, for quiet begins with the initialisation at the earliest."""
+        """Pods of nodes that are not initialised are left for a later look, because LaunchNode writes to these claims
+        now. Nothing is lost: the quiet after which a node may be consolidated begins when it is initialised."""
         before = self.seen.pods or {}
         starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
         return {node: before.get(node, frozenset()) for node in starting}
@@ -128,7 +127,7 @@ class ClaimKeeper:
         return reason
 
     async def _write(self, claim: NodeClaim, wanted: tuple[Condition | None, ...], stamp: float | None) -> None:
-        def wish(found: NodeClaim) -> ClaimStatus | None:
+        def status_of(found: NodeClaim) -> ClaimStatus | None:
             conditions = conditions_of_claim(found)
             for kind, condition in zip(KINDS, wanted, strict=True):
                 conditions = conditions.clear(kind) if condition is None else conditions.set(condition)
@@ -136,7 +135,7 @@ class ClaimKeeper:
                 return None
             return ClaimStatus(conditions=conditions.conditions, last_pod_event=stamp)
 
-        await revise_status(self.claims, claim, wish)
+        await revise_status(self.claims, claim, status_of)
 
 
 def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:

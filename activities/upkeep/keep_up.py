@@ -1,20 +1,21 @@
-"""Keeps conditions, hashes and stamps true as facts change.
+"""Upkeep: keeps conditions, statuses, labels and hashes true as facts change.
 
-Level-triggered: each look compares what stands on an object with what should, and writes only the difference, so there
-is nothing to remember but which pods stood on which node at the last look (D-163). After a restart the pods' own times
-stand in for that memory (Q-12).
+Level-triggered: each look compares what is written on an object with what should be, and writes only the difference, so
+there is nothing to remember but which pods were on which node at the last look (D-163). After a restart the pods' own
+times take the place of that memory (Q-12).
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.activities.steps.waking import until_changed
+from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.look import Look, Write, all_due, earliest
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
@@ -28,11 +29,11 @@ QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
 
 
-class Keeper(Protocol):
+class UpkeepTask(Protocol):
     """Finds what differs in one respect."""
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
-        """The writes that are due, and when to look again although nothing has changed."""
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due."""
 
 
 class Upkeep:
@@ -41,13 +42,13 @@ class Upkeep:
     def __init__(
         self,
         snapshots: Snapshots,
-        keepers: Callable[[], Sequence[Keeper]],
+        tasks: Callable[[], Sequence[UpkeepTask]],
         classes: NodeClassUpkeep | None,
         now: Callable[[], float],
     ) -> None:
         self.snapshots = snapshots
         self.view = snapshots.view
-        self.keepers = keepers  # made anew for each run: what they remember must not outlive it
+        self.tasks = tasks  # made anew for each run: what they remember must not outlive it
         self.classes = classes
         self.now = now
 
@@ -73,30 +74,34 @@ class Upkeep:
             await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
 
     async def _keep_objects(self, until: float) -> None:
-        keepers = self.keepers()
+        tasks = self.tasks()
         while self.now() < until:
             revision = self.view.revision()
             snapshot = await self.snapshots.whole()
-            wrote, again = await self._once(keepers, snapshot)
-            report(f"wrote {wrote} objects, look again at the latest in {max(again - self.now(), 0):.0f} s")
-            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
+            wrote, again = await self._once(tasks, snapshot)
+            wake = until if again is None else min(until, again)
+            report(f"wrote {wrote} objects, look again at the latest in {max(wake - self.now(), 0):.0f} s")
+            await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
 
-    async def _once(self, keepers: Sequence[Keeper], snapshot: Snapshot) -> tuple[int, float]:
-        """All objects once. What cannot be written is said and tried again soon; the others go on."""
-        found = [await keeper.differences(snapshot) for keeper in keepers]
-        writes = [write for differences, _ in found for write in differences]
+    async def _once(self, tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> tuple[int, float | None]:
+        """All objects once: how many were written, and when to look again.
+
+        What cannot be written is logged and tried again soon; the others go on.
+        """
+        looks = [await task.look(snapshot) for task in tasks]
+        writes = all_due(looks)
         wrote = await _carry_out(writes)
-        again = min(moment for _, moment in found)
-        return wrote, again if wrote == len(writes) else min(again, self.now() + AGAIN_SECONDS)
+        soon = None if wrote == len(writes) else self.now() + AGAIN_SECONDS
+        return wrote, earliest(soon, *[look.again for look in looks])
 
 
-async def _carry_out(writes: Iterable[Callable[[], Awaitable[object]]]) -> int:
+async def _carry_out(writes: Iterable[Write]) -> int:
     slots = asyncio.Semaphore(AT_ONCE)
     done = await asyncio.gather(*[_one(slots, write) for write in writes])
     return sum(done)
 
 
-async def _one(slots: asyncio.Semaphore, write: Callable[[], Awaitable[object]]) -> int:
+async def _one(slots: asyncio.Semaphore, write: Write) -> int:
     async with slots:
         try:
             await write()

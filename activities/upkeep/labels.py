@@ -1,31 +1,29 @@
-"""What should stand on claims and nodes of older versions: the label of their NodeClass.
+"""What claims and nodes of older versions lack: the label of their NodeClass.
 
 Without it a node counts as unmanaged, and nothing would ever release it (L-70, P-2).
 """
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 
-from dovetail.activities.steps.revise_object import revise_claim, revise_node
+from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.revisions import revise_claim, revise_node
+from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
-from dovetail.lifecycle.upkeep import MissingLabel, missing_class_labels
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
-Difference = Callable[[], Awaitable[object]]
 
-
-class LabelKeeper:
+class LabelUpkeep:
     """Finds the labels that are missing."""
 
-    def __init__(self, claims: NodeClaims, nodes: Nodes, now: Callable[[], float]) -> None:
-        self.claims, self.nodes, self.now = claims, nodes, now
+    def __init__(self, claims: NodeClaims, nodes: Nodes) -> None:
+        self.claims, self.nodes = claims, nodes
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
-        """The writes that are due; time alone changes nothing here."""
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due; time alone changes nothing."""
         writes = [partial(self._write, missing, snapshot) for missing in missing_class_labels(snapshot)]
-        return list(writes), self.now() + 3600.0
+        return Look(due=writes)
 
     async def _write(self, missing: MissingLabel, snapshot: Snapshot) -> None:
         label = {missing.key: missing.value}

@@ -1,13 +1,14 @@
-"""What should stand in each NodeOverlay's status: whether it is applied, or why not (N-54).
+"""What each NodeOverlay's status should say: whether it is applied, or why not (N-54).
 
 Judged by the same function that applies overlays to the catalogues; an overlay changes no requirement, so that judging
 over catalogues that it has changed already gives the same verdict.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from dovetail.activities.shared.look import Look, Write
 from dovetail.lifecycle.conditions import FALSE, TRUE, ConditionSet, complete
 from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay
@@ -18,22 +19,22 @@ from dovetail.ports.objects import NodeOverlays
 VALIDATED: Final = "ValidationSucceeded"
 
 
-class OverlayKeeper:
+class OverlayUpkeep:
     """Finds what differs in the status of overlays."""
 
     def __init__(self, overlays: NodeOverlays, now: Callable[[], float]) -> None:
         self.overlays, self.now = overlays, now
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Callable[[], Awaitable[object]]], float]:
-        """The writes that are due; nothing changes by itself."""
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due; time alone changes nothing."""
         verdicts = overlay(snapshot.overlays.values(), snapshot.pools, snapshot.catalogues).verdicts
-        writes: list[Callable[[], Awaitable[object]]] = []
+        writes: list[Write] = []
         for name in sorted(snapshot.overlays):
             item = snapshot.overlays[name]
             wanted = judged(item, verdicts, self.now())
             if {c.type: c for c in wanted} != {c.type: c for c in item.conditions}:
                 writes.append(partial(self.overlays.patch_conditions, item, wanted))
-        return writes, self.now() + 3600.0
+        return Look(due=writes)
 
 
 def judged(item: NodeOverlay, verdicts: Mapping[str, OverlayVerdict], now: float) -> tuple[Condition, ...]:

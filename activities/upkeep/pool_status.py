@@ -1,4 +1,4 @@
-"""What should stand in each NodePool's status: what it uses, whether it may be used, whether its nodes come up.
+"""What each NodePool's status should say: what it uses, whether it may be used, whether its nodes come up.
 
 The state of a NodeClass is asked for every few seconds, sooner while it is not ready, because pods wait for it.
 """
@@ -19,11 +19,11 @@ from dovetail.ports.cloud import Catalogues, NodeClassState
 
 CLASS_GOOD_FOR = 10.0  # seconds for which a NodeClass that is ready is believed to be
 CLASS_LOOK_AGAIN = 2.0  # and one that is not
-FIGURES_EVERY = 1.0  # figures alone: twenty nodes that start at once would be forty writes
+FIGURES_EVERY = 1.0  # between writes of usage alone: twenty nodes that start at once would be forty writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class PoolWrites:
     """What is to be written to one pool; None leaves it. The record follows from the condition and comes after it."""
 
     usage: Resources | None = None
@@ -38,12 +38,12 @@ class PoolStatuses:
     def __init__(self, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.catalogues, self.now = catalogues, now
         self.classes: dict[NodeClassRef, tuple[float, NodeClassState]] = {}
-        self.told: dict[str, float] = {}  # pool -> when its status was last written
+        self.written: dict[str, float] = {}  # pool -> when its status was last written
 
-    async def wanted(self, snapshot: Snapshot) -> tuple[dict[str, Wanted], float]:
-        """What is to be written, by pool, and when to look again although nothing has changed."""
+    async def wanted(self, snapshot: Snapshot) -> tuple[dict[str, PoolWrites], float | None]:
+        """What is to be written, by pool, and when to look again although nothing has changed; None: after a change."""
         usage = pool_usage(snapshot)
-        found: dict[str, Wanted] = {}
+        found: dict[str, PoolWrites] = {}
         moments: list[float] = []
         for name in sorted(snapshot.pools):
             pool = snapshot.pools[name]
@@ -53,14 +53,14 @@ class PoolStatuses:
             wanted = self._wanted(pool, snapshot, usage[name], await self._class(reference))
             if wanted is None:
                 continue
-            due = self.told.get(name, 0.0) + FIGURES_EVERY
+            due = self.written.get(name, 0.0) + FIGURES_EVERY
             if wanted.conditions is None and self.now() < due:
                 moments.append(due)
                 continue
-            self.told[name] = self.now()
+            self.written[name] = self.now()
             found[name] = wanted
         moments += [asked + _good_for(state) for asked, state in self.classes.values()]
-        return found, min(moments, default=self.now() + 3600.0)
+        return found, min(moments, default=None)
 
     async def _class(self, reference: NodeClassRef) -> NodeClassState:
         known = self.classes.get(reference)
@@ -70,7 +70,7 @@ class PoolStatuses:
         self.classes[reference] = (self.now(), state)
         return state
 
-    def _wanted(self, pool: NodePool, snapshot: Snapshot, usage: Resources, state: NodeClassState) -> Wanted | None:
+    def _wanted(self, pool: NodePool, snapshot: Snapshot, usage: Resources, state: NodeClassState) -> PoolWrites | None:
         now = self.now()
         ready = Condition(type="Ready", status=state.ready, reason=state.reason, message=state.message)
         fault = class_readiness(state.found, state.deleting, ready)
@@ -86,7 +86,7 @@ class PoolStatuses:
         used = None if same_usage(pool.usage, usage) else usage
         if changed is None and used is None and record is None:
             return None
-        return Wanted(usage=used, conditions=changed, class_generation=state.generation, record=record)
+        return PoolWrites(usage=used, conditions=changed, class_generation=state.generation, record=record)
 
 
 def _new_record(pool: NodePool, health: Health | None) -> str | None:

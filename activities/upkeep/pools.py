@@ -1,16 +1,17 @@
-"""What should stand on each NodePool: the hash of its template, what it uses, whether it may be used and comes up.
+"""What each NodePool should say: the hash of its template, what it uses, whether it may be used, and its health.
 
 One writer for a pool's metadata and status, one request each, the second at the version that the first has left: two
-writers of one object answer each other with conflicts. The claims are lent a new hash before the pool is stamped with
-it, so that taking over a cluster drifts nothing (N-5, D-177 to D-179). The trap avoided: writing again at a version
-that our own last write has made old; a pool is left alone until the cache shows that write.
+writers of one object would answer each other with conflicts. The claims get a new hash before the pool does, so that
+taking over a cluster drifts nothing (N-5, D-177 to D-179). A pool is left alone until the cache shows our last write:
+another one at the version before would be a conflict.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
-from dovetail.activities.steps.revise_object import revise_claim
-from dovetail.activities.upkeep.pool_status import PoolStatuses, Wanted
+from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.upkeep.pool_status import PoolStatuses, PoolWrites
 from dovetail.disruption.upkeep.hash_migration import Stamps, hash_stamps
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
 from dovetail.model.nodes import NodeClaim
@@ -20,12 +21,10 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.objects import MetadataChange, NodeClaims, NodePools, PoolStatus
 
-Difference = Callable[[], Awaitable[object]]
-
 SHOWN_SECONDS = 0.5  # until the cache is asked again whether it shows our write
 
 
-class PoolKeeper:
+class PoolUpkeep:
     """Finds what differs on pools, and writes it."""
 
     def __init__(self, pools: NodePools, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
@@ -33,23 +32,22 @@ class PoolKeeper:
         self.statuses = PoolStatuses(catalogues, now)
         self.written: dict[str, int] = {}  # pool UID -> version of our last write
 
-    async def differences(self, snapshot: Snapshot) -> tuple[list[Difference], float]:
-        """The writes that are due, and when to look again although nothing has changed."""
-        writes: list[Difference] = []
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due, and when a pool's status may change."""
+        writes: list[Write] = []
         statuses, again = await self.statuses.wanted(snapshot)
         for name, pool in sorted(snapshot.pools.items()):
             stamps, wanted = hash_stamps(pool, snapshot.claims.values()), statuses.get(name)
             if not stamps.claims and not stamps.pool and wanted is None:
                 continue
             if int(pool.resource_version or 0) < self.written.get(pool.uid, 0):
-                again = min(again, self.now() + SHOWN_SECONDS)
+                again = earliest(again, self.now() + SHOWN_SECONDS)
                 continue
-            writes.append(partial(self._write, pool, (stamps, wanted or Wanted()), snapshot))
-        return writes, again
+            writes.append(partial(self._write, pool, stamps, wanted or PoolWrites(), snapshot))
+        return Look(due=writes, again=again)
 
-    async def _write(self, pool: NodePool, given: tuple[Stamps, Wanted], snapshot: Snapshot) -> None:
-        """The claims, the status, the pool's annotations: each of these follows from the one before it."""
-        stamps, wanted = given
+    async def _write(self, pool: NodePool, stamps: Stamps, wanted: PoolWrites, snapshot: Snapshot) -> None:
+        """The claims, then the status, then the pool's annotations: each follows from the one before it."""
         for name, annotations in stamps.claims:
             change = MetadataChange(annotations=dict(annotations))
             await revise_claim(self.claims, snapshot.claims[name], partial(_always, change))
@@ -60,7 +58,7 @@ class PoolKeeper:
         if written is not None:
             self.written[pool.uid] = int(written.resource_version or 0)
 
-    async def _write_status(self, pool: NodePool, wanted: Wanted) -> NodePool | None:
+    async def _write_status(self, pool: NodePool, wanted: PoolWrites) -> NodePool | None:
         if wanted.usage is None and wanted.conditions is None:
             return pool
         status = PoolStatus(

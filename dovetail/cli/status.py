@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.service import RPCError
 
 from dovetail.cli.output import say, table
-from dovetail.messages.inputs import SchedulerState
+from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import claim_owner_id, scheduler_id
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim

@@ -1,1 +1,1 @@
-"""Is a new node on its way: launch requests, registration, initialization, liveness, conditions, what is unfinished."""
+"""From a claim to a node that is ready for pods; the conditions of all objects; what is unfinished."""

@@ -2,8 +2,7 @@
 
 Karpenter's conditions are more than a list: a root, `Ready`, follows from the dependents, missing ones stand at Unknown
 since the object's creation (so that liveness has a clock, L-41), and during a deletion every generation is raised so
-that the root does not fall (P-4 to P-7). The trap avoided: a transition time that moves although the status did not
-change.
+that the root does not fall (P-4 to P-7). The time of a transition moves only with the status.
 """
 
 from dataclasses import dataclass, replace
@@ -35,15 +34,15 @@ class ConditionSet:
         """The condition of that type."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
-    def set(self, wish: Condition) -> "ConditionSet":
+    def set(self, wanted: Condition) -> "ConditionSet":
         """With that condition set (its `changed` is now) and the root recomputed (P-5, P-6)."""
-        old = self.find(wish.type)
-        changed = old.changed if old is not None and old.status == wish.status else wish.changed
-        settled = replace(wish, changed=changed, generation=self.generation)
-        rest = tuple(condition for condition in self.conditions if condition.type != wish.type)
+        old = self.find(wanted.type)
+        changed = old.changed if old is not None and old.status == wanted.status else wanted.changed
+        settled = replace(wanted, changed=changed, generation=self.generation)
+        rest = tuple(condition for condition in self.conditions if condition.type != wanted.type)
         if self.deleting:
             rest = tuple(replace(condition, generation=self.generation) for condition in rest)
-        return replace(self, conditions=(*rest, settled))._rooted(wish.changed)
+        return replace(self, conditions=(*rest, settled))._rooted(wanted.changed)
 
     def clear(self, kind: str) -> "ConditionSet":
         """Without that condition, sorted by name (P-7). Dependents and the root cannot be cleared."""
@@ -109,11 +108,11 @@ def false(kind: str, now: float, why: tuple[str, str]) -> Condition:
     return Condition(type=kind, status=FALSE, reason=why[0], message=why[1], changed=now)
 
 
-def claim_conditions_with(claim: NodeClaim, *wishes: Condition) -> tuple[Condition, ...] | None:
+def claim_conditions_with(claim: NodeClaim, *wanted: Condition) -> tuple[Condition, ...] | None:
     """The claim's whole list with these set, or None where that changes nothing (P-5: equal is no modification)."""
     found = conditions_of_claim(claim)
-    for wish in wishes:
-        found = found.set(wish)
+    for condition in wanted:
+        found = found.set(condition)
     same = {condition.type: condition for condition in found.conditions} == {
         condition.type: condition for condition in claim.conditions
     }

@@ -1,7 +1,7 @@
 """Is a registered node ready to take the pods that it was made for?
 
-The checks stand in upstream's order and the first that fails is told (L-31 to L-35). Once initialised a claim stays so
-(L-38). Drivers of dynamic resources (L-36) are not looked at.
+The checks are in upstream's order, and the first that fails is the answer (L-31 to L-35). Once initialised a claim
+stays so (L-38). Drivers of dynamic resources (L-36) are not checked.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
 """What was asked of the cloud for this claim, and under which token?
 
 The request and a generation are frozen on the claim before the call, so that every retry, in whatever process, repeats
-the same call under the same token and buys nothing twice (D-1). The generation rises only when the cloud has said that
-it made nothing. The trap avoided: one token with two different requests, which the cloud refuses, and two tokens for
-one wish, which buys two.
+the same call under the same token and launches nothing twice (D-1). The generation rises only when the cloud has said
+that it made nothing: the cloud refuses one token with two different requests, and two tokens for one request would
+launch two instances.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from dovetail.model.nodes import NodeClaim
 
 
 class UnreadableRequest(ValueError):
-    """The annotation on the claim is no launch request of ours; guessing one could buy a second instance."""
+    """The annotation on the claim is no launch request of ours; guessing one could launch a second instance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

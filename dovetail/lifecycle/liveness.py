@@ -1,7 +1,7 @@
 """How long may a claim take to become a node?
 
 Five minutes to be launched, fifteen to be registered, both from the moment at which the condition last changed, which
-is the claim's creation while the status never flipped (L-41, L-43). Once registered there is no limit (L-39, L-40).
+is the claim's creation while the status has never changed (L-41, L-43). Once registered there is no limit (L-39, L-40).
 """
 
 from typing import Final
@@ -16,14 +16,14 @@ REGISTRATION_SECONDS: Final = 15 * 60.0
 
 def launch_overdue(claim: NodeClaim, now: float) -> bool:
     """L-41: not launched within five minutes."""
-    return _overdue(claim, (LAUNCHED, LAUNCH_SECONDS), now)
+    return _overdue(claim, LAUNCHED, LAUNCH_SECONDS, now)
 
 
 def registration_overdue(claim: NodeClaim, now: float) -> bool:
     """L-43: not registered within fifteen minutes."""
-    return _overdue(claim, (REGISTERED_CONDITION, REGISTRATION_SECONDS), now)
+    return _overdue(claim, REGISTERED_CONDITION, REGISTRATION_SECONDS, now)
 
 
-def _overdue(claim: NodeClaim, limit: tuple[str, float], now: float) -> bool:
-    condition = conditions_of_claim(claim).find(limit[0])
-    return condition is not None and condition.status != TRUE and now - condition.changed >= limit[1]
+def _overdue(claim: NodeClaim, kind: str, limit: float, now: float) -> bool:
+    condition = conditions_of_claim(claim).find(kind)
+    return condition is not None and condition.status != TRUE and now - condition.changed >= limit

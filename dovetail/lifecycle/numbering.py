@@ -1,9 +1,10 @@
-"""Under which numbers may the next claims of a pool with a fixed number of nodes stand?
+"""Which numbers may the next claims of a pool with a fixed number of nodes have?
 
-Both count on a cache that may lag, and neither knows of the other, so no count alone keeps limits.nodes. The name does:
-where a pool has a limit, every claim made for it is named by a number below an end, and the API server gives each name
-once. The claims that have no such name (a predecessor's, or made before there was a limit) lower that end, and nobody
-makes more of them. The trap avoided: a reservation in memory, which a second worker does not see and a restart forgets.
+The Caretaker fills such pools and the Scheduler replaces their nodes. Both count on a cache that may lag, and neither
+knows of the other, so no count alone keeps limits.nodes; a reservation in memory would not be seen by a second worker
+and be forgotten by a restart. The name keeps it: where a pool has a limit, every claim made for it is named by a number
+below an end, and the API server gives each name once. Claims that have no such name (a predecessor's, or made before
+there was a limit) lower that end, and no more of them are made.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,12 +20,12 @@ from dovetail.model.resources import NODES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbering:
-    """The claims of a static pool by number. `owed`: replacements of marked nodes that are not there yet."""
+    """The claims of a static pool by number. `awaited`: how many replacements of marked nodes do not exist yet."""
 
     pool: NodePool
     taken: frozenset[int]
     unnumbered: int
-    owed: int
+    awaited: int
 
     @property
     def limit(self) -> int | None:
@@ -33,7 +34,7 @@ class Numbering:
 
     @property
     def end(self) -> int | None:
-        """Numbers below it are given; so many, and all claims that have none of them, are the limit together."""
+        """Numbers below it are used: that many claims and all those without such a number make up the limit."""
         if self.limit is None:
             return None
         end = self.limit
@@ -44,22 +45,22 @@ class Numbering:
     def _outside(self, end: int) -> int:
         return self.unnumbered + sum(1 for number in self.taken if number >= end)
 
-    def room(self, want: int) -> int:
-        """How many of the wanted claims the limit leaves room for, with what is owed already."""
+    def room(self, wanted: int) -> int:
+        """How many of the wanted claims the limit leaves room for, beside the replacements that are awaited."""
         if self.limit is None:
-            return want
-        return max(0, min(want, self.limit - len(self.taken) - self.unnumbered - self.owed))
+            return wanted
+        return max(0, min(wanted, self.limit - len(self.taken) - self.unnumbered - self.awaited))
 
     def lowest(self, wanted: int) -> tuple[int, ...]:
-        """For what the pool lacks: every look, however old, names the same claims again."""
+        """For claims that the pool lacks: every look, however old, names the same claims again."""
         numbers: Iterable[int] = count() if self.end is None else range(self.end)
         return tuple(islice(self._free(numbers), wanted))
 
     def highest(self, wanted: int) -> tuple[int, ...]:
-        """For replacements, from the other end; the first are left to those that are owed. None without a limit."""
+        """For replacements, from the other end, after those that are awaited. None without a limit."""
         if self.end is None:
             return ()
-        return tuple(islice(self._free(range(self.end - 1, -1, -1)), self.owed, self.owed + wanted))
+        return tuple(islice(self._free(range(self.end - 1, -1, -1)), self.awaited, self.awaited + wanted))
 
     def _free(self, numbers: Iterable[int]) -> Iterator[int]:
         return (number for number in numbers if number not in self.taken)
@@ -84,7 +85,7 @@ def numbering_of(pool: NodePool, claims: Iterable[NodeClaim]) -> Numbering:
         pool=pool,
         taken=frozenset(int(claim.name[len(start) :]) for claim in every if _has_number(claim.name, start)),
         unnumbered=sum(1 for claim in mine if not _has_number(claim.name, start)),
-        owed=sum(1 for claim in mine if _is_owed(claim, made)),
+        awaited=sum(1 for claim in mine if _is_awaited(claim, made)),
     )
 
 
@@ -93,7 +94,7 @@ def _has_number(name: str, start: str) -> bool:
     return name.startswith(start) and tail.isdecimal() and tail == str(int(tail))
 
 
-def _is_owed(claim: NodeClaim, made: set[str]) -> bool:
+def _is_awaited(claim: NodeClaim, made: set[str]) -> bool:
     """A mark names the disruption that carries out its plan; its replacement carries the plan's id from the start."""
     plan = claim.annotations.get(names.OWNER, "").rpartition("/")[2]
     return bool(plan) and claim.deleting_since is None and plan not in made

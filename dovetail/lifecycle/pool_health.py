@@ -1,8 +1,8 @@
 """Do the nodes of a NodePool come up?
 
 The last four results are kept on the pool itself, each with its claim's UID: a restart forgets nothing (D-8) and no
-claim counts twice (D-7). Results are read off the claims: registered, or deleted past a time limit. The trap avoided:
-each launch writing to its pool, which makes sixty launches at once wait for one object.
+claim counts twice (D-7). Results are read from the claims: registered, or deleted past a time limit. Were each launch
+to write to its pool, sixty launches at once would wait for one object.
 """
 
 import json
@@ -42,7 +42,7 @@ class Record:
     results: tuple[tuple[str, bool], ...] = ()
 
     def with_result(self, result: Result) -> "Record":
-        """One more; the oldest goes."""
+        """With one more result, and without the oldest."""
         kept = (*self.results, (result.claim_uid, result.good))[-KEPT:]
         return replace(self, results=kept, since=max(self.since, result.at))
 
@@ -85,7 +85,7 @@ def judge_health(pool: NodePool, claims: Iterable[NodeClaim], class_generation: 
 
 
 def results_of(pool: NodePool, claims: Iterable[NodeClaim]) -> tuple[Result, ...]:
-    """What the claims of this very pool tell (N-33: named by the label and an owner by UID)."""
+    """The results of the claims of this very pool (N-33: by the label, and by the UID of their owner)."""
     mine = (c for c in claims if c.labels.get(names.NODE_POOL) == pool.name and _owned(c, pool))
     return tuple(result for claim in mine if (result := _result(claim)) is not None)
 
@@ -142,6 +142,6 @@ def _result(claim: NodeClaim) -> Result | None:
         return Result(claim_uid=claim.uid, good=False, at=claim.deleting_since) if late else None
     since = launched.changed if launched is not None else claim.created
     if claim.deleting_since - since < LAUNCH_SECONDS:
-        return None  # no capacity, or somebody deleted it: that says nothing about registration
+        return None  # no capacity, or deleted by a person: that says nothing about registration
     why = ("RegistrationFailed", "Failed to register node") if launched is None else (launched.reason, launched.message)
     return Result(claim_uid=claim.uid, good=False, at=claim.deleting_since, why=why)

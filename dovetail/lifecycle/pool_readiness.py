@@ -1,8 +1,8 @@
 """May a NodePool be used for new nodes?
 
-Ready follows from two of them: the pool makes sense, and its NodeClass is ready. What admission can check it has
-checked; what is checked here are the rules that need code (A-18, A-19). Registration health is told beside them and
-closes nothing.
+Its condition Ready follows from two others: its template is valid, and its NodeClass is ready. Admission has checked
+what a schema can; here are the rules that need code (A-18, A-19). Registration health is a condition of its own, and
+does not keep a pool from being used.
 """
 
 import re
@@ -115,7 +115,7 @@ def _requirement_faults(expression: Expression) -> Iterable[str]:
 
 
 def _capacity_type_faults(expression: Expression) -> Iterable[str]:
-    """N-22: unknown ones beside known ones are let be."""
+    """N-22: unknown values beside known ones are no fault."""
     known = [value for value in expression.values if value in _CAPACITY_TYPES]
     if expression.values and len(known) < max(1, expression.min_values or 1):
         yield f"requirement {names.CAPACITY_TYPE}: too few of spot, on-demand, reserved"
@@ -129,7 +129,7 @@ def _key_faults(kind: str, key: str) -> Iterable[str]:
 
 
 def _is_restricted(key: str) -> bool:
-    """A-18."""
+    """Whether users may not set the label, because its meaning is Karpenter's or the kubelet's (A-18)."""
     if key in names.WELL_KNOWN_LABELS:
         return False
     domain = key.partition("/")[0] if "/" in key else ""

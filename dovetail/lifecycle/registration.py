@@ -1,8 +1,8 @@
-"""What must a Node say once it is known to be a claim's?
+"""What must a Node carry once it is known to be a claim's?
 
-Everything goes onto the Node in one change: finalizer, owner, taints, labels and annotations, the unregistered taint
-taken off, the label set. The trap avoided: start-up taints that their owner has lifted are put back by a second
-synchronisation; a registered node is never changed here again (L-29).
+Everything is written in one change: finalizer, owner, taints, labels and annotations, the unregistered taint taken off,
+the label set. A registered node is never changed here again (L-29): a second change would put back start-up taints that
+their owner has taken off.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ NODE_NOT_FOUND: Final = ("NodeNotFound", "Node not registered with cluster")
 HOOK_PENDING: Final = "RegistrationHookPending"
 MULTIPLE_NODES: Final = ("MultipleNodesFound", "Invariant violated, matched multiple nodes")
 
-# Book-keeping of ours between the claim and its workflows; on the Node it would only be wrong sooner or later.
+# What the claim's workflows keep on it; a copy on the Node would sooner or later be wrong.
 _STAYS_ON_THE_CLAIM: Final = frozenset({LAUNCH_REQUEST, OWNER, PLAN, PLANNED_BUFFERS, PLANNED_PODS, REGISTRATION_HOOK})
 
 
@@ -45,7 +45,7 @@ class NodeChange:
     taints: tuple[Taint, ...] | None = None
 
     def is_empty(self) -> bool:
-        """Whether the Node already says all of it."""
+        """Whether there is nothing to change."""
         lists = (self.finalizers, self.add_owner, self.taints)
         return not self.labels and not self.annotations and all(part is None for part in lists)
 
@@ -65,7 +65,7 @@ def registered(claim: NodeClaim, node: Node) -> NodeChange:
 
 
 def came_unmarked(node: Node) -> bool:
-    """L-22: neither the unregistered taint nor the label: its user data did not set the taint."""
+    """L-22: neither the unregistered taint nor the label: the node's user data did not set the taint."""
     return REGISTERED not in node.labels and not any(_is_unregistered(taint) for taint in node.taints)
 
 

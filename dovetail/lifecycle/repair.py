@@ -1,8 +1,8 @@
 """Which nodes are unhealthy for so long that they are to be replaced?
 
 What counts as unhealthy, and for how long, is the cloud's to say (C-7). A repaired node leaves at once: its deadline is
-now, and nothing its pods ask for is heard. The trap avoided: a fault of the network makes every node unhealthy; more
-than a fifth at once, and none is touched.
+now, whatever its pods ask for. Where more than a fifth of the nodes are unhealthy at once, none is repaired: that is
+more likely a fault of the network.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class Repairs:
 
 
 def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repairs:
-    """One look."""
+    """All repairs by one snapshot."""
     known = tuple(policies)
     orders, blocked, moments = [], [], []
     for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):
@@ -54,7 +54,7 @@ def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repair
         if where:
             blocked.append(Blocked(node=node.name, where=where))
             moments.append(snapshot.now + BLOCKED_SECONDS)
-        elif claim.deleting_since is None or not _is_over(claim, snapshot.now):
+        elif claim.deleting_since is None or not _is_deadline_over(claim, snapshot.now):
             message = f"Node {node.name}: {condition.type} is {condition.status}"
             orders.append(
                 DeleteClaim(
@@ -68,8 +68,8 @@ def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repair
     return Repairs(orders=tuple(orders), blocked=tuple(blocked), next_due=min(moments, default=None))
 
 
-def _is_over(claim: NodeClaim, now: float) -> bool:
-    """G-15: its deadline has passed; one that is deleting gracefully is told to hurry as well."""
+def _is_deadline_over(claim: NodeClaim, now: float) -> bool:
+    """G-15: its deadline has passed; one that is deleted with more time than that is ordered as well."""
     written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
     return written is not None and written <= now
 

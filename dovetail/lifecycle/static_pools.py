@@ -1,9 +1,8 @@
 """How many nodes does a pool with a fixed number of replicas lack, and which are too many?
 
-Claims are counted as they stand, so a round that was half carried out is finished by the next (D-21); whoever creates
-them does so under names that follow from their numbers (dovetail/lifecycle/numbering.py). Budgets are not asked: the
-number is what a person wants. The trap avoided: replacing a node that is marked to leave before its own replacement is
-counted.
+Claims are counted as they are, so a look whose orders were half carried out is finished by the next (D-21); they are
+created under names that follow from their numbers (dovetail/lifecycle/numbering.py). Budgets are not asked: the number
+is what a person wants. A node that is marked counts, because the disruption that marked it creates its replacement.
 """
 
 from collections.abc import Mapping
@@ -61,7 +60,11 @@ def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim
     for pool in _static(snapshot):
         running = _count(snapshot, pool).running
         excess = len(running) - (pool.replicas or 0)
-        ranked = sorted(running, key=lambda claim: _order(claim, pods, (snapshot.now, costs)))
+        ranks = {
+            claim.name: (_rank(claim, pods, snapshot.now), costs.get(claim.node_name, 0.0), claim.name)
+            for claim in running
+        }
+        ranked = sorted(running, key=lambda claim: ranks[claim.name])
         message = f"NodePool {pool.name} has {len(running)} nodes and wants {pool.replicas}"
         found += [
             DeleteClaim(claim=reference(claim), reason="static_scale_down", message=message)
@@ -70,15 +73,8 @@ def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim
     return tuple(found)
 
 
-def _order(
-    claim: NodeClaim, pods: Mapping[str, tuple[Pod, ...]], given: tuple[float, Mapping[str, float]]
-) -> tuple[int, float, str]:
-    now, costs = given
-    return _rank(claim, pods, now), costs.get(claim.node_name, 0.0), claim.name
-
-
 def _rank(claim: NodeClaim, pods: Mapping[str, tuple[Pod, ...]], now: float) -> int:
-    """Not launched yet, then empty, then others, those with protected pods last."""
+    """Those without an instance come first, then empty ones, then others, those with protected pods last."""
     mine = pods.get(claim.node_name, ()) if claim.node_name else ()
     if not claim.provider_id:
         return 0

@@ -1,28 +1,28 @@
 """What is unfinished: claims and nodes that need a workflow, marks to look at, claims that must go, orphans.
 
-Level-triggered: each function answers from the objects as they stand, so a lost signal and a lost Temporal database are
-found alike. Whether a workflow already runs is not known here; the caller describes it. The trap avoided: a sweep that
-is a weapon; see `orphans`.
+Level-triggered: each function answers from the objects as they are, so a lost signal and a lost Temporal database are
+found alike. Whether a workflow already runs is not known here; the caller describes it. Instances are terminated only
+within bounds; see `too_many`.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
 
-NODE_START_SECONDS = 120.0  # what a node may take from its purchase to its first pod
+NODE_START_SECONDS = 120.0  # what a node may take from its launch to its first pod
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
-ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, at once is no leak but a lost API server
+ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, are no leak but a lost API server
 ORPHANS_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoldInstance:
+class LaunchedInstance:
     """What the cloud says of one instance."""
 
     provider_id: str
@@ -87,7 +87,7 @@ def _is_managed(snapshot: Snapshot, node: Node) -> bool:
 
 
 def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
-    """The marks that stand: ours by the owner they name; those of a predecessor, which names none (D-12)."""
+    """All marks: ours with the owner that they name; those of a predecessor, which name none (D-12)."""
     found = []
     for claim in snapshot.claims.values():
         if claim.deleting_since is not None or not is_ours(snapshot, claim):
@@ -125,7 +125,7 @@ def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> b
 
 
 def expires_at(claim: NodeClaim) -> float | None:
-    """When the claim expires; None for Never and for one that is going already."""
+    """When the claim expires; None for Never and for one that is leaving already."""
     if claim.expire_after is None or claim.deleting_since is not None:
         return None
     return claim.created + claim.expire_after
@@ -137,9 +137,9 @@ def next_expiry(snapshot: Snapshot) -> float | None:
     return min(moments, default=None)
 
 
-def vanished(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[DeleteClaim, ...]:
+def vanished(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[DeleteClaim, ...]:
     """G-1 to G-3: registered claims whose instance the cloud does not list, unless their node is Ready."""
-    listed = {instance.provider_id for instance in sold}
+    listed = {instance.provider_id for instance in instances}
     ready = {n.provider_id for n in snapshot.nodes.values() if _is_ready(n)}
     return tuple(
         DeleteClaim(claim=reference(claim), reason="garbage_collected", message="its instance is gone")
@@ -157,30 +157,30 @@ def _is_ready(node: Node) -> bool:
     return condition is not None and condition.status == "True"
 
 
-def unclaimed(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
-    """Instances with this cluster's tag that no claim stands for, those among them that were bought just now.
+def unclaimed(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[LaunchedInstance, ...]:
+    """Instances with this cluster's tag that no claim stands for, those that were launched just now included.
 
     A claim stands for the instance that it names, or, while it names none, for the one that carries its UID.
     """
     named = {c.provider_id for c in snapshot.claims.values() if c.provider_id}
     nameless = {c.uid for c in snapshot.claims.values() if not c.provider_id}
     return tuple(
-        instance for instance in sold if instance.provider_id not in named and instance.claim_uid not in nameless
+        instance for instance in instances if instance.provider_id not in named and instance.claim_uid not in nameless
     )
 
 
-def orphans(snapshot: Snapshot, sold: Iterable[SoldInstance]) -> tuple[SoldInstance, ...]:
+def orphans(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[LaunchedInstance, ...]:
     """G-6: those of the unclaimed that are old enough."""
-    return tuple(i for i in unclaimed(snapshot, sold) if snapshot.now - i.launched > ORPHAN_AGE)
+    return tuple(i for i in unclaimed(snapshot, instances) if snapshot.now - i.launched > ORPHAN_AGE)
 
 
-def too_many(found: int, sold: int) -> bool:
+def too_many(found: int, instances: int) -> bool:
     """An API server restored from a backup makes every instance an orphan: then nothing is collected."""
-    return found > max(ORPHANS_AT_LEAST, ORPHANS_SHARE * sold)
+    return found > max(ORPHANS_AT_LEAST, ORPHANS_SHARE * instances)
 
 
-def collect(found: Iterable[SoldInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
-    """Those that were unclaimed at the last look as well, whatever their age was then: a minute lies between looks."""
+def collect(found: Iterable[LaunchedInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
+    """Those that were unclaimed at the last list as well, whatever their age was then."""
     return tuple(
         TerminateOrphan(provider_id=o.provider_id, claim_uid=o.claim_uid) for o in found if o.provider_id in seen_before
     )

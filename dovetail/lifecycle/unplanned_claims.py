@@ -1,9 +1,9 @@
 """Claims on their way that no plan of ours made: a predecessor's that was not launched yet, or a person's.
 
-Our own claims name the pods that they were planned for; these name none, so a plan that left them out would buy for
-their pods a second time. Upstream stops all planning until they are launched (S-3, D-15). Here each counts as a node
-with room for what it asked for, which is the sum of the pods that it was made for. The trap avoided: one claim that
-never launches and holds up everybody's pods.
+Our own claims name the pods that they were planned for; these name none, so a plan that left them out would launch
+nodes for their pods a second time. Upstream stops all planning until they are launched (S-3, D-15), so that one claim
+that never launches holds up all pods. Here each counts as a node with room for what it asked for, which is the sum of
+the pods that it was made for.
 """
 
 from dataclasses import replace
@@ -13,11 +13,11 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 
-_UNBOUGHT = "unbought:///"  # stands in for the provider id, which is how nodes and claims are told apart
+_UNLAUNCHED = "unlaunched:///"  # in place of the providerID, by which nodes and claims are joined
 
 
-def strangers(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
-    """The claims of our NodeClasses that are neither launched nor going, and that no plan of ours made."""
+def unplanned_claims(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
+    """The claims of our NodeClasses that are neither launched nor leaving, and that no plan of ours made."""
     return tuple(
         claim
         for claim in snapshot.claims.values()
@@ -29,17 +29,17 @@ def strangers(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
     )
 
 
-def with_strangers_sized(snapshot: Snapshot) -> Snapshot:
-    """The snapshot in which each of them is a node with room for what it asked for."""
-    found = {claim.name: _sized(claim) for claim in strangers(snapshot)}
+def with_unplanned_as_nodes(snapshot: Snapshot) -> Snapshot:
+    """The snapshot in which each unplanned claim is a node with room for what it asked for."""
+    found = {claim.name: _as_node(claim) for claim in unplanned_claims(snapshot)}
     return replace(snapshot, claims={**snapshot.claims, **found}) if found else snapshot
 
 
-def _sized(claim: NodeClaim) -> NodeClaim:
+def _as_node(claim: NodeClaim) -> NodeClaim:
     single = {e.key: e.values[0] for e in claim.requirements if e.operator == "In" and len(e.values) == 1}
     return replace(
         claim,
-        provider_id=f"{_UNBOUGHT}{claim.name}",
+        provider_id=f"{_UNLAUNCHED}{claim.name}",
         labels={**single, **claim.labels},
         capacity=claim.requests,
         allocatable=claim.requests,

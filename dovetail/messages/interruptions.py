@@ -1,12 +1,12 @@
 """A cloud's warning about instances, as it crosses into histories.
 
-The trap avoided: two answers to one warning; the same warnings have one workflow id.
+The same warnings have one workflow id, so that one warning is not answered twice.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 
 InterruptionReason = Literal[
     "spot_interrupted",

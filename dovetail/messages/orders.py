@@ -1,4 +1,4 @@
-"""Orders: what the Caretaker found that must be done, one kind each.
+"""Orders: what the Caretaker has to do, one class for each kind.
 
 Made by dovetail.lifecycle from a snapshot and the cloud's list, carried out by one activity per kind. An order says
 what was seen; the step that carries it out looks again, live, before it acts.
@@ -7,8 +7,8 @@ what was seen; the step that carries it out looks again, live, before it acts.
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from dovetail.messages.inputs import CreateRequest
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.requests import CreateRequest
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
 
 
@@ -63,7 +63,7 @@ class TerminateOrphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillPool:
-    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free slots (N-43)."""
+    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free numbers (N-43)."""
 
     kind: Literal["fill_pool"] = "fill_pool"
     request: CreateRequest
@@ -73,7 +73,7 @@ Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | TerminateOrphan 
 
 
 def subject_of(order: Order) -> tuple[str, str, str]:
-    """What an order is about: the same while the same thing stands undone, whatever else it says."""
+    """What an order is about: the same while the same thing is unfinished, whatever else it says."""
     match order:
         case StartOwner():
             return order.kind, order.claim.uid, order.workflow_type

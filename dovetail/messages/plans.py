@@ -1,7 +1,7 @@
 """Plans: what a decision hands to a workflow, complete and small.
 
-Made by core, carried through Temporal, carried out by workflows. What crosses into a history holds only tuples (of
-pairs for mappings), sorted, because a frozenset iterates in another order in another process and a replay would break.
+Carried through Temporal, carried out by workflows. What crosses into a history holds only tuples (of pairs for
+mappings), sorted, because a frozenset iterates in another order in another process and a replay would break.
 Lists of instance types are long and shared by many proposed nodes, so a plan stores each list once.
 """
 
@@ -15,13 +15,13 @@ from dovetail.model.taints import Taint
 
 Pairs = tuple[tuple[str, str], ...]
 
-# A plan is begun within this time of its making, or not at all: whoever was held up for longer decides anew.
+# A plan is begun within this time of its making, or not at all: after a longer delay it is decided anew.
 PLAN_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPod:
-    """A pod that a plan counts on: enough to nominate it and to tell it from a later one of the same name."""
+    """A pod that a plan counts on: enough to nominate it and to distinguish it from a later one of the same name."""
 
     namespace: str
     name: str
@@ -62,7 +62,7 @@ class Refusal:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """Up to which resourceVersion of each kind a plan's snapshot had seen, when it was taken, and when the plan was
-    ready: a decision about a very large cluster is not thrown away because it took long."""
+    ready: a decision about a very large cluster is not discarded because it took long."""
 
     taken_at: float
     versions: tuple[tuple[str, int], ...] = ()
@@ -82,10 +82,10 @@ class Seen:
         """The same for a plan that is handed out now."""
         return replace(self, ready_at=now)
 
-    def why_too_old(self, now: float) -> str:
-        """Why nothing may be begun on it any more, in words; empty while it may."""
+    def why_too_old(self, now: float) -> str | None:
+        """Why nothing may be begun on it any more, in words; None while it may."""
         age = now - self.decided_at
-        return f"it was decided {age:.0f} s ago, on what may have changed since" if age > PLAN_SECONDS else ""
+        return f"it was decided {age:.0f} s ago, on what may have changed since" if age > PLAN_SECONDS else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class ProvisioningPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One node to disrupt, told from any later one of the same name by its UIDs."""
+    """One node to disrupt; its UIDs distinguish it from any later one of the same name."""
 
     claim: str
     claim_uid: str

@@ -1,7 +1,7 @@
 """What a write of ours left behind: the object and its version.
 
 Returned by every step that writes, kept by the Scheduler as `must_see` for a minute, and handed to each plan: a
-snapshot that has not seen our own writes would decide on yesterday's cluster (27 of 150 creates are answered before
+decision on a snapshot without our own writes would be about yesterday's cluster (27 of 150 creates are answered before
 the watch delivers them).
 """
 
@@ -21,10 +21,10 @@ class Write:
 
 
 def claim_write(claim: NodeClaim) -> Write:
-    """A claim as it was written, or seen to have been written."""
+    """A claim at the version that was written or read."""
     return Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=int(claim.resource_version))
 
 
 def node_write(node: Node) -> Write:
-    """A node as it was written, or seen to have been written."""
+    """A node at the version that was written or read."""
     return Write(kind="Node", name=node.name, uid=node.uid, version=int(node.resource_version))

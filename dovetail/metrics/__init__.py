@@ -1,1 +1,6 @@
-"""What is counted and measured, under Karpenter's metric names."""
+"""What is counted and measured, under Karpenter's metric names.
+
+Steps count through `catalogue` (which names exist) and `instruments` (how they are made); `lifecycle`, `disruption`,
+`provisioning`, `pod_times` and `cloud_calls` say when. `gauges`, `pool_costs` and `condition_metrics` are worked out at
+each scrape; `scrape` puts all together and `exposition` prints it.
+"""

@@ -1,13 +1,12 @@
 """Karpenter's metrics by name: what each counts, in words, and the buckets of its durations (M-1, M-3).
 
-The trap avoided: labels of the worker's own on Karpenter's
-names; a dashboard that sums over them would count twice.
+Karpenter's names carry Karpenter's labels alone: a dashboard that sums over a label of our own would count twice.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from opentelemetry import metrics
-from opentelemetry.metrics import Counter, Histogram
 
 from dovetail.metrics.instruments import Gauge, Instruments
 
@@ -98,16 +97,16 @@ GAUGES: Final = {
 INSTRUMENTS = Instruments(meter=metrics.get_meter("dovetail"), counters=COUNTERS, histograms=HISTOGRAMS, gauges=GAUGES)
 
 
+def count(name: str, labels: Mapping[str, str], number: int = 1) -> None:
+    """Add to the counter of that name, without its prefix."""
+    INSTRUMENTS.count(name, labels, number)
+
+
+def observe(name: str, amount: float, labels: Mapping[str, str]) -> None:
+    """Add one observation to the histogram of that name, without its prefix."""
+    INSTRUMENTS.observe(name, amount, labels)
+
+
 def gauge(name: str) -> Gauge:
     """The gauge of that name, without its prefix."""
     return INSTRUMENTS.gauge(name)
-
-
-def counter(name: str) -> Counter:
-    """The counter of that name, without its prefix."""
-    return INSTRUMENTS.counter(name)
-
-
-def histogram(name: str) -> Histogram:
-    """The histogram of that name, without its prefix."""
-    return INSTRUMENTS.histogram(name)

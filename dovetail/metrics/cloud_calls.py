@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from temporalio import activity
 
-from dovetail.metrics.lifecycle import count, observe
+from dovetail.metrics.catalogue import count, observe
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Failure
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class MeasuredCloud:
-    """The port Cloud, with a stopwatch."""
+    """The port Cloud, each call timed and its failures counted."""
 
     def __init__(self, cloud: Cloud, provider: str) -> None:
         self._cloud, self._provider = cloud, provider

@@ -1,7 +1,7 @@
 """What decisions about disruption count, under Karpenter's names (section 22 of its behaviour).
 
-Three spellings of one reason coexist upstream and here: lower case, and as the API has it for pools (D-192). The trap
-avoided: counting what was proposed; a decision counts once its mark stands.
+A decision counts once its mark stands, not when it is proposed. A reason is spelt in lower case or as the API has it,
+by metric, as upstream does (D-192).
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,7 @@ from dovetail.disruption.commands import Move
 from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import Method
 from dovetail.messages.plans import DisruptionCommand, Target
-from dovetail.metrics.catalogue import counter, gauge
-from dovetail.metrics.lifecycle import count, observe
+from dovetail.metrics.catalogue import count, gauge, observe
 from dovetail.model.disruption_reasons import Invalidity
 
 _METHODS = {method.name: method for method in METHODS}
@@ -21,13 +20,13 @@ _TIMEOUTS = "voluntary_disruption_consolidation_timeouts_total"
 
 
 def begin() -> None:
-    """A counter that exists before it counts: dashboards want its zero."""
+    """Let this counter exist before it counts: dashboards want its zero."""
     for kind in ("multi", "single"):
-        counter(_TIMEOUTS).add(0, {"consolidation_type": kind})
+        count(_TIMEOUTS, {"consolidation_type": kind}, 0)
 
 
 def decided(decision: Decision, seconds: float) -> None:
-    """How long it took, how many nodes each reason could have taken; what budgets permit is the endpoint's."""
+    """How long a decision took, and how many nodes each reason could have taken; budgets are the scrape's."""
     if decision.decided_by:
         observe("voluntary_disruption_decision_evaluation_duration_seconds", seconds, _kind(decision.decided_by))
     eligible: dict[str, int] = {}
@@ -51,7 +50,7 @@ def _moved(move: Move) -> None:
 
 
 def looked_again(look: SecondLook, method: str) -> None:
-    """D-134 to D-136: nodes that did not survive the wait; a simulation that came out otherwise does not count."""
+    """D-134 to D-136: nodes that did not survive the second look; a simulation with another result does not count."""
     validity = look.validity
     if isinstance(validity, Invalid) and validity.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
         labels = {"consolidation_type": _METHODS[method].kind}
@@ -59,7 +58,7 @@ def looked_again(look: SecondLook, method: str) -> None:
 
 
 def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
-    """D-143: a command whose marks stand, and once for each of its pools."""
+    """D-143: a command whose marks stand is counted, and once more for each of its pools."""
     labels = {"decision": _decision(command), **_kind(command.method)}
     count("voluntary_disruption_decisions_total", labels)
     for pool in sorted({target.pool for target in marked}):

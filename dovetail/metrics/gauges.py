@@ -1,7 +1,6 @@
 """What Karpenter's gauges say of a cluster: nodes, pools, pods, how full it is (M-1, M-4).
 
-Computed from one snapshot and never remembered, so the series of an object that is gone are gone with it. The trap
-avoided: gauges that are set by whoever passes by, and stay for ever.
+Computed from one snapshot and never remembered, so the series of an object that is gone are gone with it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,11 +64,11 @@ class Sample:
 
 
 def gauges(snapshot: Snapshot) -> Iterator[Sample]:
-    """All of them."""
+    """All gauges that follow from a snapshot."""
     pods = _pods_by_node(snapshot)
     managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
     for _, node in sorted(snapshot.nodes.items()):
-        yield from _of_node(node, pods.get(node.name, []), (snapshot.now, node.provider_id in managed))
+        yield from _of_node(node, pods.get(node.name, []), snapshot.now, managed=node.provider_id in managed)
     yield from _of_cluster(snapshot, pods)
     yield from _of_pools(snapshot)
     for _, pod in sorted(snapshot.pods.items()):
@@ -84,8 +83,7 @@ def _pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
     return found
 
 
-def _of_node(node: Node, pods: list[Pod], given: tuple[float, bool]) -> Iterator[Sample]:
-    now, managed = given
+def _of_node(node: Node, pods: list[Pod], now: float, *, managed: bool) -> Iterator[Sample]:
     place = {label: node.labels.get(key, "") for label, key in _PLACE.items()}
     labels = {"node_name": node.name, "phase": "", "managed": _word(managed), **place}
     overhead = {name: amount - node.allocatable.get(name, 0) for name, amount in node.capacity.items()}

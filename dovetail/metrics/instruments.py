@@ -1,8 +1,8 @@
-"""Instruments by name, made when they are first asked for.
+"""Instruments by name, made when they are first used.
 
-Each says what it counts in tables of its own; the making is here, once. Instruments come from OpenTelemetry's API: in a
-process that installs no SDK (the CLI, a test of one step) they count nothing. The trap avoided: a name that is counted
-and described nowhere; asking for one is an error.
+Each part of the product lists its metrics in tables of its own; the making is here, once. A name that no table lists is
+an error, so nothing is counted that is described nowhere. Instruments come from OpenTelemetry's API: in a process that
+installs no SDK (the CLI, a test of one step) they count nothing.
 """
 
 from collections.abc import Mapping
@@ -31,6 +31,14 @@ class Instruments:
     def on(self, meter: Meter) -> "Instruments":
         """The same names on another meter."""
         return replace(self, meter=meter, made={})
+
+    def count(self, name: str, labels: Mapping[str, str], number: int = 1) -> None:
+        """Add to the counter of that name."""
+        self.counter(name).add(number, dict(labels))
+
+    def observe(self, name: str, amount: float, labels: Mapping[str, str]) -> None:
+        """Add one observation to the histogram of that name; a negative amount counts as none."""
+        self.histogram(name).record(max(0.0, amount), dict(labels))
 
     def counter(self, name: str) -> Counter:
         """The counter of that name."""

@@ -10,26 +10,16 @@ from typing import Final
 from temporalio import activity
 
 from dovetail.messages.orders import DeleteClaim
-from dovetail.metrics.catalogue import counter, histogram
+from dovetail.metrics.catalogue import count, observe
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 
-# The orders that upstream counts as disruptions; a claim whose node was deleted, or that is surplus, is none.
+# The orders that upstream counts as disruptions; deleting a surplus claim, or one whose node was deleted, is none.
 _DISRUPTING: Final = frozenset({"expired", "garbage_collected", "unhealthy"})
 
 
-def count(name: str, labels: Mapping[str, str], number: int = 1) -> None:
-    """So many more."""
-    counter(name).add(number, dict(labels))
-
-
-def observe(name: str, seconds: float, labels: Mapping[str, str]) -> None:
-    """One duration."""
-    histogram(name).record(max(0.0, seconds), dict(labels))
-
-
 def claim_created(claim: NodeClaim, reason: str) -> None:
-    """nodeclaims_created_total."""
+    """A claim was created."""
     relaxed = claim.annotations.get(names.MIN_VALUES_RELAXED, "false")
     count("nodeclaims_created_total", {"reason": reason, **_pool(claim.labels), "min_values_relaxed": relaxed})
 
@@ -48,7 +38,7 @@ def ordered(claim: NodeClaim, order: DeleteClaim) -> None:
 
 
 def disrupted(claim: NodeClaim, reason: str) -> None:
-    """nodeclaims_disrupted_total."""
+    """A claim was given up or deleted for that reason."""
     count("nodeclaims_disrupted_total", _disruption(claim, reason))
 
 
@@ -58,12 +48,12 @@ def _disruption(claim: NodeClaim, reason: str) -> dict[str, str]:
 
 
 def node_created(claim: NodeClaim) -> None:
-    """nodes_created_total: registered."""
+    """A node has registered."""
     count("nodes_created_total", {**_pool(claim.labels), "zone": claim.labels.get(names.ZONE, "")})
 
 
 def node_terminated(node: Node, now: float) -> None:
-    """Its finalizer is off (T-11)."""
+    """The node's finalizer is off (T-11)."""
     pool = _pool(node.labels)
     count("nodes_terminated_total", {**pool, "zone": node.labels.get(names.ZONE, "")})
     observe("nodes_termination_duration_seconds", now - (node.deleting_since or now), pool)
@@ -71,12 +61,12 @@ def node_terminated(node: Node, now: float) -> None:
 
 
 def node_drained(claim: NodeClaim) -> None:
-    """nodes_drained_total: the condition has become True (T-19)."""
+    """The condition Drained has become True (T-19)."""
     count("nodes_drained_total", _pool(claim.labels))
 
 
 def claim_terminated(claim: NodeClaim, now: float) -> None:
-    """Its finalizer is off (L-55)."""
+    """The claim's finalizer is off (L-55)."""
     pool = _pool(claim.labels)
     place = {"capacity_type": claim.labels.get(names.CAPACITY_TYPE, ""), "zone": claim.labels.get(names.ZONE, "")}
     count("nodeclaims_terminated_total", {**pool, **place})
@@ -84,19 +74,19 @@ def claim_terminated(claim: NodeClaim, now: float) -> None:
 
 
 def instance_terminated(claim: NodeClaim, now: float) -> None:
-    """From the first call to its end (L-53)."""
+    """How long the instance took from the first call to terminate it to its end (L-53)."""
     began = claim.condition(names.INSTANCE_TERMINATING)
     if began is not None:
         observe("nodeclaims_instance_termination_duration_seconds", now - began.changed, _pool(claim.labels))
 
 
 def eviction_answered(code: int) -> None:
-    """pods_eviction_requests_total; an accepted one is 200 whatever HTTP says (T-26)."""
+    """An eviction was answered; an accepted one is counted as 200 whatever HTTP says (T-26)."""
     count("pods_eviction_requests_total", {"code": "200" if code in (200, 201) else str(code)})
 
 
 def pod_drained(reason: str) -> None:
-    """pods_drained_total: evicted, or deleted by force."""
+    """A pod was evicted, or deleted by force."""
     count("pods_drained_total", {"reason": reason})
 
 
@@ -105,5 +95,5 @@ def _pool(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_first_attempt() -> bool:
-    """Whether this is no repetition: what a step does twice counts once. True outside a worker, as in a test."""
+    """Whether this is the first try, for what a step does twice counts once. True outside a worker, as in a test."""
     return not activity.in_activity() or activity.info().attempt == 1

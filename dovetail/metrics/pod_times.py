@@ -1,9 +1,9 @@
 """How long pods wait until they are bound and until they run (M-1, M-6).
 
 Fed by the cache with each change of a pod, and by the provisioning planner with what it decided; asked for its gauges
-at each scrape. Only pods that were seen pending are remembered, from then until they are ready or end, so a change of
-one that runs costs a look-up and nothing ever goes through all pods. A new process begins anew: what it never saw
-pending it never counts. The trap avoided: a pod that has ended has waited for nothing any more.
+at each scrape. Only pods that were seen pending are remembered, from then until they are ready or have ended, so a
+change of one that runs costs a look-up and nothing ever reads all pods. A new process begins anew: what it never
+saw pending it never counts.
 """
 
 import threading
@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from dovetail.metrics.catalogue import observe
 from dovetail.metrics.gauges import Sample
-from dovetail.metrics.lifecycle import observe
 from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
 
@@ -29,7 +29,7 @@ class _Wait:
 
 
 class PodTimes:
-    """The pods that were seen pending and do not run yet."""
+    """The pods that were seen pending and are not ready yet."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now

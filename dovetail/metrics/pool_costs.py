@@ -1,18 +1,18 @@
 """What each NodePool costs an hour, at the prices of now (M-1).
 
-Asked at each scrape. Prices come from the catalogue that every decision uses, so nothing is fetched for this. A pool
-whose catalogue cannot be listed is counted as an error and left out.
+Prices come from the catalogue that every decision uses, so nothing is fetched for this. A pool whose catalogue cannot
+be listed is counted as an error and left out.
 """
 
 from dovetail.disruption.simulation.costs import pool_cost
+from dovetail.metrics.catalogue import count
 from dovetail.metrics.gauges import Sample
-from dovetail.metrics.lifecycle import count
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 
 
-async def costs(snapshot: Snapshot, catalogues: Catalogues) -> tuple[Sample, ...]:
+async def pool_costs(snapshot: Snapshot, catalogues: Catalogues) -> tuple[Sample, ...]:
     """nodepools_cost_total of every pool that is ours."""
     found = []
     supported = catalogues.supported_classes()

@@ -1,14 +1,13 @@
-"""What a provisioning round counts: how long it took, how long pods waited for a decision, how many found no place.
+"""What a pass counts: how long it took, how long pods waited for a decision, how many found no place.
 
-A pod's wait begins when it is first seen pending and is counted once, at the first decision about it, whatever that is.
-The trap avoided: a pod that stays pending and is decided about every ten seconds, counted every time.
+A pod's wait begins when it is first seen pending and is counted once, at the first decision about it, whatever that is:
+a pod that stays pending is decided about every ten seconds.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-from dovetail.metrics.catalogue import gauge
-from dovetail.metrics.lifecycle import observe
+from dovetail.metrics.catalogue import gauge, observe
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.model.placements import Placement
 
@@ -33,13 +32,13 @@ class Decisions:
         self._since = {uid: self._since.get(uid, now) for uid in present}
 
     def record(self, placement: Placement, took: float, now: float) -> None:
-        """S-228, S-231, S-232, S-236: one round has ended."""
+        """S-228, S-231, S-232, S-236: one pass has ended."""
         observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
         gauge("scheduler_ignored_pods_count").set(len(placement.ignored))
         self._zones |= placement.by_zone.keys()
-        for zone in sorted(self._zones):  # one that nobody waits for any more is told to be at zero
+        for zone in sorted(self._zones):  # a zone that no pod waits for any more is set to zero
             waits = placement.by_zone.get(zone, 0)
             gauge("scheduler_pending_pods_by_effective_zone_count").set(waits, {**CONTROLLER, "zone": zone})
         for uid, placed in _decided(placement):
@@ -50,7 +49,7 @@ class Decisions:
 
 
 def _decided(placement: Placement) -> Iterable[tuple[str, bool]]:
-    """Each pod of the round, and whether there is room for it."""
+    """Each pod of the pass, and whether there is room for it."""
     for node in placement.new:
         yield from ((pod.uid, True) for pod in node.pods)
     for pods in placement.existing.values():

@@ -1,7 +1,7 @@
 """What can go wrong outside, as activities see it.
 
 Raised by adapters, which classify by code or status and never by message text; turned into Temporal's errors in one
-place, activities/steps/translate_failures.py. The tree asks one question: can trying again help?
+place, activities/shared/temporal_errors.py. The tree asks one question: can trying again help?
 """
 
 
@@ -63,3 +63,13 @@ class Misconfigured(Permanent):
 
 class Taken(Permanent):
     """An object of that name exists and is not ours."""
+
+
+def least_wait(failure: Failure) -> float | None:
+    """The least wait in seconds before another try, where the other side named one."""
+    return failure.after if isinstance(failure, Retryable) else None
+
+
+def worth_retrying(failure: Failure) -> Retryable:
+    """The same failure for a step that tries again all the same, because what is missing may be put right outside."""
+    return Retryable(failure.subject, str(failure), least_wait(failure))

@@ -1,1 +1,1 @@
-"""How a node leaves: which pods wait, in which order they go, by force or by eviction, which volumes hold it."""
+"""How a node leaves: which pods hold it, in which order they leave and how, which volumes hold it, and all pauses."""

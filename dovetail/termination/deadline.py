@@ -1,8 +1,8 @@
 """By when must a node's pods be gone?
 
-Asked at the start of a departure and at each turn of the drain. The deadline is the deletion plus the claim's
-termination grace period, written on the claim once and never moved later (L-51, T-6, I7). The trap avoided: an
-annotation that cannot be read must not stop the termination, as it does upstream; it is reported and worked around.
+Asked at the start of a departure and at each look of the drain. The deadline is the deletion plus the claim's
+termination grace period, written on the claim once and never moved later (L-51, T-6, I7). An annotation that cannot be
+read is reported and left aside; upstream stops the termination for it.
 """
 
 from dovetail.model.names import TERMINATION_DEADLINE

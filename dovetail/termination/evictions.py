@@ -1,8 +1,7 @@
-"""Which pods still hold a node, and which of them go now?
+"""Which pods still hold a node, and which of them leave now?
 
 Four tiers leave one after the other (T-15); a pod whose own grace would not fit before the deadline is deleted by
-force, whatever its tier (T-14). The trap avoided: an absent tier is not an empty one; a pod that terminates still holds
-it.
+force, whatever its tier (T-14). A pod that terminates still holds its tier: the next tier begins when it is gone.
 """
 
 from dataclasses import dataclass
@@ -11,23 +10,23 @@ from typing import Final
 from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.model.pods import Pod
 
-# The two built-in classes carry the only priorities above a milliard: users may not define higher ones, so that the
-# number tells the class (T-15 names the class; a pod's priority is filled in from it at admission).
+# Only the two built-in classes have priorities above 1,000,000,000, because users may not define such, so the number
+# tells the class (T-15 names the class; admission sets a pod's priority from it).
 SYSTEM_PRIORITY: Final = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Evictions:
     """What one look at a node's pods asks for. Pods are in order of their keys."""
 
     force: tuple[Pod, ...] = ()  # delete, with what is left of the deadline
     evict: tuple[Pod, ...] = ()  # ask for an eviction
-    protected: tuple[Pod, ...] = ()  # of the turn's tier, but they ask not to be disrupted
+    protected: tuple[Pod, ...] = ()  # of the tier that leaves now, but they ask not to be disrupted
     waiting: tuple[Pod, ...] = ()  # everything that holds the node, these included
 
 
-def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn:
-    """The turn for a node with these pods."""
+def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Evictions:
+    """For a node with these pods."""
     waiting = tuple(sorted((pod for pod in pods if awaits_eviction(pod, now)), key=lambda pod: (pod.key, pod.uid)))
     force = tuple(pod for pod in waiting if must_force(pod, deadline, now))
     forced = {pod.uid for pod in force}
@@ -36,7 +35,7 @@ def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn
     asked = [pod for pod in rest if tier(pod) == first and pod.deleting_since is None]
     protected = tuple(pod for pod in asked if is_protected(pod, now))
     held = {pod.uid for pod in protected}
-    return Turn(
+    return Evictions(
         force=force,
         evict=tuple(pod for pod in asked if pod.uid not in held),
         protected=protected,
@@ -45,7 +44,7 @@ def plan_turn(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Turn
 
 
 def must_force(pod: Pod, deadline: float | None, now: float) -> bool:
-    """T-14: whether only force brings it off the node in time. All comparisons are strict."""
+    """T-14: whether the pod leaves in time only by force. All comparisons are strict."""
     if deadline is None:
         return False
     if pod.deleting_since is not None:
@@ -54,7 +53,7 @@ def must_force(pod: Pod, deadline: float | None, now: float) -> bool:
 
 
 def forced_grace(deadline: float, now: float) -> int:
-    """T-27: the seconds that it still gets; never 0, which would break "at most one" (I5)."""
+    """T-27: the seconds that the pod still gets; never 0, which would break "at most one" (I5)."""
     return max(int(deadline - now), 1)
 
 

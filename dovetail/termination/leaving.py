@@ -1,6 +1,6 @@
-"""What does a Node say while it leaves, and which finalizers stay when it is let go?
+"""What does a Node carry while it leaves, and which finalizers stay when it is released?
 
-The taint and the label that takes it out of external load balancers go on in one change, before any eviction (T-7).
+The taint and the label that takes it out of external load balancers are set in one change, before any eviction (T-7).
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ def leaving_labels(node: Node) -> dict[str, str]:
 
 
 def leaving_taints(node: Node) -> tuple[Taint, ...] | None:
-    """All taints with ours among them; None where nothing changes. One of that key with another effect goes."""
+    """All taints with ours among them; None where nothing changes. One of that key with another effect is dropped."""
     if any((taint.key, taint.effect) == (LEAVING_TAINT.key, LEAVING_TAINT.effect) for taint in node.taints):
         return None
     return (*(taint for taint in node.taints if taint.key != DISRUPTED_TAINT), LEAVING_TAINT)

@@ -11,18 +11,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from dovetail.activities.launch.await_joined import Joining
+from dovetail.activities.launch.await_registered_and_initialized import Joining
 from dovetail.activities.launch.launch_instance import Launching
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.departure import Departing
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.messages.steps import ClaimRef, Departure, JoinOutcome
+from dovetail.messages.outcomes import JoinOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
@@ -93,7 +93,9 @@ class Worker:
         self.launching = Launching(claims, cloud, notices, now)
         self.joining = Joining(view, claims, nodes, now)
         self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
-        self.draining = Draining(view, Evicting(pods, notices, Turns(now), now), cloud, now)
+        self.draining = Draining(
+            DrainPorts(lookups=view, pods=pods, notices=notices, cloud=cloud), EvictionPace(now), now
+        )
         self.detaching = Detaching(view, claims, notices, now)
         self.terminating = Terminating(KnownClaims(view, claims), cloud, now)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.messages.steps import Departure
+from dovetail.messages.subjects import Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.ports.failures import Unreachable

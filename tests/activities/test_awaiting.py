@@ -9,9 +9,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.messages.inputs import AwaitedMark
-from dovetail.messages.steps import ClaimRef
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.messages.states import AwaitedMark
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.taints import Taint

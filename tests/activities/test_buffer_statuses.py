@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from dovetail.activities.provisioning.publish_round import Telling
-from dovetail.activities.upkeep.buffers import BufferKeeper
+from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -51,7 +51,7 @@ def said(status: BufferStatus) -> list[tuple[str, str, str, float]]:
 async def kept(snapshot: Snapshot, now: float = 5.0) -> dict[str, BufferStatus]:
     """What upkeep writes."""
     buffers = Buffers()
-    writes, _ = await BufferKeeper(buffers, lambda: now).differences(snapshot)
+    writes = (await BufferUpkeep(buffers, lambda: now).look(snapshot)).due
     for write in writes:
         await write()
     return {buffer.name: status for buffer, status in buffers.written}
@@ -92,7 +92,7 @@ async def test_what_stands_is_not_written_again_and_a_transition_keeps_its_time(
 
 async def told(buffers: Buffers, world: Snapshot, notices: Notices | None = None) -> Sequence[tuple[str, str]]:
     """What the planner writes after a pass: buffer and reason."""
-    await Telling(notices or Notices(), buffers, lambda: 7.0).tell(world, placed(world))
+    await PlacementPublisher(notices or Notices(), buffers, lambda: 7.0).publish(world, placed(world))
     return [(buffer.resource_version, status.conditions[-1].reason) for buffer, status in buffers.written]
 
 
@@ -137,4 +137,4 @@ async def test_virtual_pods_are_told_nothing() -> None:
 
 async def test_with_the_gate_closed_nothing_is_written() -> None:
     world = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer()))
-    await Telling(Notices(), None, lambda: 7.0).tell(world, placed(world))
+    await PlacementPublisher(Notices(), None, lambda: 7.0).publish(world, placed(world))

@@ -2,10 +2,10 @@
 
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.orders.carry_out_orders import Caretaking
 from dovetail.messages.orders import TakeOffMark
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.taints import Taint

@@ -1,6 +1,6 @@
 """Upkeep compares a node with what was bought, says what it finds, and rests for ten minutes (L-75 to L-77)."""
 
-from dovetail.activities.upkeep.consistency import ConsistencyKeeper
+from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
@@ -21,11 +21,11 @@ def a_settled_world(memory: int) -> World:
     return world
 
 
-async def look(keeper: ConsistencyKeeper, world: World) -> int:
+async def look(task: ConsistencyUpkeep, world: World) -> int:
     snapshot = Snapshot(
         now=world.clock, claims=dict(world.claims), nodes=dict(world.nodes), supported_node_classes=SUPPORTED
     )
-    writes, _ = await keeper.differences(snapshot)
+    writes = (await task.look(snapshot)).due
     for write in writes:
         await write()
     return len(writes)
@@ -40,9 +40,9 @@ def verdict(world: World) -> tuple[str, str] | None:
 async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -> None:
     """L-77, V-8, B-85."""
     world = a_settled_world(500)
-    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+    task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
 
-    await look(keeper, world)
+    await look(task, world)
 
     assert verdict(world) == ("False", "ConsistencyCheckFailed")
     assert [(n.kind, n.reason) for n in world.notices] == [("NodeClaim", "FailedConsistencyCheck")]
@@ -53,7 +53,7 @@ async def test_a_node_that_is_what_was_bought_is_consistent_without_an_event() -
     """L-77."""
     world = a_settled_world(950)
 
-    await look(ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now), world)
+    await look(ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now), world)
 
     assert (verdict(world), world.notices) == (("True", "ConsistentStateFound"), [])
 
@@ -61,12 +61,12 @@ async def test_a_node_that_is_what_was_bought_is_consistent_without_an_event() -
 async def test_a_claim_is_compared_once_in_ten_minutes() -> None:
     """L-75."""
     world = a_settled_world(500)
-    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+    task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
     counts = []
 
     for after in (0.0, 590.0, 20.0):
         world.clock += after
-        counts.append(await look(keeper, world))
+        counts.append(await look(task, world))
 
     assert counts == [1, 0, 1]
 
@@ -76,4 +76,4 @@ async def test_a_claim_that_is_not_initialised_gets_no_verdict() -> None:
     world = a_settled_world(500)
     world.put(a_joined_claim(conditions=(), requests={"memory": 1}, capacity={"memory": 1000}))
 
-    assert await look(ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now), world) == 0
+    assert await look(ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now), world) == 0

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.messages.inputs import CreateOutcome, CreateRequest
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import PlannedPod, ProposedNode
+from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import ClaimTemplate, NodePool

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.messages.inputs import CreateOutcome, CreateRequest
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode
+from dovetail.messages.requests import CreateRequest
 from dovetail.model.pools import ClaimTemplate, NodePool
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool

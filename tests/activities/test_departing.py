@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.translate_failures import NotYet
-from dovetail.activities.termination.departure import Departing
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.terminate_instance import Terminating
-from dovetail.messages.inputs import DeleteRequest, NodeInput
-from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.messages.inputs import NodeInput
+from dovetail.messages.requests import DeleteRequest
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.cloud import Instance
@@ -284,7 +285,7 @@ async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stag
 
     outcome = await stage.terminating.terminate_instance(Departure(claim=REF))
 
-    assert outcome.message == "nothing was ever bought for it"
+    assert outcome.message == "nothing was ever launched for it"
 
 
 async def test_an_instance_that_was_bought_late_is_terminated_all_the_same(stage: Stage) -> None:

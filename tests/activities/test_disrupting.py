@@ -8,12 +8,14 @@ import pytest
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.revalidate import SecondLook, Valid
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.inputs import DisruptionRequest, Go, Held, Hold
+from dovetail.messages.outcomes import Go, Hold
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Target
+from dovetail.messages.requests import DisruptionRequest
+from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -73,7 +75,7 @@ async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> Non
     step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)
 
     answer, _ = await step._choose(world)
-    await asyncio.gather(*step.telling)
+    await asyncio.gather(*step.publishing)
 
     assert isinstance(answer, Hold)
     assert [t.node for t in answer.plan.commands[0].targets] == ["empty"]
@@ -91,7 +93,7 @@ async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> 
 
     for pool in pools:
         await step._choose(a_world([a_pair("n1", type_name="m2")], [a_pod("n1")], pools=[pool]))
-        await asyncio.gather(*step.telling)
+        await asyncio.gather(*step.publishing)
 
     keys = {(n.name, n.reason, n.distinct) for n in said.notices if n.kind == "Node" and n.reason == "Unconsolidatable"}
     assert len(keys) == 2

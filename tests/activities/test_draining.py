@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.drain_node import Draining, DrainOutcome
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
-from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.messages.outcomes import DrainOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
@@ -63,12 +63,12 @@ def new_stage() -> Stage:
     )
     world.instances = {"aws:///zone/i-1": an_instance()}
     pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
-    evicting = Evicting(pods, notices, Turns(world.now, world.pause), world.now)
+    ports = DrainPorts(lookups=lookups, pods=pods, notices=notices, cloud=cloud)
     return Stage(
         world,
         pods,
         cloud,
-        Draining(lookups, evicting, cloud, world.now, world.pause),
+        Draining(ports, EvictionPace(world.now, world.pause), world.now, world.pause),
         Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
 
@@ -320,11 +320,11 @@ async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: St
 async def test_pools_take_turns(stage: Stage) -> None:
     """One pool with many callers does not hold up another with one."""
     clock = World()
-    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    pace = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     order: list[str] = []
 
     async def ask(group: str) -> None:
-        await turns.take(group)
+        await pace.wait(group)
         order.append(group)
 
     await asyncio.gather(*[ask("big") for _ in range(5)], ask("small"))
@@ -335,11 +335,11 @@ async def test_pools_take_turns(stage: Stage) -> None:
 
 async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_wants(stage: Stage) -> None:
     clock = World()
-    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    pace = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     order: list[str] = []
 
     async def ask(group: str, again: bool) -> None:
-        await turns.take(group, again=again)
+        await pace.wait(group, repeated=again)
         order.append(group)
 
     await asyncio.gather(*[ask("stuck", True) for _ in range(20)], *[ask("free", False) for _ in range(20)])
@@ -352,12 +352,12 @@ async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_want
 
 async def test_a_caller_that_gives_up_does_not_use_a_turn(stage: Stage) -> None:
     clock = World()
-    turns = Turns(clock.now, clock.pause, per_second=1.0, burst=1.0)
-    first, second = asyncio.create_task(turns.take("a")), asyncio.create_task(turns.take("a"))
+    pace = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
+    first, second = asyncio.create_task(pace.wait("a")), asyncio.create_task(pace.wait("a"))
     second.cancel()
 
     await first
-    await asyncio.wait_for(turns.take("a"), timeout=5)
+    await asyncio.wait_for(pace.wait("a"), timeout=5)
 
     assert clock.clock - 1000.0 == pytest.approx(1.0)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dovetail.activities.orders.vanished_instances import Collecting
+from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.messages.orders import DeleteClaim, Order
 from dovetail.model import names
 from dovetail.model.nodes import Condition
@@ -15,7 +15,7 @@ SILENT = (Condition(type=names.READY, status="Unknown"),)
 
 
 async def orders_of(world: World, looks: int = 1) -> list[Order]:
-    collecting = Collecting(FakeCloud(world), FakeNotices(world), world.now)
+    collecting = LostInstanceFinder(FakeCloud(world), FakeNotices(world), world.now)
     orders: list[Order] = []
     for _ in range(looks):
         world.clock += 60.0
@@ -25,7 +25,8 @@ async def orders_of(world: World, looks: int = 1) -> list[Order]:
             nodes=dict(world.nodes),
             supported_node_classes=frozenset({(NODE_CLASS.group, NODE_CLASS.kind)}),
         )
-        orders, _ = await collecting.look(snapshot)
+        look = await collecting.look(snapshot)
+        orders = list(look.due)
     return orders
 
 

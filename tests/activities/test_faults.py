@@ -41,7 +41,7 @@ class Stage:
 
 @pytest_asyncio.fixture
 async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
-    monkeypatch.setattr("dovetail.activities.termination.drain_node.MINIMUM_SECONDS", 0.0)
+    monkeypatch.setattr("dovetail.termination.timing.MINIMUM_DRAIN", 0.0)
     world = SimulatedWorld.create(tmp_path / "world.sqlite", WorldSettings(speed=20.0))
     world.apply(a_node_class())
     adapter = SimulatedAdapter.open(tmp_path / "world.sqlite", "dovetail/test")

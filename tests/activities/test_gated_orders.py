@@ -1,17 +1,18 @@
 """Node repair and static pools as the look for orders finds them, behind their gates (G-10 to G-16, N-40 to N-44)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.orders.repairs import Repairing
-from dovetail.activities.orders.replicas import Replicas
-from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.orders.repairs import RepairFinder
+from dovetail.activities.orders.replicas import ReplicaFinder
+from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.messages.orders import DeleteClaim, FillPool, Order
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, RepairPolicy
 from dovetail.model.pools import NodePool
@@ -79,13 +80,13 @@ async def test_an_unhealthy_node_is_ordered_when_its_toleration_ends() -> None:
     """G-13, G-16."""
     world = World()
     world.put(a_joined_claim(), a_joined_node(conditions=(silent(500.0),)))
-    looker = Repairing(Policies(), FakeNotices(world), world.now)
+    finder = RepairFinder(Policies(), FakeNotices(world), world.now)
 
-    early = await looker.look(seen(world))
+    early = await finder.look(seen(world))
     world.clock = 1100.0
-    orders, _ = await looker.look(seen(world))
+    orders = (await finder.look(seen(world))).due
 
-    assert early == ([], 1100.0)
+    assert (early.due, early.again) == ([], 1100.0)
     assert [(o.claim.name, o.reason, o.condition) for o in orders if isinstance(o, DeleteClaim)] == [
         ("pool-1", "unhealthy", "Ready")
     ]
@@ -101,9 +102,9 @@ async def test_nodes_that_are_held_back_are_told_of() -> None:
             a_joined_node(f"n{number}", provider_id=provider_id, conditions=(silent(0.0),)),
         )
 
-    orders, again = await Repairing(Policies(), FakeNotices(world), world.now).look(seen(world))
+    look = await RepairFinder(Policies(), FakeNotices(world), world.now).look(seen(world))
 
-    assert (orders, again) == ([], 1300.0)
+    assert (look.due, look.again) == ([], 1300.0)
     assert [(n.name, n.reason, n.window) for n in world.notices] == [
         ("n0", "NodeRepairBlocked", 900.0),
         ("n1", "NodeRepairBlocked", 900.0),
@@ -131,11 +132,11 @@ async def test_a_claim_that_is_leaving_gently_is_told_to_hurry() -> None:
     world = World()
     world.put(a_joined_claim(deleting_since=900.0), a_joined_node(conditions=(silent(0.0),)))
 
-    orders, _ = await Repairing(Policies(), FakeNotices(world), world.now).look(seen(world))
+    orders = (await RepairFinder(Policies(), FakeNotices(world), world.now).look(seen(world))).due
     for order in orders:
         assert isinstance(order, DeleteClaim)
         await carry_out(world, order)
-    again, _ = await Repairing(Policies(), FakeNotices(world), world.now).look(seen(world))
+    again = (await RepairFinder(Policies(), FakeNotices(world), world.now).look(seen(world))).due
 
     assert world.claims["pool-1"].annotations[names.TERMINATION_DEADLINE] == NOW
     assert again == []
@@ -155,11 +156,11 @@ async def test_a_claim_whose_instance_the_cloud_knows_after_all_stays() -> None:
     assert world.claims["pool-1"].deleting_since is None
 
 
-def filled(orders: list[Order]) -> list[tuple[int, ...]]:
+def filled(orders: Sequence[Order]) -> list[tuple[int, ...]]:
     return [order.request.indexes for order in orders if isinstance(order, FillPool)]
 
 
-async def create(world: World, pool: NodePool, orders: list[Order]) -> list[str]:
+async def create(world: World, pool: NodePool, orders: Sequence[Order]) -> list[str]:
     step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
     for order in orders:
         if isinstance(order, FillPool):
@@ -171,10 +172,10 @@ async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
     """N-43: straight from the template, no instance type is asked for."""
     world, pool = World(), static(3)
 
-    orders, _ = await Replicas(world.now).look(seen(world, pool))
+    orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
     first = await create(world, pool, orders)
     del world.claims[first[1]]
-    orders, _ = await Replicas(world.now).look(seen(world, pool))
+    orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
 
     assert (len(first), filled(orders)) == (3, [(1,)])
     assert await create(world, pool, orders) == first
@@ -188,8 +189,8 @@ async def test_looking_at_yesterdays_cluster_creates_nothing_twice() -> None:
     world, pool = World(), static(3)
     stale = seen(world, pool)
 
-    once = await create(world, pool, (await Replicas(world.now).look(stale))[0])
-    twice = await create(world, pool, (await Replicas(world.now).look(stale))[0])
+    once = await create(world, pool, (await ReplicaFinder(world.now).look(stale)).due)
+    twice = await create(world, pool, (await ReplicaFinder(world.now).look(stale)).due)
 
     assert twice == once and len(once) == 3
 
@@ -198,7 +199,7 @@ async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
     """N-42, B-96."""
     world, pool = World(), static(5, limits={"nodes": 2})
 
-    assert filled((await Replicas(world.now).look(seen(world, pool)))[0]) == [(0, 1)]
+    assert filled((await ReplicaFinder(world.now).look(seen(world, pool))).due) == [(0, 1)]
 
 
 async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +208,7 @@ async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytes
 
     sizes = []
     for _ in range(3):
-        orders, _ = await Replicas(world.now).look(seen(world, pool))
+        orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
         sizes.append(sum(len(indexes) for indexes in filled(orders)))
         await create(world, pool, orders)
 
@@ -217,10 +218,10 @@ async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytes
 async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() -> None:
     """N-44, B-97."""
     world, pool = World(), static(3)
-    await create(world, pool, (await Replicas(world.now).look(seen(world, pool)))[0])
+    await create(world, pool, (await ReplicaFinder(world.now).look(seen(world, pool))).due)
     smaller = replace(pool, replicas=1)
 
-    orders, _ = await Replicas(world.now).look(seen(world, smaller))
+    orders = (await ReplicaFinder(world.now).look(seen(world, smaller))).due
     for order in orders:
         assert isinstance(order, DeleteClaim) and order.reason == "static_scale_down"
         await carry_out(world, order)

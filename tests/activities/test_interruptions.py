@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions
+from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from dovetail.activities.launch.await_joined import Joining
-from dovetail.messages.steps import ClaimRef, JoinOutcome
+from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.messages.outcomes import JoinOutcome
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World

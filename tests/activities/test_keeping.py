@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from dovetail.activities.upkeep.claims import ClaimKeeper
-from dovetail.activities.upkeep.consistency import ConsistencyKeeper
-from dovetail.activities.upkeep.notices import NoticeKeeper
-from dovetail.activities.upkeep.pools import PoolKeeper
+from dovetail.activities.upkeep.claims import ClaimUpkeep
+from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.notices import NoticeUpkeep
+from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
@@ -70,9 +70,9 @@ async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> N
     """N-1, N-10: two writers of one pool answered each other with conflicts."""
     world, pool = World(), a_pool(hash="123")
     pools = Pools(pool)
-    keeper = PoolKeeper(pools, FakeClaims(world), ReadyClass(), world.now)
+    task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
 
-    writes, _ = await keeper.differences(seen(world, pool))
+    writes = (await task.look(seen(world, pool))).due
     for write in writes:
         await write()
 
@@ -86,19 +86,19 @@ async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:
     """A second write at the version of the first is a sure conflict."""
     world, pool = World(), a_pool(hash="123")
     pools = Pools(pool)
-    keeper = PoolKeeper(pools, FakeClaims(world), ReadyClass(), world.now)
-    for write in (await keeper.differences(seen(world, pool)))[0]:
+    task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
+    for write in (await task.look(seen(world, pool))).due:
         await write()
 
-    stale, again = await keeper.differences(seen(world, pool))
-    fresh, _ = await keeper.differences(seen(world, pools.pools["pool"]))
+    stale = await task.look(seen(world, pool))
+    fresh = (await task.look(seen(world, pools.pools["pool"]))).due
 
-    assert (stale, again, fresh) == ([], world.clock + 0.5, [])
+    assert (stale.due, stale.again, fresh) == ([], world.clock + 0.5, [])
 
 
-async def said(keeper: NoticeKeeper, world: World, snapshot: Snapshot) -> list[tuple[str, str, str]]:
+async def said(task: NoticeUpkeep, world: World, snapshot: Snapshot) -> list[tuple[str, str, str]]:
     before = len(world.notices)
-    for write in (await keeper.differences(snapshot))[0]:
+    for write in (await task.look(snapshot)).due:
         await write()
     return [(notice.kind, notice.name, notice.reason) for notice in world.notices[before:]]
 
@@ -110,12 +110,12 @@ def ready(claim: NodeClaim) -> NodeClaim:
 async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
     """V-13, of the root condition; what stood there at the first look is no news."""
     world = World()
-    keeper = NoticeKeeper(FakeNotices(world), world.now)
+    task = NoticeUpkeep(FakeNotices(world))
     world.put(a_claim())
 
-    first = await said(keeper, world, seen(world))
+    first = await said(task, world, seen(world))
     world.put(ready(world.claims["pool-1"]))
-    second, third = await said(keeper, world, seen(world)), await said(keeper, world, seen(world))
+    second, third = await said(task, world, seen(world)), await said(task, world, seen(world))
 
     assert (first, second, third) == ([], [("NodeClaim", "pool-1", "Ready")], [])
     assert "Unknown -> True" in world.notices[-1].message
@@ -124,12 +124,12 @@ async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
 async def test_what_has_lost_our_finalizer_is_told_of() -> None:
     """V-14, on claims and nodes alike."""
     world = World()
-    keeper = NoticeKeeper(FakeNotices(world), world.now)
+    task = NoticeUpkeep(FakeNotices(world))
     finalizers = (names.TERMINATION_FINALIZER,)
     world.put(a_joined_claim(finalizers=finalizers), a_joined_node(finalizers=finalizers))
-    await said(keeper, world, seen(world))
+    await said(task, world, seen(world))
 
-    told = await said(keeper, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
+    told = await said(task, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
 
     assert told == [("NodeClaim", "pool-1", "Finalized"), ("Node", "node-1", "Finalized")]
 
@@ -139,26 +139,26 @@ async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() 
     world = World()
     initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock)
     world.put(a_joined_claim(conditions=(initialised,)), a_joined_node())
-    keeper = ConsistencyKeeper(FakeClaims(world), FakeNotices(world), world.now)
+    task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
 
-    early, again = await keeper.differences(seen(world))
+    early = await task.look(seen(world))
     world.clock += 10.0
-    late, _ = await keeper.differences(seen(world))
+    late = (await task.look(seen(world))).due
 
-    assert (early, again, len(late)) == ([], 1010.0, 1)
+    assert (early.due, early.again, len(late)) == ([], 1010.0, 1)
 
 
 async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_seconds_are_one() -> None:
     """D-163, D-165: also a pod that vanishes without a deletionTimestamp; not what stood there at the first look."""
     world = World()
-    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_pod("one"))
     stamps = []
 
     async def look(after: float) -> None:
         world.clock += after
         snapshot = replace(seen(world, a_pool()), pods=dict(world.pods))
-        for write in (await keeper.differences(snapshot))[0]:
+        for write in (await task.look(snapshot)).due:
             await write()
         stamps.append(world.claims["pool-1"].last_pod_event)
 
@@ -177,7 +177,7 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
 async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -> None:
     """D-163: LaunchNode still writes to that claim; quiet begins with the initialisation at the earliest anyway."""
     world = World()
-    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     joined = a_joined_claim()
     starting = replace(joined, conditions=tuple(c for c in joined.conditions if c.type != names.INITIALIZED_CONDITION))
     world.put(starting, a_joined_node())
@@ -186,7 +186,7 @@ async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -
         world.clock += 20.0
         world.put(replace(claim, last_pod_event=world.claims["pool-1"].last_pod_event), *(a_pod(name) for name in pods))
         snapshot = replace(seen(world, a_pool()), pods=dict(world.pods))
-        for write in (await keeper.differences(snapshot))[0]:
+        for write in (await task.look(snapshot)).due:
             await write()
         stamps.append(world.claims["pool-1"].last_pod_event)
 

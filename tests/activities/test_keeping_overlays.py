@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.steps.snapshots import whole_snapshot
-from dovetail.activities.upkeep.overlays import OverlayKeeper
+from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay
@@ -37,7 +37,7 @@ def a_snapshot(*overlays: NodeOverlay) -> Snapshot:
 
 async def kept(snapshot: Snapshot, now: float) -> dict[str, tuple[Condition, ...]]:
     written = Written()
-    writes, _ = await OverlayKeeper(written, lambda: now).differences(snapshot)
+    writes = (await OverlayUpkeep(written, lambda: now).look(snapshot)).due
     for write in writes:
         await write()
     return written.conditions

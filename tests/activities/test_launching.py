@@ -6,7 +6,8 @@ import pytest
 
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.lifecycle.launch_requests import LaunchRequest, frozen_request
-from dovetail.messages.steps import ClaimRef, LaunchOutcome
+from dovetail.messages.outcomes import LaunchOutcome
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared

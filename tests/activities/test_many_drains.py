@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
-from dovetail.messages.steps import ClaimRef, Departure
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
 from tests.activities.fakes import FakeCloud, FakeLookups, FakeNotices, FakePods, World
@@ -61,8 +60,8 @@ async def drained(numbers: range, blocked: int) -> list[float]:
         world.put(*mine)
         if number < blocked:
             pods.answers.update({pod.uid: "blocked" for pod in mine})
-    evicting = Evicting(pods, notices, Turns(time.time), time.time)
-    step = Draining(ByNode(world), evicting, FakeCloud(world), time.time)
+    ports = DrainPorts(lookups=ByNode(world), pods=pods, notices=notices, cloud=FakeCloud(world))
+    step = Draining(ports, EvictionPace(time.time), time.time)
     started = time.time()
 
     async def one(number: int) -> float:

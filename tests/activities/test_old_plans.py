@@ -4,18 +4,12 @@ from dataclasses import replace
 
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_nodes import HELD_UP_SECONDS, Marking
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.messages.inputs import (
-    FRESH_QUIET_SECONDS,
-    CreateOutcome,
-    CreateRequest,
-    MarkOutcome,
-    MarkRequest,
-    SchedulerState,
-    fresh_state,
-)
+from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS, Marking
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
 from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.requests import CreateRequest, MarkRequest
+from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState, fresh_state
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason

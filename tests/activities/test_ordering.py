@@ -8,17 +8,10 @@ from itertools import pairwise
 import pytest
 
 from dovetail.activities.orders.await_orders import Ordering
-from dovetail.activities.orders.vanished_instances import FIRST_LISTS, Collecting
-from dovetail.activities.steps.snapshots import Snapshots
-from dovetail.messages.orders import (
-    DeleteClaim,
-    Order,
-    OrdersRequest,
-    StartOwner,
-    TakeOffMark,
-    TerminateOrphan,
-)
-from dovetail.messages.steps import ClaimRef
+from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
+from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.messages.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
@@ -91,7 +84,7 @@ class Stage:
     pools: dict[str, NodePool] = field(default_factory=dict)
 
     def ordering(self) -> Ordering:
-        collecting = Collecting(self.cloud, FakeNotices(self.world), self.world.now)
+        collecting = LostInstanceFinder(self.cloud, FakeNotices(self.world), self.world.now)
         return Ordering("c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now)
 
     async def orders(self, ordering: Ordering | None = None) -> tuple[Order, ...]:

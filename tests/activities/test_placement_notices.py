@@ -5,11 +5,11 @@ from typing import get_args
 
 import pytest
 
-from dovetail.activities.provisioning.plan_provisioning import placement_notices
 from dovetail.metrics import provisioning as deciding_metrics
 from dovetail.metrics.provisioning import Decisions
 from dovetail.model.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.placements import placement_notices
 from tests.placement.builders import a_node, a_pod, a_pool
 
 POOL = a_pool()

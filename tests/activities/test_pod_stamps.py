@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.activities.upkeep.claims import ClaimKeeper
+from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
 from tests.activities.fakes import FakeClaims, World
@@ -17,11 +17,11 @@ LONG_AGO = 60.0
 
 async def stamp_after(world: World, *coming: Pod) -> float | None:
     """The claim's stamp after a look without these pods and one with them."""
-    keeper = ClaimKeeper(FakeClaims(world), ReadyClass(), world.now)
+    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     for pods in ((), coming):
         world.clock += 20.0
         world.put(*pods)
-        for write in (await keeper.differences(replace(seen(world, a_pool()), pods=dict(world.pods))))[0]:
+        for write in (await task.look(replace(seen(world, a_pool()), pods=dict(world.pods)))).due:
             await write()
     claim: NodeClaim = world.claims["pool-1"]
     return claim.last_pod_event

@@ -10,13 +10,14 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
-from dovetail.activities.provisioning.publish_round import Telling
-from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.lifecycle.conditions import claim_conditions_with, true
-from dovetail.messages.inputs import ProvisioningAnswer, ProvisioningRequest
+from dovetail.messages.outcomes import ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan
+from dovetail.messages.requests import ProvisioningRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.resources import parse_resources
@@ -36,7 +37,7 @@ class Stage:
         """The step, under way."""
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-        telling = Telling(a.notices, a.buffers, time.time)
+        telling = PlacementPublisher(a.notices, a.buffers, time.time)
         step = Provisioning(Snapshots(a.view, a.catalogues), telling, settings, time.time)
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))

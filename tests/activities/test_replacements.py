@@ -7,21 +7,14 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_nodes import Marking
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.activities.steps.known_objects import KnownClaims
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.disruption.nodes.resting import read_rest
-from dovetail.messages.inputs import (
-    CreateRequest,
-    GiveBackRequest,
-    MarkOutcome,
-    MarkRequest,
-    ReadyOutcome,
-    ReadyRequest,
-    UnmarkRequest,
-)
+from dovetail.messages.outcomes import MarkOutcome, ReadyOutcome
 from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, ReadyRequest, UnmarkRequest
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim

@@ -49,9 +49,11 @@ def test_a_marked_node_is_owed_its_replacement_until_that_is_there() -> None:
     old = numbered(POOL, 0, annotations=marked("p1"))
     made = numbered(POOL, 2, annotations={names.PLAN: "p1/0"})
 
-    owed = [numbering_of(POOL, claims).owed for claims in ([old], [old, made], [replace(old, deleting_since=1.0)])]
+    awaited = [
+        numbering_of(POOL, claims).awaited for claims in ([old], [old, made], [replace(old, deleting_since=1.0)])
+    ]
 
-    assert owed == [1, 0, 0]
+    assert awaited == [1, 0, 0]
 
 
 def test_without_a_limit_a_replacement_needs_no_number() -> None:
@@ -62,7 +64,7 @@ def test_without_a_limit_a_replacement_needs_no_number() -> None:
 @given(st.integers(0, 6), st.sets(st.integers(0, 9)), st.integers(0, 3))
 def test_all_free_numbers_together_fill_the_limit_and_no_more(limit: int, taken: set[int], unnumbered: int) -> None:
     pool = replace(POOL, limits={NODES: limit})
-    numbering = Numbering(pool=pool, taken=frozenset(taken), unnumbered=unnumbered, owed=0)
+    numbering = Numbering(pool=pool, taken=frozenset(taken), unnumbered=unnumbered, awaited=0)
     free = numbering.lowest(100)
     assert len(free) == numbering.room(100) == max(0, limit - len(taken) - unnumbered)
     assert set(numbering.highest(100)) == set(free)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels, shape_issues
 from dovetail.lifecycle.pool_health import HEALTHY, RESULTS, Health, judge_health, read_record, record_text
 from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_pool, pool_faults, readiness
 from dovetail.lifecycle.pool_usage import pool_usage
-from dovetail.lifecycle.upkeep import MissingLabel, missing_class_labels, shape_issues
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression, Owner

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dovetail.lifecycle.unfinished import (
-    SoldInstance,
+    LaunchedInstance,
     collect,
     deserted,
     expired,
@@ -20,7 +20,7 @@ from dovetail.lifecycle.unfinished import (
     vanished,
 )
 from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark, TerminateOrphan
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pools import ClaimTemplate, NodePool
@@ -33,7 +33,7 @@ CLASS_LABEL = "karpenter.k8s.aws/ec2nodeclass"
 OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
 NOW = 2000.0
 SILENT = (Condition(type=names.READY, status="Unknown"),)
-SOLD = SoldInstance(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1", launched=0.0)
+SOLD = LaunchedInstance(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1", launched=0.0)
 
 
 def a_snapshot(*objects: NodeClaim | Node, now: float = NOW) -> Snapshot:
@@ -211,7 +211,7 @@ def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
         (a_joined_claim(node_class=OTHER), a_managed_node(conditions=SILENT), []),
     ],
 )
-def test_other_claims_are_kept(claim: NodeClaim, node: Node, sold: list[SoldInstance]) -> None:
+def test_other_claims_are_kept(claim: NodeClaim, node: Node, sold: list[LaunchedInstance]) -> None:
     """G-2, G-3, B-82: listed; its kubelet is alive; not registered; leaving; not ours."""
     assert vanished(a_snapshot(claim, node), sold) == ()
 
@@ -229,7 +229,7 @@ def test_an_instance_without_a_claim_is_terminated_when_it_is_seen_again() -> No
 def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> None:
     """A purchase that a predecessor did not write down is gone within two minutes: looks are a minute apart, so the
     first one counts although the instance is too young then."""
-    young = SoldInstance(provider_id="i", launched=NOW - 1.0)
+    young = LaunchedInstance(provider_id="i", launched=NOW - 1.0)
 
     first = unclaimed(a_snapshot(), [young])
     later = replace(a_snapshot(), now=NOW + 60.0)
@@ -245,11 +245,11 @@ def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> N
     [
         ((a_claim(),), SOLD),  # bought, and not written down yet
         ((a_joined_claim(uid="other"),), SOLD),  # bought by Karpenter, which sets no tag of ours
-        ((), SoldInstance(provider_id="i", launched=NOW - 30.0)),
+        ((), LaunchedInstance(provider_id="i", launched=NOW - 30.0)),
     ],
 )
 def test_instances_with_a_claim_and_young_ones_are_left_alone(
-    claims: tuple[NodeClaim, ...], instance: SoldInstance
+    claims: tuple[NodeClaim, ...], instance: LaunchedInstance
 ) -> None:
     """G-6."""
     assert orphans(a_snapshot(*claims), [instance]) == ()

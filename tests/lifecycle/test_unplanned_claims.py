@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.lifecycle.unplanned_claims import strangers, with_strangers_sized
+from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
@@ -24,7 +24,7 @@ def test_a_predecessors_claim_holds_what_it_asked_for() -> None:
     open_ = Expression(key=names.INSTANCE_TYPE, operator="In", values=("m5.large", "m5.xlarge"))
     claim = replace(a_claim(), requests=REQUESTS, requirements=(single, open_))
 
-    sized = with_strangers_sized(a_snapshot(claim)).claims[claim.name]
+    sized = with_unplanned_as_nodes(a_snapshot(claim)).claims[claim.name]
 
     assert (dict(sized.allocatable), dict(sized.capacity)) == (REQUESTS, REQUESTS)
     assert sized.provider_id
@@ -42,5 +42,5 @@ def test_a_predecessors_claim_holds_what_it_asked_for() -> None:
 def test_all_others_are_left_as_they_are(claim: NodeClaim) -> None:
     snapshot = a_snapshot(claim)
 
-    assert strangers(snapshot) == ()
-    assert with_strangers_sized(snapshot) is snapshot
+    assert unplanned_claims(snapshot) == ()
+    assert with_unplanned_as_nodes(snapshot) is snapshot

@@ -8,7 +8,7 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.messages.orders import DeleteClaim
-from dovetail.messages.steps import ClaimRef
+from dovetail.messages.subjects import ClaimRef
 from dovetail.metrics import catalogue as meters
 from dovetail.metrics.lifecycle import ordered
 from dovetail.model import names

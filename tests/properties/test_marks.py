@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.lifecycle import unfinished
-from dovetail.messages.inputs import fresh_state
+from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
 from dovetail.model import names

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.orders.replicas import Replicas
-from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.orders.replicas import ReplicaFinder
+from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.inputs import CreateRequest
 from dovetail.messages.orders import FillPool
 from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
@@ -66,7 +66,7 @@ class Scene:
 
     def fill(self) -> Iterator[None]:
         """Look; create; and once more, as a step whose answer was lost."""
-        orders, _ = asyncio.run(Replicas(self.world.now).look(self.view()))
+        orders = asyncio.run(ReplicaFinder(self.world.now).look(self.view())).due
         for _ in range(2):
             yield
             for order in orders:

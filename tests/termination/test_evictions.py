@@ -3,7 +3,7 @@
 import pytest
 
 from dovetail.model.pods import Pod, Toleration
-from dovetail.termination.evictions import forced_grace, must_force, plan_turn, tier
+from dovetail.termination.evictions import forced_grace, must_force, plan_evictions, tier
 from tests.lifecycle.objects import DAEMON, EVERYTHING, STATIC, a_pod
 
 NOW = 1000.0
@@ -26,22 +26,22 @@ def test_the_tiers_leave_one_after_the_other() -> None:
 
     for first in range(1, 5):
         left = tuple(pod for number, pod in pods.items() if number >= first)
-        assert names_of(plan_turn(left, None, NOW).evict) == [pods[first].name]
+        assert names_of(plan_evictions(left, None, NOW).evict) == [pods[first].name]
 
 
 def test_a_terminating_pod_still_holds_its_tier() -> None:
     """T-15: a later tier starts when the earlier one is gone, not when it was asked to go."""
     pods = (a_pod("ending", deleting_since=NOW + 20), a_pod("daemon", owners=(DAEMON,)))
 
-    turn = plan_turn(pods, None, NOW)
+    turn = plan_evictions(pods, None, NOW)
 
     assert (turn.evict, names_of(turn.waiting)) == ((), ["daemon", "ending"])
 
 
 def test_a_pod_that_is_stuck_holds_nothing() -> None:
     """T-13, B-18: more than a minute past its deletion."""
-    assert names_of(plan_turn((a_pod("a", deleting_since=NOW - 60),), None, NOW).waiting) == ["a"]
-    assert plan_turn((a_pod("a", deleting_since=NOW - 60.1),), None, NOW).waiting == ()
+    assert names_of(plan_evictions((a_pod("a", deleting_since=NOW - 60),), None, NOW).waiting) == ["a"]
+    assert plan_evictions((a_pod("a", deleting_since=NOW - 60.1),), None, NOW).waiting == ()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_pod_that_is_stuck_holds_nothing() -> None:
 )
 def test_pods_that_stay_or_have_ended_hold_nothing(pod: Pod) -> None:
     """T-13, B-8, B-11, B-14."""
-    assert plan_turn((pod,), None, NOW).waiting == ()
+    assert plan_evictions((pod,), None, NOW).waiting == ()
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_pods_that_stay_or_have_ended_hold_nothing(pod: Pod) -> None:
 )
 def test_other_pods_are_evicted(pod: Pod) -> None:
     """T-13, B-9, B-10."""
-    assert plan_turn((pod,), None, NOW).evict == (pod,)
+    assert plan_evictions((pod,), None, NOW).evict == (pod,)
 
 
 def test_a_protected_pod_holds_the_node_and_is_not_evicted() -> None:
     """T-13, T-24."""
     pod = a_pod(do_not_disrupt="true")
 
-    turn = plan_turn((pod,), None, NOW)
+    turn = plan_evictions((pod,), None, NOW)
 
     assert (turn.evict, turn.protected, turn.waiting) == ((), (pod,), (pod,))
 
@@ -85,7 +85,7 @@ def test_a_protected_pod_holds_the_node_and_is_not_evicted() -> None:
 @pytest.mark.parametrize(("text", "evicted"), [("2m", False), ("1m", True), ("1d", True), ("0", True), ("-1m", True)])
 def test_a_timed_protection_ends_and_a_bad_one_never_begins(text: str, evicted: bool) -> None:
     """T-24, B-118: the pod started 100 s ago."""
-    turn = plan_turn((a_pod(started=NOW - 100, do_not_disrupt=text),), None, NOW)
+    turn = plan_evictions((a_pod(started=NOW - 100, do_not_disrupt=text),), None, NOW)
 
     assert bool(turn.evict) is evicted
 
@@ -104,7 +104,7 @@ def test_a_pod_whose_grace_exceeds_the_nodes_is_forced_at_once() -> None:
         a_pod("critical", priority=CRITICAL, grace_seconds=600, do_not_disrupt="true"),
     )
 
-    turn = plan_turn(pods, NOW + 300, NOW)
+    turn = plan_evictions(pods, NOW + 300, NOW)
 
     assert (names_of(turn.force), names_of(turn.evict)) == (["critical"], ["plain"])
 

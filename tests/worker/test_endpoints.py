@@ -11,11 +11,11 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.metrics import catalogue as meters
 from dovetail.metrics import disruption as counting_disruption
+from dovetail.metrics.scrape import Scrape
 from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Throttled
-from dovetail.worker.endpoints import Scrape
 from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 
 
@@ -37,8 +37,7 @@ async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader, prices: obje
         reader=reader,
         catalogues=prices,  # type: ignore[arg-type]  # nor of this than two of its methods
     )
-    _, _, text = await scrape.metrics()
-    return text.splitlines()
+    return (await scrape.text()).splitlines()
 
 
 async def test_budgets_are_told_gross_and_no_family_twice(monkeypatch: pytest.MonkeyPatch) -> None:

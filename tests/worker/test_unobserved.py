@@ -4,8 +4,8 @@ import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.metrics.scrape import Scrape
 from dovetail.model.snapshot import Snapshot
-from dovetail.worker.endpoints import Scrape
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.worker.test_endpoints import Still
 
@@ -26,7 +26,7 @@ async def test_gauges_of_the_cluster_are_published_unless_that_is_switched_off(o
         observed=observed,
     )
 
-    _, _, text = await scrape.metrics()
+    text = await scrape.text()
 
     assert "karpenter_build_info" in text
     assert ("karpenter_nodes_" in text, "karpenter_pods_state" in text) == (observed, observed)

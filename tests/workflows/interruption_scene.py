@@ -17,8 +17,10 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
 
-from dovetail.activities.interruptions.answer_warnings import Answering, TellingOfInterruptions, Watching
-from dovetail.activities.steps.heartbeats import Beating
+from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.watch_interruptions import Watching
+from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
@@ -102,7 +104,7 @@ class Scene:
                     workflows=[Interruptions, AnswerInterruption, Ending] if name == "control" else [],
                     activities=steps,
                     workflow_runner=runner(),
-                    interceptors=[Beating()],
+                    interceptors=[HeartbeatInterceptor()],
                 )
                 await stack.enter_async_context(worker)
             yield await self._started()

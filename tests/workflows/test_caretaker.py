@@ -13,9 +13,9 @@ from temporalio.testing import WorkflowEnvironment
 
 from dovetail.activities.orders.await_orders import Ordering
 from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.provisioning.create_claims import Creating
+from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.upkeep.keep_up import Upkeep
-from dovetail.messages.inputs import CaretakerInput, CreateOutcome, CreateRequest
+from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.orders import (
     DeleteClaim,
     FillPool,
@@ -26,8 +26,10 @@ from dovetail.messages.orders import (
     TakeOffMark,
     TerminateOrphan,
 )
+from dovetail.messages.outcomes import CreateOutcome, StepOutcome
 from dovetail.messages.plans import ProposedNode
-from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.requests import CreateRequest
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, task_queue
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write

@@ -9,14 +9,15 @@ from temporalio.testing import WorkflowEnvironment
 
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.launch.await_joined import Joining
+from dovetail.activities.launch.await_registered_and_initialized import Joining
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.departure import Departing
-from dovetail.activities.termination.drain_node import Draining, DrainOutcome
+from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.drain_node import Draining
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.messages.inputs import ClaimInput
-from dovetail.messages.steps import ClaimRef, Departure, JoinOutcome, LaunchOutcome, StepOutcome
+from dovetail.messages.outcomes import DrainOutcome, JoinOutcome, LaunchOutcome, StepOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.terminate_node import TerminateNode

@@ -11,21 +11,22 @@ from temporalio.testing import WorkflowEnvironment
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.activities.termination.drain_node import Draining, DrainOutcome
-from dovetail.messages.inputs import (
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.termination.drain_node import Draining
+from dovetail.messages.inputs import DisruptInput
+from dovetail.messages.outcomes import (
     CreateOutcome,
-    CreateRequest,
-    DisruptInput,
     DisruptionRecord,
+    DrainOutcome,
     MarkOutcome,
-    MarkRequest,
     ReadyOutcome,
+    StepOutcome,
 )
 from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target, claim_name
-from dovetail.messages.steps import ClaimRef, StepOutcome
+from dovetail.messages.requests import CreateRequest, MarkRequest
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import disruption_id, task_queue
 from dovetail.model.nodes import NodeClassRef
 from dovetail.workflows.disrupt_nodes import DisruptNodes

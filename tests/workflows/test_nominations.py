@@ -1,6 +1,6 @@
 """How long a node on which pods are expected is spared (S-10, B-101)."""
 
-from dovetail.messages.inputs import FRESH_QUIET_SECONDS, SchedulerState
+from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
 from dovetail.workflows.scheduler import NOMINATION_SECONDS
 
 NOW = 1000.0

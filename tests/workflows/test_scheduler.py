@@ -15,25 +15,13 @@ from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.activities.termination.departure import Departing
-from dovetail.messages.inputs import (
-    CreateOutcome,
-    CreateRequest,
-    DisruptionRequest,
-    Drop,
-    Go,
-    Hold,
-    MarkOutcome,
-    MarkRequest,
-    ProvisioningRequest,
-    Remembered,
-    SchedulerState,
-)
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.messages.outcomes import CreateOutcome, Drop, Go, Hold, LaunchOutcome, MarkOutcome, StepOutcome
 from dovetail.messages.plans import (
     DisruptionCommand,
     DisruptionPlan,
@@ -43,7 +31,9 @@ from dovetail.messages.plans import (
     Target,
     claim_name,
 )
-from dovetail.messages.steps import ClaimRef, Departure, LaunchOutcome, StepOutcome
+from dovetail.messages.requests import CreateRequest, DisruptionRequest, MarkRequest, ProvisioningRequest
+from dovetail.messages.states import Remembered, SchedulerState
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.workflow_ids import disruption_id, scheduler_id, task_queue
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import NodeClassRef

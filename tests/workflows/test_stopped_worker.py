@@ -11,9 +11,8 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.evict_pod import Evicting
-from dovetail.activities.termination.eviction_pace import Turns
+from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
@@ -50,8 +49,8 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     pods, notices = SlowPods(world), FakeNotices(world)
     world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node())
     world.put(a_pod(node_name="node-1"))
-    evicting = Evicting(pods, notices, Turns(time.time), time.time)
-    draining = Draining(FakeLookups(world), evicting, FakeCloud(world), time.time)
+    ports = DrainPorts(lookups=FakeLookups(world), pods=pods, notices=notices, cloud=FakeCloud(world))
+    draining = Draining(ports, EvictionPace(time.time), time.time)
     steps = willing().of(*[step for step in STEPS if step is not Draining])
     control = Worker(
         full_server,

@@ -43,13 +43,13 @@ _offered: dict[str, tuple[InstanceType, ...]] = {}  # by NodeClass, its types wh
 
 
 def count(name: str, labels: Mapping[str, str] | None = None, number: int = 1) -> None:
-    """So many more."""
-    INSTRUMENTS.counter(name).add(number, dict(labels or {}))
+    """Add to the counter of that name."""
+    INSTRUMENTS.count(name, labels or {}, number)
 
 
 def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -> None:
-    """One amount."""
-    INSTRUMENTS.histogram(name).record(max(0.0, amount), dict(labels or {}))
+    """Add one observation to the histogram of that name."""
+    INSTRUMENTS.observe(name, amount, labels or {})
 
 
 def called(service: str, operation: str, seconds: float, code: str) -> None:

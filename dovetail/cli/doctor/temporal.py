@@ -20,7 +20,7 @@ from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.explain.sources import ANSWER_SECONDS
 from dovetail.cli.history.history import story_of
 from dovetail.cli.wording import duration_text, plural
-from dovetail.messages.inputs import SchedulerState
+from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id, task_queue
 from dovetail.worker.temporal import missing_search_attributes
 

@@ -6,7 +6,6 @@ notice is published. Emptiness and consolidation look twice, 15 s apart, before 
 
 from dataclasses import dataclass
 
-from dovetail.activities.provisioning.plan_provisioning import plan_provisioning
 from dovetail.cli.explain.pool_words import pools_left_out
 from dovetail.cli.explain.sources import Look
 from dovetail.disruption.choose import NothingToDo, choose
@@ -16,6 +15,7 @@ from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Refusal
 from dovetail.model import names
 from dovetail.model.placements import NewNode, Placement
 from dovetail.placement.place_pods import Index
+from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.worker.deciding import disruption_settings, placement_settings
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from temporalio.client import WorkflowQueryRejectedError
 from temporalio.service import RPCError
 
-from dovetail.activities.steps.snapshots import whole_snapshot
+from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.cli.explain.recording import Recording, read_recording, write_recording
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import moment_text
-from dovetail.messages.inputs import SchedulerState
+from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import Unreadable

@@ -13,14 +13,15 @@ from typing import Any, Final
 import pytest
 
 from dovetail.activities.launch.launch_instance import Launching
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.translate_failures import NotYet
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.adapters.aws.adapter import UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
-from dovetail.messages.steps import ClaimRef, Departure, LaunchOutcome
+from dovetail.messages.outcomes import LaunchOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer

@@ -26,7 +26,7 @@ from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.scheduler import Scheduler
 from tests.properties.marks.clockwork import Loop
 
-MODULES = ("scheduler", "disrupt_nodes", "claim_owners", "attributes", "renewing")
+MODULES = ("scheduler", "disrupt_nodes", "claim_owners", "attributes", "renewal", "waits")
 TYPES: dict[str, Any] = {SCHEDULER: Scheduler, DISRUPT_NODES: DisruptNodes}
 RETRY_SECONDS = 1.0
 

@@ -11,11 +11,11 @@ from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.provisioning.create_claims import Creating
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.snapshots import Snapshots
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.settings import DisruptionSettings
 from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
 from tests.activities.test_gated_orders import OnePool
@@ -28,7 +28,7 @@ CLUSTER = "c"
 class Inline:
     """Decides at once."""
 
-    async def solve(self, decide: Any) -> Any:
+    async def run(self, decide: Any) -> Any:
         return decide(lambda: False)
 
 
@@ -47,7 +47,7 @@ class Worker:
         nowhere: Any = None  # no cloud is asked
         now, notices, pools = cluster.now, FakeNotices(cluster), OnePool(cluster.pools["a"])
         disrupting = Disrupting(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
-        disrupting.solver = Inline()  # type: ignore[assignment]
+        disrupting.thread = Inline()  # type: ignore[assignment]
         marking = Marking(claims, nodes, pods, now)
         self.sweeping = Caretaking(CLUSTER, claims, nowhere, marking, now)
         self.steps: dict[str, Any] = {}

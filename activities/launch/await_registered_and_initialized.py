@@ -1,8 +1,8 @@
-"""Waits until a bought instance is a node that takes pods.
+"""Waits until a launched instance is a node that is ready for pods.
 
 The second and third step of LaunchNode. Both look at the cache, write the Node in one change, then the claim. Each ends
-at once where the claim is deleted or gone. The trap avoided: writing each reason that a node is not ready for a moment;
-a reason is written once it has stood for a while, so that a start costs few requests and meets no other writer.
+at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has lasted for a
+while, so that a start costs few requests and meets no other writer.
 """
 
 import asyncio
@@ -10,18 +10,11 @@ from collections.abc import Awaitable, Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.heartbeats import report
-from dovetail.activities.steps.intervals import looks
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import revise_node, revise_status, set_conditions
-from dovetail.lifecycle.conditions import (
-    FALSE,
-    claim_conditions_with,
-    conditions_of_claim,
-    false,
-    true,
-    unknown,
-)
+from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.repeated_looks import looks
+from dovetail.activities.shared.revisions import revise_node, revise_status, set_conditions
+from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
 from dovetail.lifecycle.registration import (
@@ -32,22 +25,18 @@ from dovetail.lifecycle.registration import (
     came_unmarked,
     registered,
 )
-from dovetail.messages.steps import ClaimRef, JoinOutcome
+from dovetail.messages.outcomes import JoinOutcome
+from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
 from dovetail.metrics.lifecycle import disrupted, node_created
-from dovetail.model.names import (
-    INITIALIZED,
-    INITIALIZED_CONDITION,
-    REGISTERED_CONDITION,
-    REGISTRATION_HOOK,
-)
+from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
 AT_ONCE = 4
-STANDS_SECONDS = 5.0  # a reason that passes sooner is not worth a request
+LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
 class Joining:
@@ -81,8 +70,8 @@ class Joining:
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
             hook = claim.annotations.get(REGISTRATION_HOOK, "")
             if len(nodes) == 1 and hook and not _failed(claim):
-                # W-95: the cloud still has to say something of the instance that pods may ask for.
-                await self._say_registering(claim, (HOOK_PENDING, hook))
+                # W-95: the cloud has yet to say something of the instance that pods may ask for.
+                await self._write_registering(claim, (HOOK_PENDING, hook))
             elif len(nodes) == 1 and not _failed(claim):
                 outcome = await self._register(claim, nodes[0])
                 if outcome is not None:
@@ -93,13 +82,13 @@ class Joining:
             elif not claim.provider_id:
                 continue
             else:
-                await self._say_registering(claim, NODE_NOT_FOUND)
+                await self._write_registering(claim, NODE_NOT_FOUND)
         raise AssertionError("looks never end")
 
     @activity.defn
     async def await_initialized(self, ref: ClaimRef) -> JoinOutcome:
         """Wait until the Node is ready for pods (L-30 to L-38). There is no time limit (L-39)."""
-        standing = _Standing(self.now)
+        lasting = _Lasting(self.now)
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
             if isinstance(claim, JoinOutcome):
@@ -117,7 +106,7 @@ class Joining:
                     return outcome
                 continue
             report(f"{why[0]}: {why[1]}")
-            if standing.for_long(why):
+            if lasting.for_long(why):
                 await set_conditions(self.claims, claim, unknown(INITIALIZED_CONDITION, self.now(), why))
         raise AssertionError("looks never end")
 
@@ -165,20 +154,20 @@ class Joining:
     async def _set(self, claim: NodeClaim, condition: Condition, node: str) -> NodeClaim | None:
         """The claim with that condition and its node's name, in one call."""
 
-        def wish(found: NodeClaim) -> ClaimStatus:
+        def status_of(found: NodeClaim) -> ClaimStatus:
             conditions = claim_conditions_with(found, condition)
             return ClaimStatus(node_name=node, conditions=conditions)
 
-        return await revise_status(self.claims, claim, wish)
+        return await revise_status(self.claims, claim, status_of)
 
-    async def _say_registering(self, claim: NodeClaim, why: Why) -> None:
+    async def _write_registering(self, claim: NodeClaim, why: Why) -> None:
         found = conditions_of_claim(claim).find(REGISTERED_CONDITION)
         if found is not None and (found.reason, found.message) != why and not _failed(claim):
             await set_conditions(self.claims, claim, unknown(REGISTERED_CONDITION, self.now(), why))
 
 
-class _Standing:
-    """Since when the same reason has stood."""
+class _Lasting:
+    """Since when the reason has been the same."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now, self.why, self.since = now, ("", ""), 0.0
@@ -186,7 +175,7 @@ class _Standing:
     def for_long(self, why: Why) -> bool:
         if why != self.why:
             self.why, self.since = why, self.now()
-        return self.now() - self.since >= STANDS_SECONDS
+        return self.now() - self.since >= LASTING_SECONDS
 
 
 def _failed(claim: NodeClaim) -> bool:

@@ -1,8 +1,8 @@
 """Turns what went wrong in a step into Temporal's errors. The only place that builds an ApplicationError.
 
 What can be tried again keeps its cause and, where the other side named one, its wait; what cannot is non-retryable and
-names its subject; a bug of ours passes through untouched, so that it is seen as one. `NotYet` is a wait, not a failure:
-it is benign, and its message says what is missing.
+names its subject; any other error is a bug of ours and passes through as it is. `NotYet` is a wait, not a failure: it
+is benign, and its message says what is missing.
 """
 
 from datetime import timedelta

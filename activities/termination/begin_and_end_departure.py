@@ -1,23 +1,23 @@
-"""Begins and ends the departure of a node: what stands before the drain and after the instance.
+"""Begins and ends the departure of a node: before the drain, and after the instance is gone.
 
-First and last step of TerminateNode and ReleaseNode. The beginning finds everything that the claim stands for, also an
-instance that was bought but never written down (D-3), fixes the deadline, and makes both ways of deleting (node or
-claim) the same. The end takes the finalizers off: the Node's, then the claim's. The trap avoided: a claim let go while
-a late launch still succeeds; its instance is looked for once more.
+First and last step of TerminateNode and ReleaseNode. The beginning finds everything that belongs to the claim, also an
+instance that was launched but never written down (D-3), fixes the deadline, and makes both ways of deleting (node or
+claim) the same. The end takes the finalizers off: the Node's, then the claim's. Before that it looks once more for an
+instance of a late launch.
 """
 
 from collections.abc import Callable
 
 from temporalio import activity
 
-from dovetail.activities.steps.known_objects import KnownClaims
-from dovetail.activities.steps.revise_object import revise_claim, revise_node, revise_status
-from dovetail.activities.steps.versions import is_same
+from dovetail.activities.shared.known_claims import KnownClaims, is_same
+from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.inputs import NodeInput
-from dovetail.messages.steps import ClaimRef, Departure, StepOutcome
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
 from dovetail.metrics.lifecycle import claim_terminated, node_terminated
 from dovetail.model.names import (
@@ -45,7 +45,7 @@ class Departing:
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
-        """Fix what leaves and by when; delete and taint its nodes."""
+        """Find what leaves and fix by when; taint its nodes and delete them."""
         claim = await self.claims.read(ref.name)
         if claim is None or not is_same(claim, ref.uid) or TERMINATION_FINALIZER not in claim.finalizers:
             return Departure(claim=ref, claim_gone=True)
@@ -57,9 +57,9 @@ class Departing:
         provider_id = written.provider_id or await self._never_written_down(ref.uid)
         nodes = await self._nodes_of(written, provider_id)
         gone = await self._instance_gone(provider_id, nodes)
-        writes = [await self._send_off(node, tainted=not gone) for node in nodes]
+        writes = [await self._taint_and_delete(node, tainted=not gone) for node in nodes]
         if nodes and not gone:
-            written = await self._say_draining(written) or written
+            written = await self._write_draining(written) or written
         return Departure(
             claim=ref,
             provider_id=provider_id,
@@ -93,7 +93,7 @@ class Departing:
 
     @activity.defn
     async def begin_release(self, given: NodeInput) -> Departure:
-        """The same for a deleting node that has no claim: no deadline, and its instance is not ours to end (T-10)."""
+        """For a deleting node without a claim: no deadline, and its instance is not ours to terminate (T-10)."""
         ref = ClaimRef(name="", uid="")
         node = await self.nodes.read(given.node)
         if node is None or node.uid != given.uid or TERMINATION_FINALIZER not in node.finalizers:
@@ -101,7 +101,7 @@ class Departing:
         if node.deleting_since is None:
             raise Refused(f"Node/{given.node}", "is not being deleted, so it cannot be released")
         gone = await self._instance_gone(node.provider_id, (node,))
-        write = await self._send_off(node, tainted=not gone)
+        write = await self._taint_and_delete(node, tainted=not gone)
         return Departure(
             claim=ref,
             provider_id=node.provider_id,
@@ -118,14 +118,14 @@ class Departing:
         return StepOutcome(message="released", writes=await self._release_nodes(departure))
 
     async def _fix_deadline(self, claim: NodeClaim) -> NodeClaim | None:
-        def wish(found: NodeClaim) -> MetadataChange | None:
+        def with_deadline(found: NodeClaim) -> MetadataChange | None:
             text = deadline_to_write(found)
             return None if text is None else MetadataChange(annotations={TERMINATION_DEADLINE: text})
 
-        return await revise_claim(self.claims, claim, wish)
+        return await revise_claim(self.claims, claim, with_deadline)
 
     async def _never_written_down(self, claim_uid: str) -> str:
-        """D-3: bought, but the claim was deleted before it was told so."""
+        """D-3: launched, but the claim was deleted before its status said so."""
         instance = await self.cloud.find(claim_uid=claim_uid)
         return "" if instance is None else instance.provider_id
 
@@ -139,18 +139,18 @@ class Departing:
             return tuple(node for node in nodes if TERMINATION_FINALIZER in node.finalizers)
         if claim.node_name in {node.name for node in nodes}:
             return nodes
-        # The look-up by instance may lag behind the claim, which knows its node's name.
+        # The look-up by instance may lag behind the claim, which has its node's name.
         own = await self.nodes.read(claim.node_name) if claim.node_name else None
         return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
 
     async def _instance_gone(self, provider_id: str, nodes: tuple[Node, ...]) -> bool:
-        """T-5: asked only where no kubelet is alive to say that the instance is there."""
+        """T-5: the cloud is asked only where no kubelet shows that the instance is there."""
         if not provider_id or any(is_ready(node) for node in nodes):
             return False
         return await self.cloud.find(provider_id=provider_id) is None
 
-    async def _send_off(self, node: Node, *, tainted: bool) -> Write:
-        """Taint, then delete: no pod is bound between the two."""
+    async def _taint_and_delete(self, node: Node, *, tainted: bool) -> Write:
+        """Taint first, so that no pod is bound between the two."""
         if tainted:
             node = await revise_node(self.nodes, node, _leaving) or node
         if node.deleting_since is not None:
@@ -158,16 +158,16 @@ class Departing:
         version = await self.nodes.delete(node.name, node.uid)
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
-    async def _say_draining(self, claim: NodeClaim) -> NodeClaim | None:
+    async def _write_draining(self, claim: NodeClaim) -> NodeClaim | None:
         """T-12; the minimum drain time counts from here (T-17), also across restarts (D-11)."""
 
-        def wish(found: NodeClaim) -> ClaimStatus | None:
+        def draining(found: NodeClaim) -> ClaimStatus | None:
             if found.condition(DRAINED) is not None:
                 return None
-            draining = unknown(DRAINED, self.now(), ("Draining", "Draining"))
-            return ClaimStatus(conditions=claim_conditions_with(found, draining))
+            condition = unknown(DRAINED, self.now(), ("Draining", "Draining"))
+            return ClaimStatus(conditions=claim_conditions_with(found, condition))
 
-        return await revise_status(self.claims, claim, wish)
+        return await revise_status(self.claims, claim, draining)
 
     async def _release_nodes(self, departure: Departure, listed: tuple[Node, ...] = ()) -> tuple[Write, ...]:
         live, writes = {node.uid: node for node in listed}, []
@@ -182,7 +182,7 @@ class Departing:
         known = set(departure.node_uids)
         ours = [node for node in listed if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
         for node in ours:
-            await self._send_off(node, tainted=False)
+            await self._taint_and_delete(node, tainted=False)
         return tuple([await self._release(node) for node in ours])
 
     async def _release(self, node: Node) -> Write:
@@ -193,7 +193,7 @@ class Departing:
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
     async def _no_late_launch(self, claim: NodeClaim, departure: Departure) -> None:
-        """A launch that was called off may still have bought: it must not outlive the finalizer (D-3, I2)."""
+        """An overtaken launch may still have made an instance, which must not outlive the finalizer (D-3, I2)."""
         if departure.provider_id:
             return
         instance = await self.cloud.find(claim_uid=claim.uid)

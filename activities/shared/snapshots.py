@@ -1,8 +1,8 @@
 """A snapshot with everything that a decision needs: the view's objects, the cloud's catalogues, what only we know.
 
-The catalogues are asked for pool by pool; one that cannot be listed becomes an error in the snapshot, and the other
-pools go on (D-26, S-14). NodeOverlays change what the cloud listed (S-138), here and nowhere else, so that no decision
-is made at the cloud's own prices.
+The catalogues are listed pool by pool; one that cannot be listed becomes an error in the snapshot, and the other pools
+go on (D-26, S-14). NodeOverlays change what the cloud listed (S-138), here and nowhere else, so that no decision is
+made without them.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from dovetail.ports.view import ClusterView
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Where a planner looks: the view of the cluster, and what could be bought."""
+    """Where a decision gets its snapshot: the view of the cluster, and the catalogues."""
 
     view: ClusterView
     catalogues: Catalogues
@@ -29,7 +29,7 @@ class Snapshots:
 
 
 async def whole_snapshot(view: ClusterView, catalogues: Catalogues) -> Snapshot:
-    """The cluster now, with what could be bought for each pool."""
+    """The cluster now, with the catalogue of each pool."""
     supported = catalogues.supported_classes()
     pools = view.snapshot().pools
     ours = [p for p in pools.values() if (p.template.node_class.group, p.template.node_class.kind) in supported]

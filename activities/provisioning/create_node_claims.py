@@ -1,7 +1,7 @@
 """Creates the NodeClaims of a plan.
 
-The names come from the plan's id, so the step may run twice and makes the same claims; a claim of that name that
-another plan made is not ours and is refused. A pool that is already over its limits is not added to (L-3, S-11).
+The names come from the plan's id, so the step may run twice and makes the same claims; where another plan has made a
+claim of that name, the node is refused. A pool that is over its limits already gets no more claims (L-3, S-11).
 """
 
 import asyncio
@@ -10,8 +10,9 @@ from collections.abc import Callable
 from temporalio import activity
 
 from dovetail.lifecycle.unfinished import reference
-from dovetail.messages.inputs import CreateOutcome, CreateRequest
+from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
+from dovetail.messages.requests import CreateRequest
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import claim_created, is_first_attempt
 from dovetail.model import names
@@ -55,8 +56,8 @@ class Creating:
     async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
         proposed = request.proposed[index]
         name = name_of(proposed, request.plan_id, request.index(index))
-        why_not = _pool_refuses(proposed, pool) or await self._too_old(request, name)
-        if why_not:
+        why_not = _why_not(proposed, pool) or await self._why_too_old(request, name)
+        if why_not is not None:
             return name, why_not
         async with self.slots:
             try:
@@ -69,13 +70,13 @@ class Creating:
         await self.notices.publish(*replacing(claim, request.reason))
         return claim
 
-    async def _too_old(self, request: CreateRequest, name: str) -> str:
+    async def _why_too_old(self, request: CreateRequest, name: str) -> str | None:
         """Why an old plan is not begun; what an earlier try began goes on."""
-        why_not = request.seen.why_too_old(self.now()) if request.seen else ""
-        return why_not if why_not and await self.claims.read(name) is None else ""
+        why_not = request.seen.why_too_old(self.now()) if request.seen else None
+        return why_not if why_not is not None and await self.claims.read(name) is None else None
 
     async def _nominate(self, proposed: ProposedNode, claim: NodeClaim) -> None:
-        """S-225: tell each pod where it is expected to go."""
+        """S-225: a notice for each pod that says where it is expected to run."""
         await self.notices.publish(
             *[
                 Notice(
@@ -92,12 +93,12 @@ class Creating:
 
 
 def _is_new(claim: NodeClaim) -> bool:
-    """Whether this try made it: a second try finds it, and counts nothing rather than twice."""
+    """Whether this try made it. A second try finds it made, and counts nothing rather than count twice."""
     return not claim.conditions and is_first_attempt()
 
 
-def _pool_refuses(proposed: ProposedNode, pool: NodePool | None) -> str:
-    """Why nothing may be added to the pool now; empty where it may."""
+def _why_not(proposed: ProposedNode, pool: NodePool | None) -> str | None:
+    """Why nothing may be added to the pool now; None where it may."""
     if pool is None or pool.uid != proposed.pool_uid:
         return f"NodePool {proposed.pool} is gone"
     if pool.deleting_since is not None:
@@ -106,7 +107,7 @@ def _pool_refuses(proposed: ProposedNode, pool: NodePool | None) -> str:
     for resource, limit in sorted((pool.limits or {}).items()):
         if usage.get(resource, 0) > limit and resource != NODES:
             return f"NodePool {proposed.pool} is over its limit of {resource}"
-    return ""
+    return None
 
 
 def new_claim(request: CreateRequest, index: int) -> NewClaim:

@@ -1,66 +1,65 @@
-"""Changes one object as it stands now, however often somebody else changes it meanwhile.
+"""Changes one object as it is now, however often others change it meanwhile.
 
-A step says what it wishes as a function of the object; a conflict means that the object has changed since it was read,
-so it is read live and the wish is asked for again. The trap avoided: failing the whole step for a conflict, which costs
-a second and all its other calls once more.
+A step says what is to change as a function of the object; a conflict means that the object has changed since it was
+read, so it is read live and the function is called again. Failing the whole step for a conflict would cost a second and
+all its other calls once more.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from dovetail.activities.steps.versions import is_same
+from dovetail.activities.shared.known_claims import is_same
 from dovetail.lifecycle.conditions import claim_conditions_with
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.taints import Taint
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes
 
-TRIES: Final = 5  # two writers meet once or twice; more often than this the API server is asked for a pause
+TRIES: Final = 5  # two writers meet once or twice; after this the step fails and is retried later
 
 
 async def revise_claim(
-    claims: NodeClaims, claim: NodeClaim, wish: Callable[[NodeClaim], MetadataChange | None]
+    claims: NodeClaims, claim: NodeClaim, change_of: Callable[[NodeClaim], MetadataChange | None]
 ) -> NodeClaim | None:
-    """The claim with the wished metadata; None where it is gone. A wish of None means that nothing is to change."""
+    """The claim with the change; None where it is gone. `change_of` answers None where nothing is to change."""
 
     async def act(found: NodeClaim) -> NodeClaim | None:
-        change = wish(found)
+        change = change_of(found)
         return found if change is None else await claims.patch(found, change)
 
     return await _until_settled(claims, claim, act)
 
 
 async def revise_status(
-    claims: NodeClaims, claim: NodeClaim, wish: Callable[[NodeClaim], ClaimStatus | None]
+    claims: NodeClaims, claim: NodeClaim, change_of: Callable[[NodeClaim], ClaimStatus | None]
 ) -> NodeClaim | None:
-    """The claim with the wished status; None where it is gone."""
+    """The claim with the changed status; None where it is gone."""
 
     async def act(found: NodeClaim) -> NodeClaim | None:
-        status = wish(found)
+        status = change_of(found)
         return found if status is None else await claims.patch_status(found, status)
 
     return await _until_settled(claims, claim, act)
 
 
-async def set_conditions(claims: NodeClaims, claim: NodeClaim, *wishes: Condition) -> NodeClaim | None:
-    """The claim with these conditions; nothing is written where it says so already."""
+async def set_conditions(claims: NodeClaims, claim: NodeClaim, *wanted: Condition) -> NodeClaim | None:
+    """The claim with these conditions; nothing is written where it has them already."""
 
-    def wish(found: NodeClaim) -> ClaimStatus | None:
-        conditions = claim_conditions_with(found, *wishes)
+    def change_of(found: NodeClaim) -> ClaimStatus | None:
+        conditions = claim_conditions_with(found, *wanted)
         return None if conditions is None else ClaimStatus(conditions=conditions)
 
-    return await revise_status(claims, claim, wish)
+    return await revise_status(claims, claim, change_of)
 
 
-async def revise_node(nodes: Nodes, node: Node, wish: Callable[[Node], NodeChange]) -> Node | None:
-    """The node with the wished change; None where it is gone."""
+async def revise_node(nodes: Nodes, node: Node, change_of: Callable[[Node], NodeChange]) -> Node | None:
+    """The node with the change; None where it is gone."""
     for _ in range(TRIES):
-        change = wish(node)
+        change = change_of(node)
         if change.is_empty():
             return node
         try:
-            return await nodes.patch(node, _metadata(change), _taints(change))
+            return await nodes.patch(node, _metadata(change), change.taints)
         except Conflict:
             live = await nodes.read(node.name)
             if live is None or live.uid != node.uid:
@@ -90,7 +89,3 @@ def _metadata(change: NodeChange) -> MetadataChange:
         finalizers=change.finalizers,
         add_owner=change.add_owner,
     )
-
-
-def _taints(change: NodeChange) -> tuple[Taint, ...] | None:
-    return change.taints

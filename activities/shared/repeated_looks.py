@@ -1,7 +1,8 @@
 """How often does a waiting step look?
 
-Soon at first, because what is awaited often comes at once, and never later than a hundredth of what has been waited
-already; but once a second where a thousand wait, or where a wait is long: a look is memory only, but not for nothing.
+Soon at first, because what is awaited often comes at once; then with pauses of up to a hundredth of the time that it
+has waited, but at most a second. Where many steps wait the pauses are longer, up to a second for a thousand: a look
+costs no request, but some time.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,21 +16,21 @@ SHARE: Final = 0.01
 GROWTH: Final = 1.3
 
 
-class _Company:
-    """How many wait now in this process."""
+class _Waiting:
+    """How many steps wait now in this process."""
 
     count = 0
 
 
 def longest_pause(waited: float) -> float:
-    """Between two looks of one wait that has lasted so long, as many as wait now."""
-    return min(LONG_PAUSE, max(SHORT_PAUSE, _Company.count / MANY, waited * SHARE))
+    """Between two looks of a step that has waited for that time, while as many wait as now."""
+    return min(LONG_PAUSE, max(SHORT_PAUSE, _Waiting.count / MANY, waited * SHARE))
 
 
 async def looks(pause: Callable[[float], Awaitable[None]]) -> AsyncIterator[int]:
     """Count looks without end, with growing pauses between them."""
     seconds, waited, count = FIRST_PAUSE, 0.0, 0
-    _Company.count += 1
+    _Waiting.count += 1
     try:
         while True:
             yield count
@@ -37,4 +38,4 @@ async def looks(pause: Callable[[float], Awaitable[None]]) -> AsyncIterator[int]
             waited, count = waited + seconds, count + 1
             seconds = min(longest_pause(waited), seconds * GROWTH)
     finally:
-        _Company.count -= 1
+        _Waiting.count -= 1

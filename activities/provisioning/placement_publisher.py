@@ -1,17 +1,17 @@
-"""Tells the cluster what a provisioning round came to: Events for pods and pools, a condition for each CapacityBuffer.
+"""Publishes what a pass came to: notices for pods and pools, a condition for each CapacityBuffer.
 
-What is told to people never fails a round: what cannot be written is logged, and said again after the next pass. The
-trap avoided: a buffer whose status upkeep has written meanwhile; the condition is then set on the buffer as it stands.
+What cannot be published never fails the step: it is logged, and published again after the next pass. Where upkeep has
+written a buffer's status meanwhile, the condition is set on the buffer as it is now.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 
-from dovetail.activities.provisioning.plan_provisioning import placement_notices
 from dovetail.model.buffers import CapacityBuffer
 from dovetail.model.placements import Placement
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.placements import placement_notices
 from dovetail.placement.buffers.status import judged_status
 from dovetail.placement.buffers.verdicts import BufferVerdict, for_real_pods, verdicts
 from dovetail.ports.failures import Conflict, Failure
@@ -20,21 +20,21 @@ from dovetail.ports.objects import CapacityBuffers, Notices
 _log = logging.getLogger(__name__)
 
 
-class Telling:
-    """Where a round's words go. `buffers` is None where the feature gate is closed."""
+class PlacementPublisher:
+    """`buffers` is None where the feature gate is closed."""
 
     def __init__(self, notices: Notices, buffers: CapacityBuffers | None, now: Callable[[], float]) -> None:
         self.notices, self.buffers, self.now = notices, buffers, now
 
-    async def tell(self, snapshot: Snapshot, placement: Placement) -> None:
+    async def publish(self, snapshot: Snapshot, placement: Placement) -> None:
         """S-225 to S-227 for real pods, S-214 for buffers."""
         await self.notices.publish(*placement_notices(snapshot, for_real_pods(placement)))
         if self.buffers is None or not snapshot.buffers:
             return
         judged = [(snapshot.buffers[key], verdict) for key, verdict in sorted(verdicts(snapshot, placement).items())]
-        await asyncio.gather(*[self._judge(self.buffers, buffer, verdict) for buffer, verdict in judged])
+        await asyncio.gather(*[self._write_verdict(self.buffers, buffer, verdict) for buffer, verdict in judged])
 
-    async def _judge(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
+    async def _write_verdict(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
         try:
             try:
                 await self._write(buffers, buffer, verdict)

@@ -1,6 +1,7 @@
-"""When an eternal workflow starts again as new, and how.
+"""When a workflow that runs for ever starts again as new, and how.
 
-A pinned worker deployment is left the same way: the next run begins on the version that is current then.
+Its history would grow without end otherwise. A run that is pinned to one version of the worker leaves that version the
+same way: the next run begins on the version that is current then.
 """
 
 from typing import NoReturn

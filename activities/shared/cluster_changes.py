@@ -1,6 +1,6 @@
-"""Sleeping until the cluster changes, or until time itself matters.
+"""Sleeping until the cluster changes, or for a given time.
 
-Changes come in bursts, so a step may ask for a moment of quiet after the first; the bound holds for both together.
+Changes come in bursts, so a step may ask for a moment of quiet after the first; the time is a bound for both together.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Which labels and findings are missing on claims and nodes?
+"""What is wrong with claims and nodes that exist: labels that are missing, nodes that are too small.
 
 Hydration gives objects of older versions the label of their NodeClass, without which a node counts as unmanaged (L-70,
-P-2). Consistency compares a node with what was bought (L-75 to L-77); it only informs.
+P-2). Consistency compares a node with what was launched (L-75 to L-77); it only informs.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from dovetail.model.resources import format_amount
 from dovetail.model.snapshot import Snapshot
 
 CONSISTENT: Final = "ConsistentStateFound"
-SHARE: Final = 0.90  # of what was bought
+SHARE: Final = 0.90  # of what was launched
 LOOK_SECONDS: Final = 600.0  # L-75
 
 
@@ -42,12 +42,12 @@ def missing_class_labels(snapshot: Snapshot) -> tuple[MissingLabel, ...]:
 
 
 def class_label(claim: NodeClaim) -> str:
-    """P-2: <group>/<kind in lower case>."""
+    """The label that names the NodeClass of a node: <group>/<kind in lower case> (P-2)."""
     return f"{claim.node_class.group}/{claim.node_class.kind.lower()}"
 
 
 def shape_issues(claim: NodeClaim, node: Node) -> tuple[str, ...]:
-    """L-76: resources that were asked for and of which the node has less than nine tenths of what was bought."""
+    """L-76: resources that were asked for and of which the node has less than nine tenths of what was launched."""
     if claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION):
         return ()
     return tuple(
@@ -59,10 +59,10 @@ def shape_issues(claim: NodeClaim, node: Node) -> tuple[str, ...]:
     )
 
 
-def _issue(resource: str, bought: int, found: int) -> str:
+def _issue(resource: str, launched: int, found: int) -> str:
     return (
-        f"expected {format_amount(resource, bought)} of resource {resource}, but found "
-        f"{format_amount(resource, found)} ({100 * found / bought:.1f}% of expected)"
+        f"expected {format_amount(resource, launched)} of resource {resource}, but found "
+        f"{format_amount(resource, found)} ({100 * found / launched:.1f}% of expected)"
     )
 
 

@@ -1,0 +1,63 @@
+"""Answers the cloud's warnings: the claims of the instances that end are deleted."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from temporalio import activity
+
+from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.lifecycle.unfinished import reference
+from dovetail.messages.interruptions import Answered, Interruption
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.time import format_time
+from dovetail.ports.interruptions import Interruptions
+from dovetail.ports.objects import MetadataChange, NodeClaims
+from dovetail.ports.view import ClusterView
+
+
+class Answering:
+    """The step that acts."""
+
+    def __init__(
+        self, view: ClusterView, claims: NodeClaims, interruptions: Interruptions, now: Callable[[], float]
+    ) -> None:
+        self.view, self.claims, self.interruptions, self.now = view, claims, interruptions, now
+
+    @activity.defn
+    async def answer_interruptions(self, interruptions: tuple[Interruption, ...]) -> tuple[Answered, ...]:
+        """Remember what they say of the offerings, then delete the claims of the instances (W-129, W-130).
+
+        All are tried before one that fails is tried again: a claim that cannot be deleted holds up no other.
+        """
+        claims: dict[str, list[NodeClaim]] = {}
+        for claim in self.view.snapshot().claims.values():
+            if claim.provider_id:
+                claims.setdefault(claim.provider_id.rpartition("/")[2], []).append(claim)
+        found = await asyncio.gather(*[self._all_of(each, claims) for each in interruptions], return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException):
+                raise each
+        return tuple(each for each in found if not isinstance(each, BaseException))
+
+    async def _all_of(self, interruption: Interruption, claims: Mapping[str, Sequence[NodeClaim]]) -> Answered:
+        met = [claim for instance in interruption.instances for claim in claims.get(instance, ())]
+        deleted = [claim for claim in met if await self._answer(interruption, claim)]
+        return Answered(
+            interruption=interruption,
+            claims=tuple(reference(claim) for claim in met),
+            nodes=tuple(claim.node_name for claim in met),
+            deleted=tuple(claim.name for claim in deleted),
+        )
+
+    async def _answer(self, interruption: Interruption, claim: NodeClaim) -> bool:
+        await self.interruptions.heed(interruption, claim)
+        if not interruption.ends_instances or claim.deleting_since is not None:
+            return False
+        if interruption.forceful and names.TERMINATION_DEADLINE not in claim.annotations:
+            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
+            if await revise_claim(self.claims, claim, lambda _: change) is None:
+                return False
+        await delete_claim(self.claims, reference(claim))
+        return True

@@ -1,0 +1,20 @@
+"""What the look for orders consists of: each finder knows one kind of thing that may be unfinished.
+
+A finder answers from one snapshot. Each has its own ports and rules, so that none has to know the cloud, the feature
+gates and the rules of all the others.
+"""
+
+from typing import Protocol
+
+from dovetail.activities.shared.look import Look
+from dovetail.messages.orders import Order
+from dovetail.model.snapshot import Snapshot
+
+MINUTE = 60.0
+
+
+class Finder(Protocol):
+    """Finds what must be done in one respect."""
+
+    async def look(self, snapshot: Snapshot) -> Look[Order]:
+        """The orders that are due."""

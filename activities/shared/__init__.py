@@ -1,0 +1,1 @@
+"""What steps of every kind share. Nothing here is a step."""

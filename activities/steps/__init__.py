@@ -1,1 +1,0 @@
-"""What activities of every kind share."""

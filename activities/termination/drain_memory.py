@@ -1,0 +1,63 @@
+"""What one attempt to drain a node remembers, and how it describes what still holds the node.
+
+Nothing here matters after a restart: only how long each pod is left alone, and what people read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dovetail.activities.termination.evictor import EvictionOutcome
+from dovetail.model.pods import Pod
+from dovetail.termination import timing
+from dovetail.termination.evictions import Evictions
+
+NAMED: Final = 5  # pods by name in the progress
+
+
+@dataclass(slots=True)
+class DrainMemory:
+    """How long to leave each pod alone, why it stays, and when the drain may end at the earliest."""
+
+    started: float
+    next_try: dict[str, float] = field(default_factory=dict)  # pod UID -> moment
+    pauses: dict[str, float] = field(default_factory=dict)  # pod UID -> the last pause
+    why: dict[str, str] = field(default_factory=dict)  # pod UID -> what holds it
+    cause: str = ""  # of the last pod that stayed, for the notice on the node
+    instance_looked: float = float("-inf")  # when the cloud was last asked for the instance
+    minimum_over: float = 0.0  # when the minimum time of a drain is over
+
+    def is_due(self, pod: Pod, now: float) -> bool:
+        """Whether the pod has been left alone for long enough."""
+        return now >= self.next_try.get(pod.uid, 0.0)
+
+    def note(self, pod: Pod, outcome: EvictionOutcome, now: float) -> None:
+        """The pause of a pod that stays doubles each time (T-26)."""
+        pause = min(timing.LONGEST_PAUSE, self.pauses.get(pod.uid, timing.FIRST_PAUSE / 2) * 2)
+        if outcome.leaving:
+            pause = max(pause, timing.ACCEPTED_PAUSE)
+        self.pauses[pod.uid], self.next_try[pod.uid], self.why[pod.uid] = pause, now + pause, outcome.why
+        self.cause = outcome.cause
+
+    def pause(self, now: float) -> float:
+        """Until the next pod is due or the minimum time is over, at most until the next look."""
+        due = [moment - now for moment in (*self.next_try.values(), self.minimum_over) if moment > now]
+        return max(timing.FIRST_PAUSE, min([timing.DRAIN_LOOK, *due]))
+
+    def describe(self, evictions: Mapping[str, Evictions]) -> str:
+        """What holds the node: "3 pods left: web/a (a PDB blocks), web/b (terminating) and 1 more"."""
+        waiting = [pod for of_node in evictions.values() for pod in of_node.waiting]
+        if not waiting:
+            return "no pods left; waiting for any that were bound before the taint was seen"
+        protected = {pod.uid for of_node in evictions.values() for pod in of_node.protected}
+        named = ", ".join(self._describe_pod(pod, pod.uid in protected) for pod in waiting[:NAMED])
+        more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
+        return f"{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
+
+    def _describe_pod(self, pod: Pod, protected: bool) -> str:
+        if pod.deleting_since is not None:
+            return f"{pod.key} (terminating)"
+        if protected:
+            return f"{pod.key} (do-not-disrupt)"
+        why = self.why.get(pod.uid)
+        return f"{pod.key} ({why})" if why else pod.key

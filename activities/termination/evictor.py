@@ -1,0 +1,99 @@
+"""Evicts one pod, or deletes it by force, and says what came of it.
+
+Every request carries the pod's UID, so that a pod made anew under the same name is never taken for the old one (D-12,
+I6). A request that is under way is finished even where the worker is being stopped: the API server may already have
+counted the disruption against the PDB, and an abandoned one blocks it for two minutes.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.metrics.lifecycle import eviction_answered, pod_drained
+from dovetail.model.pods import Pod
+from dovetail.notices.pods import deleted_by_force, evicted
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import Notices, Pods
+from dovetail.termination.evictions import forced_grace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionRequest:
+    """Why a pod is to leave, the pool whose share of the evictions it uses, and whether it was asked for before."""
+
+    pool: str
+    reason: str
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionOutcome:
+    """What came of one request. `leaving`: accepted, or the pod is gone; else `why` says what holds it."""
+
+    leaving: bool
+    why: str = ""
+    cause: str = ""  # the same for the notice on the node (V-3)
+
+
+class Evictor:
+    """Evicts pods at the pace that all drains of the process share."""
+
+    def __init__(self, pods: Pods, notices: Notices, pace: EvictionPace, now: Callable[[], float]) -> None:
+        self.pods, self.notices, self.pace, self.now = pods, notices, pace, now
+
+    async def evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
+        """Evict the pod, as soon as the pace allows it (T-25, T-26)."""
+        await self.pace.wait(request.pool, repeated=request.repeated)
+        return await to_the_end(self._evict(pod, request.reason))
+
+    async def force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
+        """Delete with what is left of the deadline (T-27). At no pace: a deadline does not wait."""
+        return await to_the_end(self._force(pod, deadline, reason))
+
+    async def _evict(self, pod: Pod, reason: str) -> EvictionOutcome:
+        try:
+            answer = await self.pods.evict(pod)
+        except Failure as failure:
+            return _refused(str(failure), f"evicting pod {pod.key} failed, {failure}")
+        eviction_answered(answer.code)
+        match answer.outcome:
+            case "evicted":
+                pod_drained(reason)
+                await self.notices.publish(evicted(pod, reason))
+            case "blocked":
+                return _refused("a PDB blocks", f"evicting pod {pod.key} violates a PDB")
+            case "unsupported":
+                cause = f"evicting pod {pod.key}, more than one PDB matches it, which eviction does not support"
+                return _refused("several PDBs match", cause)
+            case "gone" | "replaced":
+                pass
+        return EvictionOutcome(leaving=True)
+
+    async def _force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
+        grace = forced_grace(deadline, self.now())
+        await self.notices.publish(deleted_by_force(pod, grace))
+        try:
+            await self.pods.delete(pod, grace)
+        except Failure as failure:
+            return _refused(str(failure), f"deleting pod {pod.key} failed, {failure}")
+        if pod.deleting_since is None:
+            pod_drained(reason)  # one that was being deleted already has been counted (T-28)
+        return EvictionOutcome(leaving=True)
+
+
+def _refused(why: str, cause: str) -> EvictionOutcome:
+    return EvictionOutcome(leaving=False, why=why, cause=cause)
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """The work's result; a cancellation waits until the work is done, and then takes effect."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

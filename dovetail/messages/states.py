@@ -1,0 +1,94 @@
+"""The state that the Scheduler carries from run to run, and what it is made of.
+
+Additive changes only: new code must read the state of an old run. Only tuples cross, sorted, so that every worker
+iterates in the same order.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.subjects import ClaimRef
+from dovetail.messages.writes import Write
+
+FRESH_QUIET_SECONDS: Final = 20.0  # of a Scheduler that begins anew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A write that the next snapshots must contain, until a moment."""
+
+    write: Write
+    until: float
+
+
+def remembered(known: tuple[Remembered, ...], writes: tuple[Write, ...], until: float) -> tuple[Remembered, ...]:
+    """With these writes added; a newer one of the same object replaces an older."""
+    latest = {(r.write.kind, r.write.name): r for r in known}
+    latest.update({(w.kind, w.name): Remembered(write=w, until=until) for w in writes})
+    return tuple(latest[key] for key in sorted(latest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A plan that is checked again at a moment, on a fresh snapshot, before it is carried out (D-134)."""
+
+    plan: DisruptionPlan
+    due: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitedMark:
+    """A disruption that was started and whose mark has not been seen yet."""
+
+    workflow_id: str
+    claims: tuple[ClaimRef, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recent:
+    """One thing that the Scheduler did, for people."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerState:
+    """Everything that the Scheduler must not forget."""
+
+    cluster: str
+    generation: int = 0
+    paused: bool = False
+    must_see: tuple[Remembered, ...] = ()
+    nominations: tuple[tuple[str, float], ...] = ()  # node -> until
+    launching: tuple[ClaimRef, ...] = ()  # claims of the last round, which the next one waits for
+    launching_since: float = 0.0
+    awaiting: tuple[AwaitedMark, ...] = ()
+    held: tuple[Held, ...] = ()
+    recent: tuple[Recent, ...] = ()
+    quiet_until: float = 0.0  # no disruption plan before: nominations may have been lost with a database
+    max_history: int = 0  # tests make it small, so that many generations pass
+
+    def remember(self, writes: tuple[Write, ...], until: float) -> "SchedulerState":
+        """With these writes added to must_see."""
+        return replace(self, must_see=remembered(self.must_see, writes, until))
+
+    def nominate(self, nodes: tuple[str, ...], until: float) -> "SchedulerState":
+        """With these nodes nominated until then, or longer where they already are."""
+        latest = dict(self.nominations)
+        latest.update({node: max(until, latest.get(node, 0.0)) for node in nodes})
+        return replace(self, nominations=tuple(sorted(latest.items())))
+
+    def forget(self, now: float) -> "SchedulerState":
+        """Without what has run out."""
+        return replace(
+            self,
+            must_see=tuple(r for r in self.must_see if r.until > now),
+            nominations=tuple(n for n in self.nominations if n[1] > now),
+        )
+
+
+def fresh_state(cluster: str, now: float, max_history: int = 0) -> SchedulerState:
+    """The state of a Scheduler that begins anew: no disruption for 20 s, because nominations may have been lost."""
+    return SchedulerState(cluster=cluster, quiet_until=now + FRESH_QUIET_SECONDS, max_history=max_history)

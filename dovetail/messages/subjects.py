@@ -1,0 +1,32 @@
+"""What steps work on: one claim for its whole life, and all that leaves with it.
+
+An empty text stands for "none": stored histories hold it.
+"""
+
+from dataclasses import dataclass
+
+from dovetail.messages.writes import Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRef:
+    """One claim for its whole life. Another UID under the same name means that this one is gone."""
+
+    name: str
+    uid: str
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """What the termination of a claim works on, fixed at its start. Deadline: seconds since the epoch, or none."""
+
+    claim: ClaimRef
+    provider_id: str = ""
+    nodes: tuple[str, ...] = ()
+    node_uids: tuple[str, ...] = ()
+    deadline: float | None = None
+    reason: str = ""  # the DisruptionReason, or Forceful Termination (T-29)
+    instance_gone: bool = False  # the drain is skipped (T-5)
+    claim_gone: bool = False  # nothing to do
+    writes: tuple[Write, ...] = ()

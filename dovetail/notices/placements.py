@@ -1,0 +1,67 @@
+"""The notices of one pass: where pods are expected, why others found no place, which NodePools have no types left."""
+
+from collections.abc import Iterator
+
+from dovetail.model.notice import Notice
+from dovetail.model.placements import Placement
+from dovetail.model.pods import Pod
+from dovetail.model.snapshot import Snapshot
+from dovetail.notices.decisions import no_compatible_types
+from dovetail.notices.publishable import publishable
+from dovetail.notices.refusal_words import why
+
+FAILED_WINDOW = 300.0  # S-226
+
+
+def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
+    """All notices of one pass: S-225 for nodes that stand, S-226, S-227."""
+    yield from refusal_notices(placement)
+    yield from _nominations(snapshot, placement)
+    for empty in placement.empty_pools:
+        yield publishable(snapshot, no_compatible_types(empty.pool, empty.because_of_min_values))
+
+
+def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
+    """S-225: where a pod is expected that needs no new node; for a new one it is said when the claim is made."""
+    if not placement.existing:
+        return
+    for name, pods in placement.existing.items():
+        node = snapshot.nodes.get(name)
+        paired = None if node is None else snapshot.pairing.claim_of(node)
+        claim = name if node is None else paired.name if paired is not None else None
+        places = [f"nodeclaim/{claim}"] if claim else []
+        places += [f"node/{name}"] if node is not None else []
+        message = f"Pod should schedule on: {', '.join(places)}"
+        for pod in pods:
+            if not pod.node_name:
+                yield Notice(
+                    kind="Pod",
+                    namespace=pod.namespace,
+                    name=pod.name,
+                    uid=pod.uid,
+                    reason="Nominated",
+                    message=message,
+                )
+
+
+def refusal_notices(placement: Placement) -> Iterator[Notice]:
+    """S-226: for each pod that found no place, or that takes no part."""
+    for refused in placement.refused:
+        if not refused.waits_for_reservation:
+            yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")
+    for ignored in placement.ignored:
+        if not ignored.silent:
+            yield _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}")
+
+
+def _failed(pod: Pod, message: str) -> Notice:
+    return Notice(
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        type="Warning",
+        reason="FailedScheduling",
+        message=message,
+        window=FAILED_WINDOW,
+    )
