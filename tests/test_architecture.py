@@ -127,7 +127,7 @@ def test_the_import_contracts_hold() -> None:
 PLANTED = {
     "dovetail/placement/planted.py": "import time",
     "dovetail/model/planted.py": "import dovetail.placement.place_pods",
-    "dovetail/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache",
+    "dovetail/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache\nimport dovetail.placement.search.solve",
     "worker/planted.py": "import dovetail.adapters.kube.client",
     "dovetail/adapters/simulator/planted.py": "import dovetail.adapters.kube.paging",
     "dovetail/adapters/kubernetes_json/planted.py": "import sqlite3",
