@@ -76,14 +76,14 @@ def test_the_steps_are_found() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_what_a_step_is_asked_and_answers_holds_only_tuples_scalars_and_dataclasses(step: str) -> None:
-    """Design 6: pydantic refuses mapping proxies, and a set's order differs between processes."""
+    """pydantic refuses mapping proxies, and a set's order differs between processes."""
     hints = typing.get_type_hints(STEPS[step])
     assert [found for name, kind in hints.items() for found in forbidden_in(kind, f"{step}({name})")] == []
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_every_step_is_async(step: str) -> None:
-    """Design 3: beating a plain function from the event loop blocks the worker for ten seconds."""
+    """beating a plain function from the event loop blocks the worker for ten seconds."""
     assert inspect.iscoroutinefunction(STEPS[step])
 
 
@@ -127,7 +127,8 @@ def test_the_import_contracts_hold() -> None:
 PLANTED = {
     "dovetail/placement/planted.py": "import time",
     "dovetail/model/planted.py": "import dovetail.placement.place_pods",
-    "dovetail/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache\nimport dovetail.placement.search.solve",
+    "dovetail/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache",
+    "dovetail/notices/planted.py": "import dovetail.placement.search.solve",
     "worker/planted.py": "import dovetail.adapters.kube.client",
     "dovetail/adapters/simulator/planted.py": "import dovetail.adapters.kube.paging",
     "dovetail/adapters/kubernetes_json/planted.py": "import sqlite3",

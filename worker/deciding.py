@@ -6,7 +6,7 @@ from dovetail.placement.settings import PlacementSettings
 from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import CLOUD_LABELS
 
-# S-35: Kubernetes' and Karpenter's well-known labels and the cloud's. One that no instance type has has no effect.
+# PLC-35: Kubernetes' and Karpenter's well-known labels and the cloud's. One that no instance type has has no effect.
 WELL_KNOWN = WELL_KNOWN_LABELS | CLOUD_LABELS
 
 

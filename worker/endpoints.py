@@ -1,4 +1,4 @@
-"""What a worker answers over HTTP: its metrics, and whether it lives and is ready (O-3).
+"""What a worker answers over HTTP: its metrics, and whether it lives and is ready (OPS-3).
 
 Started by the entry point where a port is named.
 """
@@ -113,7 +113,7 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endp
 
 
 def _conditions(world: World) -> ConditionMetrics:
-    """The metrics of conditions, counting from now on (P-13)."""
+    """The metrics of conditions, counting from now on (PLM-13)."""
     found = ConditionMetrics(world.conditions, sorted(world.catalogues.supported_classes()), time.time)
     found.follow()
     return found

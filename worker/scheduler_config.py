@@ -1,4 +1,4 @@
-"""Which spread constraints do pods get that have none (S-56)?
+"""Which spread constraints do pods get that have none (PLC-56)?
 
 Read with the settings: the document SCHEDULER_CONFIG, YAML or JSON, in Karpenter's form. A bad document, also one with
 a misspelt field, stops the process before it has decided anything.
@@ -20,7 +20,7 @@ class _Strict(BaseModel):
 
 
 class _Constraint(_Strict):
-    """Without labelSelector and matchLabelKeys: the selector is deduced from the pod's owner (S-57)."""
+    """Without labelSelector and matchLabelKeys: the selector is deduced from the pod's owner (PLC-57)."""
 
     max_skew: int = Field(gt=0)
     topology_key: str

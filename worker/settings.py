@@ -1,6 +1,6 @@
 """Every setting, read from the environment once. The only file that reads it.
 
-Names and defaults are upstream's where it has the setting (O-1), so that a chart's values carry over; ours begin with
+Names and defaults are upstream's where it has the setting (OPS-1), so that a chart's values carry over; ours begin with
 DOVETAIL_. A value that cannot be read is an error that names the variable, rather than a default that was not chosen.
 """
 
@@ -110,7 +110,7 @@ class Settings(BaseModel):
     @field_validator("gates", "aws_gates", mode="before")
     @classmethod
     def _gates(cls, value: Any, info: ValidationInfo) -> Any:
-        """Unnamed gates keep their defaults, unknown ones are ignored (O-1)."""
+        """Unnamed gates keep their defaults, unknown ones are ignored (OPS-1)."""
         if not isinstance(value, str):
             return value
         gates = dict(GATES if info.field_name == "gates" else AWS_GATES)

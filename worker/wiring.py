@@ -151,7 +151,7 @@ async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
     """Checked and refreshing in the background."""
     given = ClusterFacts(
         endpoint=settings.cluster_endpoint,
-        ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # W-157: else our own
+        ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # AWS-157: else our own
     )
     version_now = None if settings.eks_control_plane else lambda: server_version(kube.client)
     services = KubeRawObjects(kube.client, "Service", _SERVICES, DNS_NAMESPACE)

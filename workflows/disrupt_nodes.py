@@ -39,7 +39,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.workflows.options import quick, waiting
     from dovetail.workflows.shielding import shielded
 
-# D-155: replacements have this long to be initialised; then the command is undone.
+# DIS-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
 
 # A cancel waits for a step that writes: the undo must not overlap it.
@@ -154,7 +154,7 @@ class DisruptNodes:
         self.committed = True
 
     async def mark(self) -> None:
-        """D-145: with replacements planned, or nothing marked, a refusal ends the command; a pure delete goes on."""
+        """DIS-145: with replacements planned, or nothing marked, a refusal ends the command; a pure delete goes on."""
         command = self.given.command
         request = MarkRequest(owner=workflow.info().workflow_id, command=command, seen=self.given.seen)
         outcome = await workflow.execute_activity_method(

@@ -3,7 +3,7 @@
 Interruptions is a singleton of one long step, which starts an AnswerInterruption for the warnings that the queue hands
 out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers), and acknowledges
 them only then. The answer deletes the claims and starts their TerminateNode at once, rather than leave it to the
-Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (W-131).
+Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (AWS-131).
 """
 
 from dataclasses import replace

@@ -85,7 +85,7 @@ class LaunchNode:
         return "initialised"
 
     async def tell_unmarked(self, node: str) -> None:
-        """V-7: a notice that pods may have been bound too early."""
+        """EVT-7: a notice that pods may have been bound too early."""
         await workflow.execute_activity_method(
             Noticing.publish,
             NoticeRequest(

@@ -1,4 +1,4 @@
-"""ReleaseNode: a deleting managed Node without a NodeClaim leaves (T-10).
+"""ReleaseNode: a deleting managed Node without a NodeClaim leaves (TRM-10).
 
 Started by the Caretaker. The node is drained and its volumes are detached, then the finalizer is taken off; its
 instance, if there is one, is not this workflow's to terminate.

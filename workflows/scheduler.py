@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.workflows.waits import Waits
 
 MUST_SEE_SECONDS = 60.0
-NOMINATION_SECONDS = 20.0  # S-10: twice the longest batch window
+NOMINATION_SECONDS = 20.0  # STA-10: twice the longest batch window
 RECENT_KEPT = 20
 
 # The loops' names, which also name their waits.

@@ -51,14 +51,14 @@ def _condition_only(state: State) -> None:
 
 
 def _node_only(state: State) -> None:
-    """A node is deleted; its claim is not yet (T-4)."""
+    """A node is deleted; its claim is not yet (TRM-4)."""
     claim = _claim(state, is_deleting)
     _kept(claim)
     _without(claim, *_STAGES)
 
 
 def _claim_only(state: State) -> None:
-    """A claim is deleted; its node is neither deleted nor tainted yet (L-52)."""
+    """A claim is deleted; its node is neither deleted nor tainted yet (LIF-52)."""
     claim = _claim(state, is_deleting)
     node = _node_of(state, claim)
     _kept(node)
@@ -67,14 +67,14 @@ def _claim_only(state: State) -> None:
 
 
 def _no_finalizer(state: State) -> None:
-    """Claims in their first moment: no finalizer, nothing bought (L-1, L-7)."""
+    """Claims in their first moment: no finalizer, nothing bought (LIF-1, LIF-7)."""
     for claim in state.every("NodeClaim"):
         claim["metadata"]["finalizers"] = []
     state.instances.clear()
 
 
 def _half_registered(state: State) -> None:
-    """The node is registered, the claim does not say so (D-5)."""
+    """The node is registered, the claim does not say so (DUR-5)."""
     for claim in state.every("NodeClaim"):
         claim["status"].pop("nodeName", None)
         for condition in claim["status"]["conditions"]:
@@ -83,7 +83,7 @@ def _half_registered(state: State) -> None:
 
 
 def _unlaunched_leaving(state: State) -> None:
-    """A claim is deleted while its launch is under way (D-3)."""
+    """A claim is deleted while its launch is under way (DUR-3)."""
     metadata = state.every("NodeClaim")[0]["metadata"]
     metadata |= {
         "finalizers": [names.TERMINATION_FINALIZER],
@@ -93,7 +93,7 @@ def _unlaunched_leaving(state: State) -> None:
 
 
 def _late_claim(state: State) -> None:
-    """Node and instance are gone; the claim knows of neither (D-16)."""
+    """Node and instance are gone; the claim knows of neither (DUR-16)."""
     _without(_claim(state, is_deleting), names.INSTANCE_TERMINATING, names.VOLUMES_DETACHED)
 
 

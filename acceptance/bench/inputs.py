@@ -70,7 +70,7 @@ def _term(key: str, label: str, value: str) -> Json:
 
 
 def _diverse_kind(kind: int, random_: random.Random) -> tuple[dict[str, str], Json]:
-    """The five kinds of upstream's mix (B-5)."""
+    """The five kinds of upstream's mix (PLB-5)."""
     zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
     letter = random_.choice(_LETTERS)
     if kind == 0:
@@ -87,7 +87,7 @@ def _diverse_kind(kind: int, random_: random.Random) -> tuple[dict[str, str], Js
 
 
 def diverse(count: int, seed: int = 1) -> Json:
-    """B-5: a fifth each of five kinds."""
+    """PLB-5: a fifth each of five kinds."""
     random_ = random.Random(seed)
     pods = []
     for number in range(count):
@@ -204,7 +204,7 @@ def standing_nodes(nodes: int, pending: int, bound_per_node: int = 5, seed: int 
     return {"nodePools": [a_pool()], "pods": pods, "nodes": objects, "nodeClaims": claims}
 
 
-# Name, how many pods, and how the input is made. Upstream's minimum in seconds where it was recorded (B-8).
+# Name, how many pods, and how the input is made. Upstream's minimum in seconds where it was recorded (PLB-8).
 GENERATED: tuple[tuple[str, Callable[[], Json], float | None], ...] = (
     ("generated_diverse_20000", lambda: diverse(20_000), 137.3),
     ("generated_distinct_20000", lambda: distinct_sizes(20_000), None),

@@ -180,7 +180,7 @@ def run_generated(name: str, folder: Path, out: Path | None, repeat: int) -> Lin
 
 
 def run_simulations(folder: Path) -> Line:
-    """F-22: many simulations on one index, each without one other node."""
+    """PLF-22: many simulations on one index, each without one other node."""
     types = _types_bytes(folder, "instance_types_400.json.gz")
     line: Line = {"input": "generated_simulations", "upstream": 0.054}
     for pending in (0, 50):

@@ -134,7 +134,7 @@ async def open_window(ground: Ground) -> float:
 
 
 async def empty(ground: Ground) -> float:
-    """All pods are deleted at once; quiet begins with the first of them (D-163)."""
+    """All pods are deleted at once; quiet begins with the first of them (DIS-163)."""
     since = ground.audit.end()
     await ground.scale(0)
 

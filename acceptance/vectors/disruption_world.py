@@ -95,7 +95,7 @@ def snapshot(given: ReadOnlyJson) -> Snapshot:
 
 
 def nominations(given: ReadOnlyJson, now: float) -> dict[str, float]:
-    """Nodes nominated now, for the window of 20 s, and those nominated some time ago (D-20)."""
+    """Nodes nominated now, for the window of 20 s, and those nominated some time ago (DIS-20)."""
     result = dict.fromkeys(given.get("nominated") or (), now + 20.0)
     result.update({name: now - ago + 20.0 for name, ago in (given.get("nominatedSecondsAgo") or {}).items()})
     return result

@@ -82,12 +82,12 @@ def _set(case: Case) -> dict[str, Any]:
 
 
 def compare_requirements(case: Case) -> str | None:
-    """Two requirements, or two sets of them (S-33 to S-49)."""
+    """Two requirements, or two sets of them (PLC-33 to PLC-49)."""
     return first_difference(_pair(case) if case["kind"] == "pair" else _set(case), case["expected"])
 
 
 def compare_pod_requirements(case: Case) -> str | None:
-    """A pod's requirements with and without its preferences (S-45, S-46)."""
+    """A pod's requirements with and without its preferences (PLC-45, PLC-46)."""
     raw = case["input"]["pod"]
     shape = parse_pod({**raw, "spec": {"containers": [], **raw["spec"]}}).shape
     ours = {"strict": _exported(pod_requirements(shape, preferences=False))}
@@ -99,7 +99,7 @@ def compare_pod_requirements(case: Case) -> str | None:
 
 
 def compare_resources(case: Case) -> str | None:
-    """Totals of pods, and what fits (S-72 to S-77)."""
+    """Totals of pods, and what fits (PLC-72 to PLC-77)."""
     given, recorded = case["input"], case["expected"]
     if case["kind"] == "fits":
         ours: dict[str, Any] = {"fits": fits(parse_resources(given["want"]), parse_resources(given["have"]))}
@@ -113,7 +113,7 @@ def compare_resources(case: Case) -> str | None:
 
 
 def compare_taints(case: Case) -> str | None:
-    """Toleration of taints (S-80), and the taints that go away by themselves (S-64)."""
+    """Toleration of taints (PLC-80), and the taints that go away by themselves (PLC-64)."""
     given = case["input"]
     if case["kind"] == "known_ephemeral":
         return first_difference({"ephemeral": is_ephemeral(parse_taint(given["taint"]))}, case["expected"])
@@ -123,7 +123,7 @@ def compare_taints(case: Case) -> str | None:
 
 
 def compare_host_ports(case: Case) -> str | None:
-    """Host ports of a pod against those of pods already there (S-82)."""
+    """Host ports of a pod against those of pods already there (PLC-82)."""
     pod = parse_pod(case["input"]["pod"])
     others = [parse_pod(raw) for raw in case["input"]["existing"]]
     taken = [port for other in others if other.key != pod.key for port in other.shape.host_ports]

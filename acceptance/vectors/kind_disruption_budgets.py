@@ -1,4 +1,4 @@
-"""disruption-budgets: what budgets allow at a moment (D-52 to D-56)."""
+"""disruption-budgets: what budgets allow at a moment (DIS-52 to DIS-56)."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ from dovetail.model.pools import NodePool
 
 
 def drift(case: dict[str, Any]) -> str | None:
-    """The two conditions of one claim (D-166 to D-176)."""
+    """The two conditions of one claim (DIS-166 to DIS-176)."""
     given, expected = case["input"], case["expected"]
     now, claim = moment(given["now"]), parse_node_claim(given["nodeClaim"])
     pool = parse_node_pool(given["nodePool"]) if given["nodePool"] else None
@@ -75,7 +75,7 @@ def _expected(expected: dict[str, Any]) -> dict[str, Any]:
 
 
 def timers(case: dict[str, Any]) -> str | None:
-    """Expiration, or the stamp of a pod event (D-163 to D-165, D-181)."""
+    """Expiration, or the stamp of a pod event (DIS-163 to DIS-165, DIS-181)."""
     return _expiration(case) if case["input"]["kind"] == "expiration" else _pod_event(case)
 
 
@@ -98,7 +98,7 @@ def _pod_event(case: dict[str, Any]) -> str | None:
     nodes = [parse_node(n) for n in given.get("nodes") or ()]
     pairing = Pairing(nodes, managed)
     named = [c for node in nodes if node.name == pod.node_name for c in pairing.claims_of(node)]
-    found = named[0] if len(named) == 1 else None  # two claims of one instance are stamped by none (D-164)
+    found = named[0] if len(named) == 1 else None  # two claims of one instance are stamped by none (DIS-164)
     ours = {c.name: c.last_pod_event for c in claims}
     if found is not None and not is_daemon(pod) and is_stamp_due(found, now):
         ours[found.name] = now
@@ -109,7 +109,7 @@ def _pod_event(case: dict[str, Any]) -> str | None:
 
 
 def migration(case: dict[str, Any]) -> str | None:
-    """The hash annotations of a pool and its claims (N-5)."""
+    """The hash annotations of a pool and its claims (NPL-5)."""
     given, expected = case["input"], case["expected"]
     pool = parse_node_pool(given["nodePool"])
     claims = [parse_node_claim(c) for c in given.get("nodeClaims") or ()]

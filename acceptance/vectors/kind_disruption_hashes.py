@@ -7,7 +7,7 @@ from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 
 
 def nodepool_hash(case: dict[str, Any]) -> str | None:
-    """One template (D-177, N-1)."""
+    """One template (DIS-177, NPL-1)."""
     template, expected = case["input"]["template"], case["expected"]
     try:
         ours = template_hash(template)
@@ -19,7 +19,7 @@ def nodepool_hash(case: dict[str, Any]) -> str | None:
 
 
 def ec2_class_hash(case: dict[str, Any]) -> str | None:
-    """One EC2NodeClass (W-115)."""
+    """One EC2NodeClass (AWS-115)."""
     given, expected = case["input"], case["expected"]
     try:
         ours = (ami_family(given["spec"]), ec2_node_class_hash(given["spec"], given.get("caBundle")))

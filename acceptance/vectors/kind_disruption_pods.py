@@ -1,4 +1,4 @@
-"""pod-predicates: what kind of pod is this (D-32, D-38 to D-42)."""
+"""pod-predicates: what kind of pod is this (DIS-32, DIS-38 to DIS-42)."""
 
 from typing import Any
 

@@ -105,7 +105,7 @@ def _difference_of_reasons(ours: Answer, recorded: Answer) -> str | None:
 
 
 def _object(node: NewNode, recorded: dict[str, Any], settings: PlacementSettings) -> str | None:
-    """The first difference of the claim object, field by field (S-196 to S-198)."""
+    """The first difference of the claim object, field by field (PLC-196 to PLC-198)."""
     requirements = claim_requirements(node, settings.well_known)
     found = {
         "labels": dict(node.labels),

@@ -14,19 +14,19 @@ Case = dict[str, Any]
 
 
 def compare_price_order(case: Case) -> str | None:
-    """Indexes by price (S-126)."""
+    """Indexes by price (PLC-126)."""
     return first_difference({"order": price_order(case["input"]["prices"])}, case["expected"])
 
 
 def compare_price_adjustment(case: Case) -> str | None:
-    """Price strings of node overlays (S-138)."""
+    """Price strings of node overlays (PLC-138)."""
     ours = adjusted_price(case["input"]["price"], case["input"]["change"])
     recorded = case["expected"]["price"]
     return None if math.isclose(ours, recorded, rel_tol=1e-15) else f"ours {ours!r}, recorded {recorded!r}"
 
 
 def compare_min_values(case: Case) -> str | None:
-    """Minimum values over an ordered list of types (S-122)."""
+    """Minimum values over an ordered list of types (PLC-122)."""
     types = [from_expressions(parse_expressions(raw)) for raw in case["input"]["instanceTypes"]]
     minima = minima_of(from_expressions(parse_expressions(case["input"]["requirements"])))
     needed, short = shortest_prefix(types, minima)
@@ -34,7 +34,7 @@ def compare_min_values(case: Case) -> str | None:
 
 
 def compare_worst_launch_price(case: Case) -> str | None:
-    """Cheapest and worst launch price (S-126, S-127); -1 stands for infinity."""
+    """Cheapest and worst launch price (PLC-126, PLC-127); -1 stands for infinity."""
     offerings = [
         (from_labels(raw["requirements"]), raw["price"])
         for raw in case["input"]["offerings"]

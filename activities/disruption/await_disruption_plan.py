@@ -1,7 +1,7 @@
 """Awaits the next disruption, and checks again what was held.
 
-One long step: wait until our own writes are seen, then choose. A plan that must be checked again after 15 s (D-134) is
-handed out to be held, and comes back in the next request, so that other decisions go on meanwhile. When it is due,
+One long step: wait until our own writes are seen, then choose. A plan that must be checked again after 15 s (DIS-134)
+is handed out to be held, and comes back in the next request, so that other decisions go on meanwhile. When it is due,
 it is judged on a fresh snapshot. Nothing is polled: the step sleeps until the cluster changes, or until the next moment
 at which the answer may change without that.
 """
@@ -118,7 +118,8 @@ class Disrupting:
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer | None:
-        """Whether a held plan is still valid; what no longer is, is left out (D-134). None: it is checked again later.
+        """Whether a held plan is still valid; what no longer is, is left out (DIS-134). None: it is checked again
+        later.
 
         Only plans that were held before it count as taken: a later plan was made in the knowledge of this one. Were
         both to count, an empty node on which its neighbour's pods would land, and the neighbour, would rule each other

@@ -163,7 +163,7 @@ class Marking:
 
 
 def _is_marked(owner: str, claim: NodeClaim) -> bool:
-    """Whether it carries that owner's mark; of one that is leaving, termination owns the taint (S-20)."""
+    """Whether it carries that owner's mark; of one that is leaving, termination owns the taint (STA-20)."""
     return claim.annotations.get(names.OWNER, "") == owner and claim.deleting_since is None
 
 

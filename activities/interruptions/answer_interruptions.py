@@ -27,7 +27,7 @@ class Answering:
 
     @activity.defn
     async def answer_interruptions(self, interruptions: tuple[Interruption, ...]) -> tuple[Answered, ...]:
-        """Remember what they say of the offerings, then delete the claims of the instances (W-129, W-130).
+        """Remember what they say of the offerings, then delete the claims of the instances (AWS-129, AWS-130).
 
         All are tried before one that fails is tried again: a claim that cannot be deleted holds up no other.
         """

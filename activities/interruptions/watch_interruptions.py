@@ -24,7 +24,7 @@ from dovetail.ports.interruptions import Interruptions, Message
 _log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 3600.0
-CHECK_SECONDS = 60.0  # W-136
+CHECK_SECONDS = 60.0  # AWS-136
 BATCHES_AT_ONCE = 10  # of ten messages each
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
@@ -81,7 +81,8 @@ class Watching:
             slots.release()
 
     async def _start(self, interruptions: Sequence[Interruption]) -> None:
-        """One answer for what came together; the same warnings, while they are being answered, are the same (W-187)."""
+        """One answer for what came together; the same warnings, while they are being answered, are the same
+        (AWS-187)."""
         warnings = {
             (instance, each.reason): replace(each, instances=(instance,))
             for each in interruptions

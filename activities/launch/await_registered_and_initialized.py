@@ -56,7 +56,7 @@ class Joining:
 
     @activity.defn
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
-        """Wait for the claim's Node and make it the claim's (L-20 to L-29)."""
+        """Wait for the claim's Node and make it the claim's (LIF-20 to LIF-29)."""
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
             if isinstance(claim, JoinOutcome):
@@ -70,14 +70,14 @@ class Joining:
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
             hook = claim.annotations.get(REGISTRATION_HOOK, "")
             if len(nodes) == 1 and hook and not _failed(claim):
-                # W-95: the cloud has yet to say something of the instance that pods may ask for.
+                # AWS-95: the cloud has yet to say something of the instance that pods may ask for.
                 await self._write_registering(claim, (HOOK_PENDING, hook))
             elif len(nodes) == 1 and not _failed(claim):
                 outcome = await self._register(claim, nodes[0])
                 if outcome is not None:
                     return outcome
             elif len(nodes) > 1:
-                # Terminal: no step leaves it, and the time limit deletes the claim (L-21).
+                # Terminal: no step leaves it, and the time limit deletes the claim (LIF-21).
                 await set_conditions(self.claims, claim, false(REGISTERED_CONDITION, self.now(), MULTIPLE_NODES))
             elif not claim.provider_id:
                 continue
@@ -87,7 +87,7 @@ class Joining:
 
     @activity.defn
     async def await_initialized(self, ref: ClaimRef) -> JoinOutcome:
-        """Wait until the Node is ready for pods (L-30 to L-38). There is no time limit (L-39)."""
+        """Wait until the Node is ready for pods (LIF-30 to LIF-38). There is no time limit (LIF-39)."""
         lasting = _Lasting(self.now)
         async for _ in looks(self.pause):
             claim = await self._claim(ref)

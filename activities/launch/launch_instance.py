@@ -2,8 +2,8 @@
 
 The first step of LaunchNode. Whatever crashed before, one claim has one instance: an instance that carries the claim's
 UID is adopted; else the request and its generation are frozen on the claim before the call, and every retry makes the
-same call under the same token (D-1). Where the claim is deleted while the call is under way, what was launched is still
-written down, so that the termination finds it (D-3).
+same call under the same token (DUR-1). Where the claim is deleted while the call is under way, what was launched is
+still written down, so that the termination finds it (DUR-3).
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Noti
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
 
 ENDING = ("terminating", "stopping", "stopped")  # no node will come of it
-MESSAGE_BYTES = 300  # L-12: what a condition holds of an error's text
+MESSAGE_BYTES = 300  # LIF-12: what a condition holds of an error's text
 
 
 class _Overtaken(Exception):
@@ -79,7 +79,8 @@ class Launching:
             raise  # the claim has changed; nothing went wrong with the launch
         except Failure as failure:
             await self._write_reason(attempt.claim, "LaunchFailed", str(failure))
-            # Also where the cloud says that it cannot be: rights and quotas are put right outside, and L-41 bounds it.
+            # Also where the cloud says that it cannot be: rights and quotas are put right outside, and LIF-41 bounds
+            # it.
             raise worth_retrying(failure) from failure
         return await self._conclude(attempt.claim, found)
 
@@ -116,7 +117,7 @@ class Launching:
         return answer
 
     async def _freeze(self, attempt: _Attempt, request: LaunchRequest) -> None:
-        """The request on the claim, and the finalizer with it where it is missing (L-7): both before the call."""
+        """The request on the claim, and the finalizer with it where it is missing (LIF-7): both before the call."""
         claim = attempt.claim
         before = claim.annotations.get(LAUNCH_REQUEST)
 
@@ -159,7 +160,7 @@ class Launching:
                 return LaunchOutcome(kind="timed_out", message=f"not launched within {LAUNCH_SECONDS:.0f} s")
 
     async def _record(self, claim: NodeClaim, instance: Instance) -> LaunchOutcome:
-        """L-13: labels and annotations, then status: two calls."""
+        """LIF-13: labels and annotations, then status: two calls."""
         written = await revise_claim(self.claims, claim, lambda found: _metadata(found, instance))
         if written is not None:
             written = await revise_status(self.claims, written, lambda found: self._status(found, instance))
@@ -177,7 +178,7 @@ class Launching:
         now = self.now()
         conditions = [true(LAUNCHED, now)]
         if not claim.is_true(REGISTERED_CONDITION):
-            conditions.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # L-21, in the same call
+            conditions.append(unknown(REGISTERED_CONDITION, now, NODE_NOT_FOUND))  # LIF-21, in the same call
         return ClaimStatus(
             provider_id=instance.provider_id,
             image_id=instance.image_id,
@@ -187,7 +188,7 @@ class Launching:
         )
 
     async def _write_reason(self, claim: NodeClaim, reason: str, message: str) -> None:
-        """L-12, L-14: Launched stays Unknown, with the reason."""
+        """LIF-12, LIF-14: Launched stays Unknown, with the reason."""
         await set_conditions(self.claims, claim, unknown(LAUNCHED, self.now(), (reason, _cut(message))))
 
 

@@ -134,7 +134,7 @@ class Ordering:
 
 
 def _with_pods(orders: list[Order], snapshot: Snapshot) -> tuple[Order, ...]:
-    """Each deletion with the number of pods that it disturbs (L-63)."""
+    """Each deletion with the number of pods that it disturbs (LIF-63)."""
     deleted = {order.claim.name: order for order in orders if isinstance(order, DeleteClaim)}
     nodes = {claim.node_name for name in deleted if (claim := snapshot.claims.get(name)) is not None}
     counts = Counter(

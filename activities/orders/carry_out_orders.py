@@ -102,14 +102,14 @@ class Caretaking:
         return StepOutcome(message=order.message, writes=(write,))
 
     def _deadline_now(self, claim: NodeClaim) -> MetadataChange | None:
-        """G-15: the deadline is now; one that has passed stays, a later one is replaced."""
+        """GCR-15: the deadline is now; one that has passed stays, a later one is replaced."""
         written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
         if written is not None and written <= self.now():
             return None
         return MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
 
     async def _has_instance(self, claim: NodeClaim) -> bool:
-        """Whether the cloud, asked for that instance alone, knows it: a list may lag (G-1)."""
+        """Whether the cloud, asked for that instance alone, knows it: a list may lag (GCR-1)."""
         found = await self.cloud.find(provider_id=claim.provider_id)
         return found is not None and found.state != "terminating"
 

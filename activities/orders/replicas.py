@@ -44,7 +44,7 @@ def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:
 
 
 def _costs(snapshot: Snapshot) -> dict[str, float]:
-    """What it costs to disturb each node of a static pool, in upstream's figure (N-44)."""
+    """What it costs to disturb each node of a static pool, in upstream's figure (NPL-44)."""
     static = {name for name, pool in snapshot.pools.items() if pool.replicas is not None}
     if not static:
         return {}

@@ -22,7 +22,7 @@ from dovetail.ports.objects import Notices
 _log = logging.getLogger(__name__)
 
 LIST_SECONDS = 30.0
-FIRST_SECONDS = 10.0  # between the first lists of a process (W-109)
+FIRST_SECONDS = 10.0  # between the first lists of a process (AWS-109)
 FIRST_LISTS = 20
 SAID_AGAIN = 900.0  # the notice of a stopped collection, while it stays stopped
 

@@ -2,7 +2,7 @@
 
 One long step: wait until our own writes are seen and the last plan's claims are launched, gather a batch, take a
 snapshot, place the pods, and return only a plan that has something to carry out. Pods that cannot be placed get a
-notice, and are tried again with the next new pod or after ten seconds (S-1).
+notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Creates the NodeClaims of a plan.
 
 The names come from the plan's id, so the step may run twice and makes the same claims; where another plan has made a
-claim of that name, the node is refused. A pool that is over its limits already gets no more claims (L-3, S-11).
+claim of that name, the node is refused. A pool that is over its limits already gets no more claims (LIF-3, PLC-11).
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Creating:
 
     @activity.defn
     async def create_node_claims(self, request: CreateRequest) -> CreateOutcome:
-        """All of them side by side; one that fails does not stop the others (S-11)."""
+        """All of them side by side; one that fails does not stop the others (PLC-11)."""
         pools = {name: await self.pools.read(name) for name in sorted({p.pool for p in request.proposed})}
         results = await asyncio.gather(
             *[self._create(request, index, pools[proposed.pool]) for index, proposed in enumerate(request.proposed)]
@@ -76,7 +76,7 @@ class Creating:
         return why_not if why_not is not None and await self.claims.read(name) is None else None
 
     async def _nominate(self, proposed: ProposedNode, claim: NodeClaim) -> None:
-        """S-225: a notice for each pod that says where it is expected to run."""
+        """PLC-225: a notice for each pod that says where it is expected to run."""
         await self.notices.publish(
             *[
                 Notice(
@@ -111,7 +111,7 @@ def _why_not(proposed: ProposedNode, pool: NodePool | None) -> str | None:
 
 
 def new_claim(request: CreateRequest, index: int) -> NewClaim:
-    """The claim that stands for a proposed node, finalizer included (L-7: before anything is launched)."""
+    """The claim that stands for a proposed node, finalizer included (LIF-7: before anything is launched)."""
     proposed = request.proposed[index]
     types = Expression(
         key=names.INSTANCE_TYPE,

@@ -27,7 +27,7 @@ class PlacementPublisher:
         self.notices, self.buffers, self.now = notices, buffers, now
 
     async def publish(self, snapshot: Snapshot, placement: Placement) -> None:
-        """S-225 to S-227 for real pods, S-214 for buffers."""
+        """PLC-225 to PLC-227 for real pods, PLC-214 for buffers."""
         await self.notices.publish(*placement_notices(snapshot, for_real_pods(placement)))
         if self.buffers is None or not snapshot.buffers:
             return

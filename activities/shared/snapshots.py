@@ -1,8 +1,8 @@
 """A snapshot with everything that a decision needs: the view's objects, the cloud's catalogues, what only we know.
 
 The catalogues are listed pool by pool; one that cannot be listed becomes an error in the snapshot, and the other pools
-go on (D-26, S-14). NodeOverlays change what the cloud listed (S-138), here and nowhere else, so that no decision is
-made without them.
+go on (DIS-26, PLC-14). NodeOverlays change what the cloud listed (PLC-138), here and nowhere else, so that no decision
+is made without them.
 """
 
 import asyncio

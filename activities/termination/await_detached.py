@@ -1,8 +1,8 @@
 """Waits until the volumes of a drained node are detached, or its deadline has passed.
 
-Third step of TerminateNode and ReleaseNode (T-31 to T-34). It also writes that the node is drained, in the same request
-as the first state of its volumes. Nothing here detaches anything: the attach-detach controller does, and a volume that
-is taken from a node too early can lose data, so only the deadline ends the wait.
+Third step of TerminateNode and ReleaseNode (TRM-31 to TRM-34). It also writes that the node is drained, in the same
+request as the first state of its volumes. Nothing here detaches anything: the attach-detach controller does, and a
+volume that is taken from a node too early can lose data, so only the deadline ends the wait.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class Detaching:
         return holding(attachments, staying, volumes)
 
     async def _write(self, departure: Departure, condition: Condition) -> tuple[Write, ...]:
-        """The condition, and Drained with it, on the claim; a node without a claim has no conditions (T-10)."""
+        """The condition, and Drained with it, on the claim; a node without a claim has no conditions (TRM-10)."""
         claim = await self.known.find(departure.claim)
         if claim is None:
             return ()

@@ -1,7 +1,7 @@
 """Begins and ends the departure of a node: before the drain, and after the instance is gone.
 
 First and last step of TerminateNode and ReleaseNode. The beginning finds everything that belongs to the claim, also an
-instance that was launched but never written down (D-3), fixes the deadline, and makes both ways of deleting (node or
+instance that was launched but never written down (DUR-3), fixes the deadline, and makes both ways of deleting (node or
 claim) the same. The end takes the finalizers off: the Node's, then the claim's. Before that it looks once more for an
 instance of a late launch.
 """
@@ -34,7 +34,7 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
 from dovetail.termination.deadline import deadline_of, deadline_to_write
 from dovetail.termination.leaving import finalizers_left, leaving_labels, leaving_taints
 
-FORCEFUL = "Forceful Termination"  # T-29: deleted, and no disruption of ours says why
+FORCEFUL = "Forceful Termination"  # TRM-29: deleted, and no disruption of ours says why
 
 
 class Departing:
@@ -73,7 +73,7 @@ class Departing:
 
     @activity.defn
     async def release_claim(self, departure: Departure) -> StepOutcome:
-        """Take the finalizers off, the nodes' first (T-11, L-55)."""
+        """Take the finalizers off, the nodes' first (TRM-11, LIF-55)."""
         provider_id = departure.provider_id
         listed = self.known.nodes_of(provider_id)
         writes = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
@@ -93,7 +93,7 @@ class Departing:
 
     @activity.defn
     async def begin_release(self, given: NodeInput) -> Departure:
-        """For a deleting node without a claim: no deadline, and its instance is not ours to terminate (T-10)."""
+        """For a deleting node without a claim: no deadline, and its instance is not ours to terminate (TRM-10)."""
         ref = ClaimRef(name="", uid="")
         node = await self.nodes.read(given.node)
         if node is None or node.uid != given.uid or TERMINATION_FINALIZER not in node.finalizers:
@@ -125,13 +125,13 @@ class Departing:
         return await revise_claim(self.claims, claim, with_deadline)
 
     async def _never_written_down(self, claim_uid: str) -> str:
-        """D-3: launched, but the claim was deleted before its status said so."""
+        """DUR-3: launched, but the claim was deleted before its status said so."""
         instance = await self.cloud.find(claim_uid=claim_uid)
         return "" if instance is None else instance.provider_id
 
     async def _nodes_of(self, claim: NodeClaim, provider_id: str) -> tuple[Node, ...]:
-        """L-52: the nodes of a registered claim. One that never registered is left to the cloud's node controller,
-        unless it carries our finalizer: then it was registered and only the claim does not know yet (D-5)."""
+        """LIF-52: the nodes of a registered claim. One that never registered is left to the cloud's node controller,
+        unless it carries our finalizer: then it was registered and only the claim does not know yet (DUR-5)."""
         if not provider_id:
             return ()
         nodes = self.known.nodes_of(provider_id)
@@ -144,7 +144,7 @@ class Departing:
         return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
 
     async def _instance_gone(self, provider_id: str, nodes: tuple[Node, ...]) -> bool:
-        """T-5: the cloud is asked only where no kubelet shows that the instance is there."""
+        """TRM-5: the cloud is asked only where no kubelet shows that the instance is there."""
         if not provider_id or any(is_ready(node) for node in nodes):
             return False
         return await self.cloud.find(provider_id=provider_id) is None
@@ -159,7 +159,7 @@ class Departing:
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
     async def _write_draining(self, claim: NodeClaim) -> NodeClaim | None:
-        """T-12; the minimum drain time counts from here (T-17), also across restarts (D-11)."""
+        """TRM-12; the minimum drain time counts from here (TRM-17), also across restarts (DUR-11)."""
 
         def draining(found: NodeClaim) -> ClaimStatus | None:
             if found.condition(DRAINED) is not None:
@@ -193,7 +193,7 @@ class Departing:
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
     async def _no_late_launch(self, claim: NodeClaim, departure: Departure) -> None:
-        """An overtaken launch may still have made an instance, which must not outlive the finalizer (D-3, I2)."""
+        """An overtaken launch may still have made an instance, which must not outlive the finalizer (DUR-3, DUR-30)."""
         if departure.provider_id:
             return
         instance = await self.cloud.find(claim_uid=claim.uid)

@@ -32,7 +32,7 @@ class DrainMemory:
         return now >= self.next_try.get(pod.uid, 0.0)
 
     def note(self, pod: Pod, outcome: EvictionOutcome, now: float) -> None:
-        """The pause of a pod that stays doubles each time (T-26)."""
+        """The pause of a pod that stays doubles each time (TRM-26)."""
         pause = min(timing.LONGEST_PAUSE, self.pauses.get(pod.uid, timing.FIRST_PAUSE / 2) * 2)
         if outcome.leaving:
             pause = max(pause, timing.ACCEPTED_PAUSE)

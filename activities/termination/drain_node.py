@@ -1,8 +1,8 @@
 """Evicts the pods of a node, politely while there is time.
 
 Second step of TerminateNode and ReleaseNode: one long wait that looks at the pods again and again, so that a restart
-forgets nothing that matters (D-12). Before it answers "drained" it asks the API server itself. It ends early where the
-instance is gone, because its pods would never end (T-5). What still holds the node is the activity's progress.
+forgets nothing that matters (DUR-12). Before it answers "drained" it asks the API server itself. It ends early where
+the instance is gone, because its pods would never end (TRM-5). What still holds the node is the activity's progress.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ class Draining:
         return claim if claim is not None and claim.uid == departure.claim.uid else None
 
     async def _deadline(self, departure: Departure) -> float | None:
-        """As fixed at the start; an earlier one written since counts as well, a later one does not (I7)."""
+        """As fixed at the start; an earlier one written since counts as well, a later one does not (DUR-30)."""
         claim = self._claim(departure)
         if claim is None:
             return departure.deadline
@@ -143,7 +143,7 @@ class Draining:
         return deadline
 
     def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
-        """T-17: five seconds since the claim says Draining. A node without a claim waits for nothing (T-10)."""
+        """TRM-17: five seconds since the claim says Draining. A node without a claim waits for nothing (TRM-10)."""
         if not departure.claim.uid:
             return True
         claim = self._claim(departure)
@@ -155,7 +155,7 @@ class Draining:
         return self.now() >= memory.minimum_over
 
     async def _is_instance_lost(self, departure: Departure, nodes: Iterable[Node], memory: DrainMemory) -> bool:
-        """T-5, as long as the drain lasts. NotReady alone is not enough: the cloud must say that it is gone."""
+        """TRM-5, as long as the drain lasts. NotReady alone is not enough: the cloud must say that it is gone."""
         if not departure.provider_id or any(is_ready(node) for node in nodes):
             return False
         if self.now() - memory.instance_looked < timing.INSTANCE_LOOK:
@@ -168,7 +168,7 @@ class Draining:
             return False
 
     async def _publish_slow_drain(self, name: str, evictions: Evictions, memory: DrainMemory) -> None:
-        """V-3, once a drain takes longer than a normal one."""
+        """EVT-3, once a drain takes longer than a normal one."""
         node = self.lookups.node(name)
         if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return

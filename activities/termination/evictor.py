@@ -1,7 +1,7 @@
 """Evicts one pod, or deletes it by force, and says what came of it.
 
-Every request carries the pod's UID, so that a pod made anew under the same name is never taken for the old one (D-12,
-I6). A request that is under way is finished even where the worker is being stopped: the API server may already have
+Every request carries the pod's UID, so that a pod made anew under the same name is never taken for the old one (DUR-12,
+DUR-30). A request that is under way is finished even where the worker is being stopped: the API server may already have
 counted the disruption against the PDB, and an abandoned one blocks it for two minutes.
 """
 
@@ -36,7 +36,7 @@ class EvictionOutcome:
 
     leaving: bool
     why: str = ""
-    cause: str = ""  # the same for the notice on the node (V-3)
+    cause: str = ""  # the same for the notice on the node (EVT-3)
 
 
 class Evictor:
@@ -46,12 +46,12 @@ class Evictor:
         self.pods, self.notices, self.pace, self.now = pods, notices, pace, now
 
     async def evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
-        """Evict the pod, as soon as the pace allows it (T-25, T-26)."""
+        """Evict the pod, as soon as the pace allows it (TRM-25, TRM-26)."""
         await self.pace.wait(request.pool, repeated=request.repeated)
         return await to_the_end(self._evict(pod, request.reason))
 
     async def force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
-        """Delete with what is left of the deadline (T-27). At no pace: a deadline does not wait."""
+        """Delete with what is left of the deadline (TRM-27). At no pace: a deadline does not wait."""
         return await to_the_end(self._force(pod, deadline, reason))
 
     async def _evict(self, pod: Pod, reason: str) -> EvictionOutcome:
@@ -81,7 +81,7 @@ class Evictor:
         except Failure as failure:
             return _refused(str(failure), f"deleting pod {pod.key} failed, {failure}")
         if pod.deleting_since is None:
-            pod_drained(reason)  # one that was being deleted already has been counted (T-28)
+            pod_drained(reason)  # one that was being deleted already has been counted (TRM-28)
         return EvictionOutcome(leaving=True)
 
 

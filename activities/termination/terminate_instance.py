@@ -1,8 +1,8 @@
 """Terminates the instance of a departure and looks until it is gone.
 
-A look at the cloud, retried by Temporal every 5 s without events (T-36). Terminating is the look: it is safe to repeat,
-and only "gone" ends it. An empty providerID is no proof that nothing was launched, so the cloud is then asked by the
-claim's UID (D-3).
+A look at the cloud, retried by Temporal every 5 s without events (TRM-36). Terminating is the look: it is safe to
+repeat, and only "gone" ends it. An empty providerID is no proof that nothing was launched, so the cloud is then asked
+by the claim's UID (DUR-3).
 """
 
 from collections.abc import Callable

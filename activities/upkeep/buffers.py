@@ -1,4 +1,4 @@
-"""What each CapacityBuffer's status should say: whether it can be used, and for how many pods (S-211).
+"""What each CapacityBuffer's status should say: whether it can be used, and for how many pods (PLC-211).
 
 Whether its room exists is known after a pass, and written by the step that planned it.
 """

@@ -79,7 +79,7 @@ class ClaimUpkeep:
         return {node: before.get(node, frozenset()) for node in starting}
 
     def _stamp(self, snapshot: Snapshot, claim: NodeClaim, pods: dict[str, frozenset[str]]) -> float | None:
-        """When a pod came or went since the last look (D-163), unless the stamp is young."""
+        """When a pod came or went since the last look (DIS-163), unless the stamp is young."""
         node = claim.node_name
         if not node or not _is_initialized(claim):
             return None

@@ -1,4 +1,5 @@
-"""Is each node as large as what was launched? A condition and a notice say so; nothing acts on it (L-75 to L-77)."""
+"""Is each node as large as what was launched? A condition and a notice say so; nothing acts on it (LIF-75 to
+LIF-77)."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,8 +1,8 @@
 """Upkeep: keeps conditions, statuses, labels and hashes true as facts change.
 
 Level-triggered: each look compares what is written on an object with what should be, and writes only the difference, so
-there is nothing to remember but which pods were on which node at the last look (D-163). After a restart the pods' own
-times take the place of that memory (Q-12).
+there is nothing to remember but which pods were on which node at the last look (DIS-163). After a restart the pods' own
+times take the place of that memory (DIQ-12).
 """
 
 import asyncio

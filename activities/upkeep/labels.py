@@ -1,6 +1,6 @@
 """What claims and nodes of older versions lack: the label of their NodeClass.
 
-Without it a node counts as unmanaged, and nothing would ever release it (L-70, P-2).
+Without it a node counts as unmanaged, and nothing would ever release it (LIF-70, PLM-2).
 """
 
 from functools import partial

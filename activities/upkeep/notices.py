@@ -1,6 +1,6 @@
 """Publishes what has become of NodeClaims, NodePools and Nodes: ready or not, and gone.
 
-Upstream publishes each transition of each condition (V-13): six Events in a claim's start alone, a third of all its
+Upstream publishes each transition of each condition (EVT-13): six Events in a claim's start alone, a third of all its
 requests. Here there is one for the root condition, which sums the others up; each of them stands on the object with its
 time, and in the workflow's history. What was there at the first look after a restart is not published again.
 """
@@ -46,7 +46,7 @@ def _by_uid(snapshot: Snapshot) -> dict[str, Observed]:
 
 
 def _transitions(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:
-    """V-13, of the root condition."""
+    """EVT-13, of the root condition."""
     for uid, one in after.items():
         old = before.get(uid)
         if isinstance(one, Node) or old is None:
@@ -60,7 +60,7 @@ def _transitions(before: Mapping[str, Observed], after: Mapping[str, Observed]) 
 
 
 def _ends(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:
-    """V-14: what carried our finalizer and was leaving is gone."""
+    """EVT-14: what carried our finalizer and was leaving is gone."""
     for uid, one in before.items():
         if uid in after or isinstance(one, NodePool) or names.TERMINATION_FINALIZER not in one.finalizers:
             continue

@@ -1,4 +1,4 @@
-"""What each NodeOverlay's status should say: whether it is applied, or why not (N-54).
+"""What each NodeOverlay's status should say: whether it is applied, or why not (NPL-54).
 
 Judged by the same function that applies overlays to the catalogues; an overlay changes no requirement, so that judging
 over catalogues that it has changed already gives the same verdict.

@@ -49,7 +49,7 @@ class PoolStatuses:
             pool = snapshot.pools[name]
             reference = pool.template.node_class
             if (reference.group, reference.kind) not in snapshot.supported_node_classes:
-                continue  # N-15: of another provider
+                continue  # NPL-15: of another provider
             wanted = self._wanted(pool, snapshot, usage[name], await self._class(reference))
             if wanted is None:
                 continue

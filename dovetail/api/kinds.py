@@ -1,4 +1,4 @@
-"""Which kinds do we serve, and how does kubectl name and show them (A-1, A-2, W-1)?
+"""Which kinds do we serve, and how does kubectl name and show them (API-1, API-2, AWS-1)?
 
 Adding a kind means one model and one entry here.
 """

@@ -1,4 +1,5 @@
-"""What can be wrong with a NodePool or NodeOverlay that the API server let through (A-18, A-19, A-22, A-25, N-20)?
+"""What can be wrong with a NodePool or NodeOverlay that the API server let through (API-18, API-19, API-22, API-25,
+NPL-20)?
 
 Each fault is one sentence with the field in front; no fault means valid. These checks do not repeat the CRD's. They see
 what a schema cannot: values of requirements, length of key parts, one taint in two lists, a capacity type that does not
@@ -15,13 +16,13 @@ from dovetail.api.schema.field_types import LABEL_VALUE, QUALIFIED_NAME
 from dovetail.api.schema.label_keys import CAPACITY_TYPE, HOSTNAME, NODE_POOL, WELL_KNOWN
 from dovetail.api.schema.requirements import COMPARISONS, FlexibleRequirement, Requirement, is_whole_number
 
-# A-18: nobody but Karpenter and its provider names labels in these domains or below them.
+# API-18: nobody but Karpenter and its provider names labels in these domains or below them.
 CLOSED_DOMAINS = ("karpenter.sh", "karpenter.k8s.aws")
 CAPACITY_TYPES = frozenset(("spot", "on-demand", "reserved"))
 LONGEST_PREFIX = 253
 LONGEST_NAME = 63
 
-# A-22: what old manifests say, and what is meant.
+# API-22: what old manifests say, and what is meant.
 LEGACY_KEYS = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
@@ -50,7 +51,7 @@ def node_overlay_faults(spec: NodeOverlaySpec) -> tuple[str, ...]:
 
 
 def is_restricted(key: str) -> bool:
-    """A-18: whether a label may not be named by users."""
+    """API-18: whether a label may not be named by users."""
     if key in WELL_KNOWN:
         return False
     domain = key.partition("/")[0] if "/" in key else ""
@@ -134,7 +135,7 @@ def _requirement_faults(item: Requirement) -> Iterator[str]:
 
 
 def _capacity_type_faults(item: FlexibleRequirement) -> Iterator[str]:
-    """N-22: an unknown capacity type beside a known one is no fault."""
+    """NPL-22: an unknown capacity type beside a known one is no fault."""
     known = CAPACITY_TYPES.intersection(item.values or ())
     if not known:
         yield f"none of {', '.join(sorted(CAPACITY_TYPES))} is among the values"

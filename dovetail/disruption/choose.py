@@ -1,4 +1,4 @@
-"""The decision of the disruption loop: which nodes should be disrupted now (D-1, D-2).
+"""The decision of the disruption loop: which nodes should be disrupted now (DIS-1, DIS-2).
 
 The first method that finds something decides. The others are asked in the next round, when the marks of this one are
 seen: two methods that acted on one snapshot would count the same room twice.
@@ -29,7 +29,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 
-# The order of the methods (D-2). Expiration, which upstream does not have, comes after drift.
+# The order of the methods (DIS-2). Expiration, which upstream does not have, comes after drift.
 METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
 
 EXAMPLES: Final = 3  # named per reason; `explain` names all

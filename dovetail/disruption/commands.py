@@ -1,4 +1,4 @@
-"""Commands as the methods make them: nodes that leave together, and what replaces them (D-8 to D-10).
+"""Commands as the methods make them: nodes that leave together, and what replaces them (DIS-8 to DIS-10).
 
 The texts are upstream's, byte for byte, because users search for them. Prices are added in the order of the candidates,
 so that the sum is the same in every process.
@@ -25,7 +25,7 @@ class Command:
 
     @property
     def decision(self) -> str:
-        """What is done, in upstream's words (D-8)."""
+        """What is done, in upstream's words (DIS-8)."""
         if not self.candidates:
             return "no-op"
         return "replace" if self.replacements else "delete"
@@ -37,16 +37,16 @@ class Command:
 
     @property
     def savings(self) -> float:
-        """The estimated savings; unknown prices count as 0 (D-10)."""
+        """The estimated savings; unknown prices count as 0 (DIS-10)."""
         return self.price - sum(r.cheapest for r in self.replacements)
 
     @property
     def text(self) -> str:
-        """The command in upstream's words, without reason and id (D-9)."""
+        """The command in upstream's words, without reason and id (DIS-9)."""
         return _text(self.decision, [c.name for c in self.candidates], len(self.replacements))
 
     def text_for(self, candidate: Candidate) -> str:
-        """What the Events of one of its nodes say (D-9)."""
+        """What the Events of one of its nodes say (DIS-9)."""
         if len(self.candidates) == 1:
             return self.text
         return f"{self.decision}: [{candidate.name}] (part of {len(self.candidates)}-node consolidation)"
@@ -61,7 +61,7 @@ def _text(decision: str, nodes: list[str], replacements: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One pool's part in a consolidation that was worked out; metrics call it a move (D-126)."""
+    """One pool's part in a consolidation that was worked out; metrics call it a move (DIS-126)."""
 
     pool: str
     policy: str
@@ -84,7 +84,7 @@ class Found:
 
 
 def both(candidate: Candidate, reason: str, message: str) -> tuple[Notice, ...]:
-    """The same notice on Node and NodeClaim (D-186)."""
+    """The same notice on Node and NodeClaim (DIS-186)."""
     return (
         decision_notice("Node", candidate.name, reason, message),
         decision_notice("NodeClaim", candidate.claim.name, reason, message),

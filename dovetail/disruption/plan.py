@@ -70,14 +70,14 @@ def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
 
 
 def _policy_label(policy: str, reason: DisruptionReason) -> str:
-    """The policy in snake case, for the reasons that it decides about (D-190)."""
+    """The policy in snake case, for the reasons that it decides about (DIS-190)."""
     if not reason.is_governed_by_policy:
         return ""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in policy).lstrip("_")
 
 
 def text_for(command: DisruptionCommand, node: str) -> str:
-    """What the Events of one node of a planned command say (D-9)."""
+    """What the Events of one node of a planned command say (DIS-9)."""
     if len(command.targets) == 1:
         return command.summary.rpartition(" (savings: ")[0]
     decision = "replace" if command.replacements else "delete"

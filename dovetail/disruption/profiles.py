@@ -22,15 +22,15 @@ class Profile:
 
     name: str
     is_quiet: Callable[[NodeClaim, NodePool, float], bool]
-    """Whether no pod came or went for the pool's consolidateAfter (D-167)."""
+    """Whether no pod came or went for the pool's consolidateAfter (DIS-167)."""
     taken_nodes_leave: bool
     """Whether a node counts as leaving from the moment at which a plan takes it."""
     keeps_waiting_pods_apart: bool
     """Whether pods that wait for room anyway keep the nodes that they will get, and are charged to no candidate."""
     weighs_every_claim: bool
-    """Whether the policy Balanced takes as a pool's cost what its claims cost, not what its candidates do (D-122)."""
+    """Whether the policy Balanced takes as a pool's cost what its claims cost, not what its candidates do (DIS-122)."""
     replaces_in_waves: bool
-    """Whether one plan replaces all drifted or expired nodes that the budgets allow, not only the first (D-71)."""
+    """Whether one plan replaces all drifted or expired nodes that the budgets allow, not only the first (DIS-71)."""
     rules_out_by_price: bool
     """Whether prices alone can spare a candidate its simulation; its Event then names no other obstacle."""
     tries_all_together_first: bool
@@ -38,13 +38,13 @@ class Profile:
     widens_the_search: bool
     """Whether multi-node consolidation goes on beyond the prefix that it has found."""
     most_consolidated: int
-    """The most nodes that consolidation takes in one command (Q-7)."""
+    """The most nodes that consolidation takes in one command (DIQ-7)."""
     needs_launchable_spot: bool
-    """Whether a replacement narrowed to spot must have a spot offering available (Q-9)."""
+    """Whether a replacement narrowed to spot must have a spot offering available (DIQ-9)."""
     announces_probes: bool
     """Whether every command that multi-node consolidation tries is announced, not only the one that it plans."""
     announces_shared_rejections: bool
-    """Whether the rejection of a command for several nodes is announced (Q-1)."""
+    """Whether the rejection of a command for several nodes is announced (DIQ-1)."""
     placement: placement_profiles.Profile
     """The placement engine's own answers."""
 

@@ -1,4 +1,4 @@
-"""Whether a plan that waited is still right (D-132 to D-139).
+"""Whether a plan that waited is still right (DIS-132 to DIS-139).
 
 When the wait is over, the checks that made the plan judge it again on a fresh snapshot. From a command for empty nodes
 those that are no longer empty are left out; a consolidation holds as a whole or not at all. Nodes are recognised by the
@@ -34,7 +34,7 @@ class Valid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invalid:
-    """Nothing of the plan may be carried out. `candidates`: how many were proposed (D-134)."""
+    """Nothing of the plan may be carried out. `candidates`: how many were proposed (DIS-134)."""
 
     kind: Literal["invalid"] = "invalid"
     reason: Invalidity
@@ -80,7 +80,7 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
 
 
 def _rejections(round_: Round, command: DisruptionCommand, refused: Invalid) -> Iterator[Notice]:
-    """The notices of a consolidation that is dropped (D-140); upstream forgets commands for several nodes (Q-1)."""
+    """The notices of a consolidation that is dropped (DIS-140); upstream forgets commands for several nodes (DIQ-1)."""
     if command.reason != DisruptionReason.UNDERUTILIZED:
         return
     if len(command.targets) > 1 and not round_.settings.profile.announces_shared_rejections:
@@ -102,7 +102,7 @@ def _judge(
     notices.extend(screening_notices(round_, method.eventual))
     notices.extend(n for c, block in blocks if block for n in block_notices(c, block))
     wanted = {t.claim_uid for t in command.targets}
-    # The targets that are candidates of the method now, recognised by the UIDs of their claims (D-133).
+    # The targets that are candidates of the method now, recognised by the UIDs of their claims (DIS-133).
     present = {c.claim.uid: c for c, block in blocks if block is None and c.claim.uid in wanted}
     if method.reason == DisruptionReason.EMPTY:
         awaited = awaited_nodes(round_)
@@ -118,7 +118,7 @@ def _judge(
 def _still_empty(
     round_: Round, command: DisruptionCommand, present: Mapping[str, Candidate], notices: list[Notice]
 ) -> DisruptionCommand | Invalid:
-    """The targets that are still empty; where a budget shrank, the first in the command's own order (D-134)."""
+    """The targets that are still empty; where a budget shrank, the first in the command's own order (DIS-134)."""
     if not present:
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
     allowed = round_.allowances(DisruptionReason.EMPTY)
@@ -138,7 +138,7 @@ def _still_standing(
     present: Mapping[str, Candidate],
     notices: list[Notice],
 ) -> Invalid | None:
-    """Why not every node is still a candidate with an allowance (D-135 a, b)."""
+    """Why not every node is still a candidate with an allowance (DIS-135 a, b)."""
     if any(t.claim_uid not in present for t in command.targets):
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
     allowed = round_.allowances(method.reason)
@@ -153,7 +153,7 @@ def _still_standing(
 def _same_answer(
     round_: Round, plan: DisruptionPlan, command: DisruptionCommand, candidates: list[Candidate]
 ) -> Invalid | None:
-    """Why the simulation no longer comes to as many nodes of the planned types (D-135 c, d)."""
+    """Why the simulation no longer comes to as many nodes of the planned types (DIS-135 c, d)."""
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.failed or simulation.candidate_leaves:
         return _invalid(command, Invalidity.UNKNOWN, simulation.failed or "a candidate is leaving")

@@ -58,7 +58,7 @@ class Round:
 
     @cached_property
     def buffer_pods(self) -> Mapping[str, int]:
-        """How many virtual pods have room on each node (D-68); as the snapshot says where it has no buffers."""
+        """How many virtual pods have room on each node (DIS-68); as the snapshot says where it has no buffers."""
         return self.simulator.buffered if self.snapshot.buffers else self.snapshot.buffer_pods
 
     @cached_property
@@ -83,12 +83,12 @@ class Round:
         return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
-        """Whether no pod came or went for the pool's consolidateAfter (D-167)."""
+        """Whether no pod came or went for the pool's consolidateAfter (DIS-167)."""
         return self.settings.profile.is_quiet(candidate.claim, candidate.pool, self.fleet.now)
 
 
 class RemainingAllowances:
-    """What is left of the allowances while a method walks its candidates (D-60)."""
+    """What is left of the allowances while a method walks its candidates (DIS-60)."""
 
     def __init__(self, left: Mapping[str, int]) -> None:
         self._left = dict(left)
@@ -122,7 +122,7 @@ def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """One way to choose the nodes to disrupt (D-3)."""
+    """One way to choose the nodes to disrupt (DIS-3)."""
 
     name: str
     title: str  # for people
@@ -140,12 +140,12 @@ class Attempt:
     method: Method
     candidates: tuple[Candidate, ...]
     blocks: tuple[tuple[Candidate, Block], ...]
-    allowances: Mapping[str, Allowance]  # empty without candidates: budgets are not evaluated then (D-59)
+    allowances: Mapping[str, Allowance]  # empty without candidates: budgets are not evaluated then (DIS-59)
     found: Found
 
 
 def run(method: Method, round_: Round) -> Attempt:
-    """The candidates of the method's class, its own question to each, the allowances, its decision (D-4)."""
+    """The candidates of the method's class, its own question to each, the allowances, its decision (DIS-4)."""
     chosen: list[Candidate] = []
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in round_.screening.candidates(method.eventual):

@@ -18,7 +18,7 @@ class DisruptionSettings:
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
     default_spread: tuple[SpreadConstraint, ...] = ()
     well_known: frozenset[str] = WELL_KNOWN_LABELS
-    validate_after: float = 15.0  # seconds between a plan and its second look (D-132)
+    validate_after: float = 15.0  # seconds between a plan and its second look (DIS-132)
 
     wave_size: int = 100  # commands of one plan
     most_targets: int = 500  # empty nodes of one command: a plan stays below 200 KiB, the others follow in the next

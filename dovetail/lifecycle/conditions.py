@@ -1,8 +1,8 @@
 """What do an object's conditions become when one of them is set?
 
 Karpenter's conditions are more than a list: a root, `Ready`, follows from the dependents, missing ones stand at Unknown
-since the object's creation (so that liveness has a clock, L-41), and during a deletion every generation is raised so
-that the root does not fall (P-4 to P-7). The time of a transition moves only with the status.
+since the object's creation (so that liveness has a clock, LIF-41), and during a deletion every generation is raised so
+that the root does not fall (PLM-4 to PLM-7). The time of a transition moves only with the status.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class ConditionSet:
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def set(self, wanted: Condition) -> "ConditionSet":
-        """With that condition set (its `changed` is now) and the root recomputed (P-5, P-6)."""
+        """With that condition set (its `changed` is now) and the root recomputed (PLM-5, PLM-6)."""
         old = self.find(wanted.type)
         changed = old.changed if old is not None and old.status == wanted.status else wanted.changed
         settled = replace(wanted, changed=changed, generation=self.generation)
@@ -45,7 +45,7 @@ class ConditionSet:
         return replace(self, conditions=(*rest, settled))._rooted(wanted.changed)
 
     def clear(self, kind: str) -> "ConditionSet":
-        """Without that condition, sorted by name (P-7). Dependents and the root cannot be cleared."""
+        """Without that condition, sorted by name (PLM-7). Dependents and the root cannot be cleared."""
         if kind == READY or kind in self.dependents:
             raise ValueError(f"{kind} cannot be cleared")
         if self.find(kind) is None:
@@ -63,7 +63,7 @@ class ConditionSet:
 
 
 def conditions_of_claim(claim: NodeClaim) -> ConditionSet:
-    """The conditions of a claim, those that are missing standing at Unknown since its creation (P-4)."""
+    """The conditions of a claim, those that are missing standing at Unknown since its creation (PLM-4)."""
     return complete(
         ConditionSet(
             dependents=CLAIM_DEPENDENTS,
@@ -76,7 +76,7 @@ def conditions_of_claim(claim: NodeClaim) -> ConditionSet:
 
 
 def complete(given: ConditionSet) -> ConditionSet:
-    """P-4: every missing dependent, and the root, as Unknown since the object's creation."""
+    """PLM-4: every missing dependent, and the root, as Unknown since the object's creation."""
     present = {condition.type for condition in given.conditions}
     missing = tuple(
         Condition(
@@ -94,7 +94,7 @@ def complete(given: ConditionSet) -> ConditionSet:
 
 
 def true(kind: str, now: float) -> Condition:
-    """The condition set to True: its reason is its type, and it has no message (P-5)."""
+    """The condition set to True: its reason is its type, and it has no message (PLM-5)."""
     return Condition(type=kind, status=TRUE, reason=kind, changed=now)
 
 
@@ -109,7 +109,7 @@ def false(kind: str, now: float, why: tuple[str, str]) -> Condition:
 
 
 def claim_conditions_with(claim: NodeClaim, *wanted: Condition) -> tuple[Condition, ...] | None:
-    """The claim's whole list with these set, or None where that changes nothing (P-5: equal is no modification)."""
+    """The claim's whole list with these set, or None where that changes nothing (PLM-5: equal is no modification)."""
     found = conditions_of_claim(claim)
     for condition in wanted:
         found = found.set(condition)
@@ -120,7 +120,7 @@ def claim_conditions_with(claim: NodeClaim, *wanted: Condition) -> tuple[Conditi
 
 
 def _root(given: ConditionSet, now: float) -> Condition:
-    """P-6: Ready as it follows from the dependents."""
+    """PLM-6: Ready as it follows from the dependents."""
     unhealthy = [
         condition
         for condition in given.conditions

@@ -1,7 +1,7 @@
 """Is a registered node ready to take the pods that it was made for?
 
-The checks are in upstream's order, and the first that fails is the answer (L-31 to L-35). Once initialised a claim
-stays so (L-38). Drivers of dynamic resources (L-36) are not checked.
+The checks are in upstream's order, and the first that fails is the answer (LIF-31 to LIF-35). Once initialised a claim
+stays so (LIF-38). Drivers of dynamic resources (LIF-36) are not checked.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from dovetail.model.names import READY, UNREGISTERED_TAINT
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint
 
-# A-34, by key and effect. `unreachable:NoExecute` is not among them, as upstream.
+# API-34, by key and effect. `unreachable:NoExecute` is not among them, as upstream.
 EPHEMERAL_TAINTS: Final = frozenset(
     {
         ("node.kubernetes.io/not-ready", "NoSchedule"),

@@ -1,7 +1,7 @@
 """What was asked of the cloud for this claim, and under which token?
 
 The request and a generation are frozen on the claim before the call, so that every retry, in whatever process, repeats
-the same call under the same token and launches nothing twice (D-1). The generation rises only when the cloud has said
+the same call under the same token and launches nothing twice (DUR-1). The generation rises only when the cloud has said
 that it made nothing: the cloud refuses one token with two different requests, and two tokens for one request would
 launch two instances.
 """
@@ -50,10 +50,10 @@ def launch_token(claim_uid: str, generation: int) -> str:
 
 
 def missing_labels(claim: NodeClaim, provider: Mapping[str, str]) -> dict[str, str]:
-    """L-13: what the provider knows and the claim does not say; the claim's own labels win."""
+    """LIF-13: what the provider knows and the claim does not say; the claim's own labels win."""
     return {key: value for key, value in sorted(provider.items()) if key not in claim.labels}
 
 
 def changed_annotations(claim: NodeClaim, provider: Mapping[str, str]) -> dict[str, str]:
-    """L-13: the provider's annotations, which win over the claim's."""
+    """LIF-13: the provider's annotations, which win over the claim's."""
     return {key: value for key, value in sorted(provider.items()) if claim.annotations.get(key) != value}

@@ -1,7 +1,8 @@
 """How long may a claim take to become a node?
 
 Five minutes to be launched, fifteen to be registered, both from the moment at which the condition last changed, which
-is the claim's creation while the status has never changed (L-41, L-43). Once registered there is no limit (L-39, L-40).
+is the claim's creation while the status has never changed (LIF-41, LIF-43). Once registered there is no limit (LIF-39,
+LIF-40).
 """
 
 from typing import Final
@@ -15,12 +16,12 @@ REGISTRATION_SECONDS: Final = 15 * 60.0
 
 
 def launch_overdue(claim: NodeClaim, now: float) -> bool:
-    """L-41: not launched within five minutes."""
+    """LIF-41: not launched within five minutes."""
     return _overdue(claim, LAUNCHED, LAUNCH_SECONDS, now)
 
 
 def registration_overdue(claim: NodeClaim, now: float) -> bool:
-    """L-43: not registered within fifteen minutes."""
+    """LIF-43: not registered within fifteen minutes."""
     return _overdue(claim, REGISTERED_CONDITION, REGISTRATION_SECONDS, now)
 
 

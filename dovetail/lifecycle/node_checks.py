@@ -1,7 +1,7 @@
 """What is wrong with claims and nodes that exist: labels that are missing, nodes that are too small.
 
-Hydration gives objects of older versions the label of their NodeClass, without which a node counts as unmanaged (L-70,
-P-2). Consistency compares a node with what was launched (L-75 to L-77); it only informs.
+Hydration gives objects of older versions the label of their NodeClass, without which a node counts as unmanaged
+(LIF-70, PLM-2). Consistency compares a node with what was launched (LIF-75 to LIF-77); it only informs.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dovetail.model.snapshot import Snapshot
 
 CONSISTENT: Final = "ConsistentStateFound"
 SHARE: Final = 0.90  # of what was launched
-LOOK_SECONDS: Final = 600.0  # L-75
+LOOK_SECONDS: Final = 600.0  # LIF-75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class MissingLabel:
 
 
 def missing_class_labels(snapshot: Snapshot) -> tuple[MissingLabel, ...]:
-    """L-70. Only claims of our classes, and the nodes of exactly one of them."""
+    """LIF-70. Only claims of our classes, and the nodes of exactly one of them."""
     supported = snapshot.supported_node_classes
     claims = [c for c in snapshot.claims.values() if (c.node_class.group, c.node_class.kind) in supported]
     found = [_missing(claim.name, "NodeClaim", claim) for claim in claims if not _has_label(claim.labels, claim)]
@@ -42,12 +42,12 @@ def missing_class_labels(snapshot: Snapshot) -> tuple[MissingLabel, ...]:
 
 
 def class_label(claim: NodeClaim) -> str:
-    """The label that names the NodeClass of a node: <group>/<kind in lower case> (P-2)."""
+    """The label that names the NodeClass of a node: <group>/<kind in lower case> (PLM-2)."""
     return f"{claim.node_class.group}/{claim.node_class.kind.lower()}"
 
 
 def shape_issues(claim: NodeClaim, node: Node) -> tuple[str, ...]:
-    """L-76: resources that were asked for and of which the node has less than nine tenths of what was launched."""
+    """LIF-76: resources that were asked for and of which the node has less than nine tenths of what was launched."""
     if claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION):
         return ()
     return tuple(

@@ -1,7 +1,7 @@
 """Do the nodes of a NodePool come up?
 
-The last four results are kept on the pool itself, each with its claim's UID: a restart forgets nothing (D-8) and no
-claim counts twice (D-7). Results are read from the claims: registered, or deleted past a time limit. Were each launch
+The last four results are kept on the pool itself, each with its claim's UID: a restart forgets nothing (DUR-8) and no
+claim counts twice (DUR-7). Results are read from the claims: registered, or deleted past a time limit. Were each launch
 to write to its pool, sixty launches at once would wait for one object.
 """
 
@@ -19,7 +19,7 @@ from dovetail.model.pools import NodePool
 HEALTHY: Final = "NodeRegistrationHealthy"
 RESULTS: Final = "dovetail.sh/registration-results"
 KEPT: Final = 4
-UNHEALTHY_SHARE: Final = 0.5  # of four, however many there are (N-30)
+UNHEALTHY_SHARE: Final = 0.5  # of four, however many there are (NPL-30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Record:
         return replace(self, results=kept, since=max(self.since, result.at))
 
     def is_unhealthy(self) -> bool:
-        """N-30: two failures of four."""
+        """NPL-30: two failures of four."""
         return sum(not good for _, good in self.results) / KEPT >= UNHEALTHY_SHARE
 
 
@@ -64,7 +64,7 @@ def judge_health(pool: NodePool, claims: Iterable[NodeClaim], class_generation: 
     present = next((condition for condition in pool.conditions if condition.type == HEALTHY), None)
     record = read_record(pool)
     if record is None and present is not None and present.status != UNKNOWN:
-        record = _seeded(present, pool, class_generation)  # N-31: written by Karpenter
+        record = _seeded(present, pool, class_generation)  # NPL-31: written by Karpenter
     if (
         record is None
         or present is None
@@ -85,7 +85,7 @@ def judge_health(pool: NodePool, claims: Iterable[NodeClaim], class_generation: 
 
 
 def results_of(pool: NodePool, claims: Iterable[NodeClaim]) -> tuple[Result, ...]:
-    """The results of the claims of this very pool (N-33: by the label, and by the UID of their owner)."""
+    """The results of the claims of this very pool (NPL-33: by the label, and by the UID of their owner)."""
     mine = (c for c in claims if c.labels.get(names.NODE_POOL) == pool.name and _owned(c, pool))
     return tuple(result for claim in mine if (result := _result(claim)) is not None)
 

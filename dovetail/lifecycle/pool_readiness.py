@@ -1,8 +1,8 @@
 """May a NodePool be used for new nodes?
 
 Its condition Ready follows from two others: its template is valid, and its NodeClass is ready. Admission has checked
-what a schema can; here are the rules that need code (A-18, A-19). Registration health is a condition of its own, and
-does not keep a pool from being used.
+what a schema can; here are the rules that need code (API-18, API-19). Registration health is a condition of its own,
+and does not keep a pool from being used.
 """
 
 import re
@@ -43,7 +43,7 @@ def conditions_of_pool(pool: NodePool, now: float) -> ConditionSet:
 
 
 def class_readiness(found: bool, deleting: bool, ready: Condition) -> tuple[str, str] | None:
-    """N-15: why the NodeClass is not ready, as (reason, message); None where it is. `ready`: its own condition."""
+    """NPL-15: why the NodeClass is not ready, as (reason, message); None where it is. `ready`: its own condition."""
     if not found:
         return "NodeClassNotFound", "NodeClass not found on cluster"
     if deleting:
@@ -54,14 +54,14 @@ def class_readiness(found: bool, deleting: bool, ready: Condition) -> tuple[str,
 
 
 def readiness(pool: NodePool, class_fault: tuple[str, str] | None, now: float) -> tuple[Condition, Condition]:
-    """The two conditions that Ready follows from (N-15, N-20, N-21)."""
+    """The two conditions that Ready follows from (NPL-15, NPL-20, NPL-21)."""
     faults = pool_faults(pool)
     valid = false(VALIDATION, now, ("NodePoolValidationFailed", "; ".join(faults))) if faults else true(VALIDATION, now)
     return valid, true(CLASS_READY, now) if class_fault is None else false(CLASS_READY, now, class_fault)
 
 
 def pool_faults(pool: NodePool) -> tuple[str, ...]:
-    """A-19: what is wrong with the template, in words."""
+    """API-19: what is wrong with the template, in words."""
     template = pool.template
     taints = (*template.taints, *template.startup_taints)
     return (
@@ -115,7 +115,7 @@ def _requirement_faults(expression: Expression) -> Iterable[str]:
 
 
 def _capacity_type_faults(expression: Expression) -> Iterable[str]:
-    """N-22: unknown values beside known ones are no fault."""
+    """NPL-22: unknown values beside known ones are no fault."""
     known = [value for value in expression.values if value in _CAPACITY_TYPES]
     if expression.values and len(known) < max(1, expression.min_values or 1):
         yield f"requirement {names.CAPACITY_TYPE}: too few of spot, on-demand, reserved"
@@ -129,7 +129,7 @@ def _key_faults(kind: str, key: str) -> Iterable[str]:
 
 
 def _is_restricted(key: str) -> bool:
-    """Whether users may not set the label, because its meaning is Karpenter's or the kubelet's (A-18)."""
+    """Whether users may not set the label, because its meaning is Karpenter's or the kubelet's (API-18)."""
     if key in names.WELL_KNOWN_LABELS:
         return False
     domain = key.partition("/")[0] if "/" in key else ""

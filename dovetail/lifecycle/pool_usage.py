@@ -1,7 +1,7 @@
 """How much does each NodePool use?
 
-A claim counts with what was launched for it until its node is initialised, then with what the node says (S-7). What is
-leaving, or marked to leave, counts nothing (S-12), so that its replacement fits within the limits.
+A claim counts with what was launched for it until its node is initialised, then with what the node says (STA-7). What
+is leaving, or marked to leave, counts nothing (STA-12), so that its replacement fits within the limits.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def pool_usage(snapshot: Snapshot) -> dict[str, Resources]:
 
 
 def tracked_capacity(claim: NodeClaim, node: Node | None) -> Resources:
-    """What a claim counts with: its own capacity, and the node's as far as the node says it already (S-7)."""
+    """What a claim counts with: its own capacity, and the node's as far as the node says it already (STA-7)."""
     if node is None:
         return claim.capacity
     if claim.is_true(names.INITIALIZED_CONDITION):
@@ -39,7 +39,7 @@ def tracked_capacity(claim: NodeClaim, node: Node | None) -> Resources:
 
 
 def is_leaving(claim: NodeClaim) -> bool:
-    """S-9: deleted, its instance terminating, or marked by a disruption."""
+    """STA-9: deleted, its instance terminating, or marked by a disruption."""
     return (
         claim.deleting_since is not None
         or claim.is_true(names.INSTANCE_TERMINATING)

@@ -1,8 +1,8 @@
 """What must a Node carry once it is known to be a claim's?
 
 Everything is written in one change: finalizer, owner, taints, labels and annotations, the unregistered taint taken off,
-the label set. A registered node is never changed here again (L-29): a second change would put back start-up taints that
-their owner has taken off.
+the label set. A registered node is never changed here again (LIF-29): a second change would put back start-up taints
+that their owner has taken off.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class NodeChange:
 
 
 def registered(claim: NodeClaim, node: Node) -> NodeChange:
-    """The change that makes the Node the claim's (L-23, L-25)."""
+    """The change that makes the Node the claim's (LIF-23, LIF-25)."""
     labels = {**claim.labels, REGISTERED: "true"}
     taints = _taints(claim, node)
     finalizers = (*node.finalizers, TERMINATION_FINALIZER)
@@ -65,7 +65,7 @@ def registered(claim: NodeClaim, node: Node) -> NodeChange:
 
 
 def came_unmarked(node: Node) -> bool:
-    """L-22: neither the unregistered taint nor the label: the node's user data did not set the taint."""
+    """LIF-22: neither the unregistered taint nor the label: the node's user data did not set the taint."""
     return REGISTERED not in node.labels and not any(_is_unregistered(taint) for taint in node.taints)
 
 

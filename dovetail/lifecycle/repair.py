@@ -1,7 +1,7 @@
 """Which nodes are unhealthy for so long that they are to be replaced?
 
-What counts as unhealthy, and for how long, is the cloud's to say (C-7). A repaired node leaves at once: its deadline is
-now, whatever its pods ask for. Where more than a fifth of the nodes are unhealthy at once, none is repaired: that is
+What counts as unhealthy, and for how long, is the cloud's to say (CLD-7). A repaired node leaves at once: its deadline
+is now, whatever its pods ask for. Where more than a fifth of the nodes are unhealthy at once, none is repaired: that is
 more likely a fault of the network.
 """
 
@@ -16,7 +16,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import time_or_none
 
-SHARE: Final = 20  # percent of a pool's nodes, rounded up (G-14)
+SHARE: Final = 20  # percent of a pool's nodes, rounded up (GCR-14)
 BLOCKED_SECONDS: Final = 300.0
 
 
@@ -69,19 +69,19 @@ def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repair
 
 
 def _is_deadline_over(claim: NodeClaim, now: float) -> bool:
-    """G-15: its deadline has passed; one that is deleted with more time than that is ordered as well."""
+    """GCR-15: its deadline has passed; one that is deleted with more time than that is ordered as well."""
     written = time_or_none(claim.annotations.get(names.TERMINATION_DEADLINE, ""))
     return written is not None and written <= now
 
 
 def _only_claim(snapshot: Snapshot, node: Node) -> NodeClaim | None:
-    """The managed claim of the node's instance; none where two name it (G-10)."""
+    """The managed claim of the node's instance; none where two name it (GCR-10)."""
     managed = [claim for claim in snapshot.pairing.claims_of(node) if is_ours(snapshot, claim)]
     return managed[0] if len(managed) == 1 else None
 
 
 def _fault(node: Node, policies: tuple[RepairPolicy, ...]) -> tuple[Condition, float] | None:
-    """G-12: of the policies that match, the one that ends first, with that moment."""
+    """GCR-12: of the policies that match, the one that ends first, with that moment."""
     matches = [
         (condition.changed + policy.toleration, condition)
         for policy in policies
@@ -94,7 +94,8 @@ def _fault(node: Node, policies: tuple[RepairPolicy, ...]) -> tuple[Condition, f
 
 
 def _too_many(snapshot: Snapshot, claim: NodeClaim, policies: tuple[RepairPolicy, ...]) -> str:
-    """G-14: unhealthy now, whatever the toleration, among the pool's nodes, or all nodes for a claim without a pool."""
+    """GCR-14: unhealthy now, whatever the toleration, among the pool's nodes, or all nodes for a claim without a
+    pool."""
     pool = claim.labels.get(names.NODE_POOL, "")
     group = [node for node in snapshot.nodes.values() if not pool or node.labels.get(names.NODE_POOL) == pool]
     unhealthy = sum(_fault(node, policies) is not None for node in group)

@@ -1,6 +1,6 @@
 """How many nodes does a pool with a fixed number of replicas lack, and which are too many?
 
-Claims are counted as they are, so a look whose orders were half carried out is finished by the next (D-21); they are
+Claims are counted as they are, so a look whose orders were half carried out is finished by the next (DUR-21); they are
 created under names that follow from their numbers (dovetail/lifecycle/numbering.py). Budgets are not asked: the number
 is what a person wants. A node that is marked counts, because the disruption that marked it creates its replacement.
 """
@@ -37,14 +37,15 @@ class _Count:
 
 
 def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
-    """N-40 to N-43: pools that are ready and have fewer nodes than replicas, within their limit of nodes."""
+    """NPL-40 to NPL-43: pools that are ready and have fewer nodes than replicas, within their limit of nodes."""
     found = []
     for pool in _static(snapshot):
         counted = _count(snapshot, pool)
         running = len(counted.running)
         if not pool.is_true(names.READY) or running + counted.marked >= (pool.replicas or 0):
             continue
-        # What is marked has its replacement on the way: upstream counts it as missing (N-42) and creates one too many.
+        # What is marked has its replacement on the way: upstream counts it as missing (NPL-42) and creates one too
+        # many.
         wanted = (pool.replicas or 0) - running - counted.marked
         numbers = numbering_of(pool, snapshot.claims.values())
         lacking = numbers.lowest(numbers.room(wanted))
@@ -54,7 +55,8 @@ def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
 
 
 def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim, ...]:
-    """N-44: the claims to delete. `costs`: node name -> what its pods' eviction costs, times its remaining lifetime."""
+    """NPL-44: the claims to delete. `costs`: node name -> what its pods' eviction costs, times its remaining
+    lifetime."""
     pods = _pods_by_node(snapshot)
     found: list[DeleteClaim] = []
     for pool in _static(snapshot):

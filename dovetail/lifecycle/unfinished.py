@@ -36,7 +36,7 @@ def reference(claim: NodeClaim) -> ClaimRef:
 
 
 def is_ours(snapshot: Snapshot, claim: NodeClaim) -> bool:
-    """P-1: its NodeClass is of a kind that our cloud understands."""
+    """PLM-1: its NodeClass is of a kind that our cloud understands."""
     supported = snapshot.supported_node_classes
     return not supported or (claim.node_class.group, claim.node_class.kind) in supported
 
@@ -56,7 +56,8 @@ def owners(snapshot: Snapshot) -> tuple[StartOwner, ...]:
 
 
 def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
-    """T-4: a node is deleting and its claim is not; deleting either deletes both. With two claims it has none (T-3)."""
+    """TRM-4: a node is deleting and its claim is not; deleting either deletes both. With two claims it has none
+    (TRM-3)."""
     found = []
     for node in snapshot.nodes.values():
         mine = snapshot.pairing.claims_of(node)
@@ -69,7 +70,7 @@ def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
 
 
 def releases(snapshot: Snapshot) -> tuple[StartRelease, ...]:
-    """T-10: deleting managed nodes without a claim, or with two (T-3)."""
+    """TRM-10: deleting managed nodes without a claim, or with two (TRM-3)."""
     return tuple(
         StartRelease(node=node.name, uid=node.uid)
         for node in snapshot.nodes.values()
@@ -81,13 +82,13 @@ def releases(snapshot: Snapshot) -> tuple[StartRelease, ...]:
 
 
 def _is_managed(snapshot: Snapshot, node: Node) -> bool:
-    """P-2: it carries the label of a NodeClass kind that our cloud understands."""
+    """PLM-2: it carries the label of a NodeClass kind that our cloud understands."""
     supported = snapshot.supported_node_classes
     return any(f"{group}/{kind.lower()}" in node.labels for group, kind in supported)
 
 
 def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
-    """All marks: ours with the owner that they name; those of a predecessor, which name none (D-12)."""
+    """All marks: ours with the owner that they name; those of a predecessor, which name none (DIS-12)."""
     found = []
     for claim in snapshot.claims.values():
         if claim.deleting_since is not None or not is_ours(snapshot, claim):
@@ -100,7 +101,7 @@ def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
 
 
 def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
-    """L-60: the claim's own expireAfter, counted from its creation."""
+    """LIF-60: the claim's own expireAfter, counted from its creation."""
     return tuple(
         DeleteClaim(claim=reference(claim), reason="expired", message="expireAfter has passed")
         for claim in snapshot.claims.values()
@@ -138,7 +139,7 @@ def next_expiry(snapshot: Snapshot) -> float | None:
 
 
 def vanished(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[DeleteClaim, ...]:
-    """G-1 to G-3: registered claims whose instance the cloud does not list, unless their node is Ready."""
+    """GCR-1 to GCR-3: registered claims whose instance the cloud does not list, unless their node is Ready."""
     listed = {instance.provider_id for instance in instances}
     ready = {n.provider_id for n in snapshot.nodes.values() if _is_ready(n)}
     return tuple(
@@ -170,7 +171,7 @@ def unclaimed(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tupl
 
 
 def orphans(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[LaunchedInstance, ...]:
-    """G-6: those of the unclaimed that are old enough."""
+    """GCR-6: those of the unclaimed that are old enough."""
     return tuple(i for i in unclaimed(snapshot, instances) if snapshot.now - i.launched > ORPHAN_AGE)
 
 

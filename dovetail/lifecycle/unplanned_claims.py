@@ -1,9 +1,9 @@
 """Claims on their way that no plan of ours made: a predecessor's that was not launched yet, or a person's.
 
 Our own claims name the pods that they were planned for; these name none, so a plan that left them out would launch
-nodes for their pods a second time. Upstream stops all planning until they are launched (S-3, D-15), so that one claim
-that never launches holds up all pods. Here each counts as a node with room for what it asked for, which is the sum of
-the pods that it was made for.
+nodes for their pods a second time. Upstream stops all planning until they are launched (STA-3, DIS-15), so that one
+claim that never launches holds up all pods. Here each counts as a node with room for what it asked for, which is the
+sum of the pods that it was made for.
 """
 
 from dataclasses import replace

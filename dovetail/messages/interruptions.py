@@ -34,12 +34,12 @@ class Interruption:
 
     @property
     def ends_instances(self) -> bool:
-        """Whether their claims are deleted for it (W-134)."""
+        """Whether their claims are deleted for it (AWS-134)."""
         return self.reason not in ("rebalance_recommendation", "no_op")
 
     @property
     def forceful(self) -> bool:
-        """Whether the drain must not wait for anything: the instance is broken (W-138)."""
+        """Whether the drain must not wait for anything: the instance is broken (AWS-138)."""
         return self.reason in ("instance_status", "system_status")
 
 

@@ -23,7 +23,7 @@ class StartOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRelease:
-    """A deleting managed node without a claim (T-10)."""
+    """A deleting managed node without a claim (TRM-10)."""
 
     kind: Literal["start_release"] = "start_release"
     node: str
@@ -41,20 +41,20 @@ class TakeOffMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteClaim:
-    """A claim that has expired (L-60), whose instance is gone (G-2), whose node is to be repaired or is surplus."""
+    """A claim that has expired (LIF-60), whose instance is gone (GCR-2), whose node is to be repaired or is surplus."""
 
     kind: Literal["delete_claim"] = "delete_claim"
     claim: ClaimRef
     reason: str  # expired, garbage_collected, unhealthy, static_scale_down
     message: str = ""
-    at_once: bool = False  # write a deadline that has passed first (G-15)
+    at_once: bool = False  # write a deadline that has passed first (GCR-15)
     condition: str = ""  # the node condition for which it is repaired
     pods: int = 0  # reschedulable pods on its node when it was seen, for the metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminateOrphan:
-    """An instance with this cluster's tag and no claim, seen twice and older than 30 s (G-6)."""
+    """An instance with this cluster's tag and no claim, seen twice and older than 30 s (GCR-6)."""
 
     kind: Literal["terminate_orphan"] = "terminate_orphan"
     provider_id: str
@@ -63,7 +63,7 @@ class TerminateOrphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillPool:
-    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free numbers (N-43)."""
+    """Claims that a pool with a fixed number of nodes lacks, under names that follow from its free numbers (NPL-43)."""
 
     kind: Literal["fill_pool"] = "fill_pool"
     request: CreateRequest

@@ -75,7 +75,7 @@ class LaunchOutcome:
     """How a launch ended.
 
     launched: the claim says so and has its providerID. no_capacity, class_not_ready: nothing was launched and the claim
-    is to be deleted; timed_out: past the launch deadline (L-41). deleting: deleted meanwhile. gone: there is no such
+    is to be deleted; timed_out: past the launch deadline (LIF-41). deleting: deleted meanwhile. gone: there is no such
     claim.
     """
 
@@ -92,7 +92,7 @@ class JoinOutcome:
     kind: Literal["done", "deleting", "gone", "timed_out"]
     message: str = ""
     node: str = ""
-    unmarked: bool = False  # the node came without the taint that keeps pods off until it is registered (L-22)
+    unmarked: bool = False  # the node came without the taint that keeps pods off until it is registered (LIF-22)
     writes: tuple[Write, ...] = ()
 
 
@@ -116,7 +116,7 @@ class ReadyOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOutcome(StepOutcome):
-    """Drained; or the instance is gone, and volumes are not waited for either (T-5)."""
+    """Drained; or the instance is gone, and volumes are not waited for either (TRM-5)."""
 
     instance_gone: bool = False
 

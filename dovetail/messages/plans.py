@@ -128,7 +128,7 @@ class DisruptionCommand:
     destinations: tuple[str, ...] = ()  # existing nodes that the simulation moved pods to, to be nominated
     drain_first: bool = False  # the pool asks for taint -> replace -> drain -> delete
     summary: str = ""  # the decision in one line, for events and for people
-    savings: float = 0.0  # estimated, per hour (D-10)
+    savings: float = 0.0  # estimated, per hour (DIS-10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ class DisruptionPlan:
     seen: Seen
     commands: tuple[DisruptionCommand, ...]
     type_lists: tuple[tuple[str, ...], ...] = ()
-    validate_after: float = 0.0  # seconds; 15 for emptiness and consolidation (D-134)
+    validate_after: float = 0.0  # seconds; 15 for emptiness and consolidation (DIS-134)
 
 
 def plan_label(plan_id: str, index: int) -> str:

@@ -31,7 +31,7 @@ def remembered(known: tuple[Remembered, ...], writes: tuple[Write, ...], until: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A plan that is checked again at a moment, on a fresh snapshot, before it is carried out (D-134)."""
+    """A plan that is checked again at a moment, on a fresh snapshot, before it is carried out (DIS-134)."""
 
     plan: DisruptionPlan
     due: float

@@ -26,7 +26,7 @@ class Departure:
     nodes: tuple[str, ...] = ()
     node_uids: tuple[str, ...] = ()
     deadline: float | None = None
-    reason: str = ""  # the DisruptionReason, or Forceful Termination (T-29)
-    instance_gone: bool = False  # the drain is skipped (T-5)
+    reason: str = ""  # the DisruptionReason, or Forceful Termination (TRM-29)
+    instance_gone: bool = False  # the drain is skipped (TRM-5)
     claim_gone: bool = False  # nothing to do
     writes: tuple[Write, ...] = ()

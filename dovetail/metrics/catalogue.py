@@ -1,4 +1,4 @@
-"""Karpenter's metrics by name: what each counts, in words, and the buckets of its durations (M-1, M-3).
+"""Karpenter's metrics by name: what each counts, in words, and the buckets of its durations (MET-1, MET-3).
 
 Karpenter's names carry Karpenter's labels alone: a dashboard that sums over a label of our own would count twice.
 """
@@ -19,7 +19,7 @@ _LIFETIMES: Final = tuple(
         *(14400, 20160, 43200),
     )
 )
-# M-3: from 5 ms to 10 minutes.
+# MET-3: from 5 ms to 10 minutes.
 _LONG: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),

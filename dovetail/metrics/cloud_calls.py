@@ -1,4 +1,4 @@
-"""How long calls to the cloud take, and how they fail, under Karpenter's names (C-16).
+"""How long calls to the cloud take, and how they fail, under Karpenter's names (CLD-16).
 
 Put around the ports by the composition root. Methods are named as upstream names its provider's; the label `controller`
 is the step that calls.

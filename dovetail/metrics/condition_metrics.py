@@ -1,4 +1,4 @@
-"""How objects' conditions stand and how they change, as the library under Karpenter counts them (M-5, W-167).
+"""How objects' conditions stand and how they change, as the library under Karpenter counts them (MET-5, AWS-167).
 
 Each change of a NodeClaim, a NodePool, a Node or a NodeClass is counted as the cache reports it; the gauges are worked
 out at each scrape from the objects that exist, so that no series outlives its object. Metrics are named for the kind;

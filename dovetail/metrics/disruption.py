@@ -1,7 +1,7 @@
-"""What decisions about disruption count, under Karpenter's names (section 22 of its behaviour).
+"""What decisions about disruption count, under Karpenter's names.
 
 A decision counts once its mark stands, not when it is proposed. A reason is spelt in lower case or as the API has it,
-by metric, as upstream does (D-192).
+by metric, as upstream does (DIS-192).
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def decided(decision: Decision, seconds: float) -> None:
     eligible: dict[str, int] = {}
     for method, number in decision.eligible:
         reason = _METHODS[method].reason.label
-        eligible[reason] = eligible.get(reason, 0) + number  # Q-3: drift of both sorts together
+        eligible[reason] = eligible.get(reason, 0) + number  # DIQ-3: drift of both sorts together
     for reason, number in eligible.items():
         gauge("voluntary_disruption_eligible_nodes").set(number, {"reason": reason})
     for move in decision.moves:
@@ -42,7 +42,7 @@ def decided(decision: Decision, seconds: float) -> None:
 
 
 def _moved(move: Move) -> None:
-    """D-126: the decision about the whole command is counted, the pool's own is weighed."""
+    """DIS-126: the decision about the whole command is counted, the pool's own is weighed."""
     labels = {"nodepool": move.pool, "policy": move.policy}
     count("consolidation_moves_total", {**labels, "decision": _WORDS[move.approved]})
     if move.score is not None:
@@ -50,7 +50,8 @@ def _moved(move: Move) -> None:
 
 
 def looked_again(look: SecondLook, method: str) -> None:
-    """D-134 to D-136: nodes that did not survive the second look; a simulation with another result does not count."""
+    """DIS-134 to DIS-136: nodes that did not survive the second look; a simulation with another result does not
+    count."""
     validity = look.validity
     if isinstance(validity, Invalid) and validity.reason not in (Invalidity.SCHEDULING, Invalidity.UNKNOWN):
         labels = {"consolidation_type": _METHODS[method].kind}
@@ -58,7 +59,7 @@ def looked_again(look: SecondLook, method: str) -> None:
 
 
 def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
-    """D-143: a command whose marks stand is counted, and once more for each of its pools."""
+    """DIS-143: a command whose marks stand is counted, and once more for each of its pools."""
     labels = {"decision": _decision(command), **_kind(command.method)}
     count("voluntary_disruption_decisions_total", labels)
     for pool in sorted({target.pool for target in marked}):
@@ -66,13 +67,13 @@ def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
 
 
 def failed(method: str, replacements: int) -> None:
-    """D-157: replacements that never came up; the label says the type of consolidation (Q-2)."""
+    """DIS-157: replacements that never came up; the label says the type of consolidation (DIQ-2)."""
     labels = {"decision": "replace" if replacements else "delete", **_kind(method)}
     count("voluntary_disruption_queue_failures_total", labels, replacements)
 
 
 def disrupted(target: Target, reason: str) -> None:
-    """D-151: a claim deleted by a plan, and the pods that this disturbs."""
+    """DIS-151: a claim deleted by a plan, and the pods that this disturbs."""
     labels = {
         "reason": reason.lower(),
         "nodepool": target.pool,

@@ -1,4 +1,4 @@
-"""What Karpenter's gauges say of a cluster: nodes, pools, pods, how full it is (M-1, M-4).
+"""What Karpenter's gauges say of a cluster: nodes, pools, pods, how full it is (MET-1, MET-4).
 
 Computed from one snapshot and never remembered, so the series of an object that is gone are gone with it.
 """
@@ -135,7 +135,7 @@ def _of_pod(pod: Pod, node: Node | None, managed: set[str]) -> Sample:
 
 
 def _amounts(name: str, resources: Resources, labels: Mapping[str, str]) -> Iterator[Sample]:
-    """A series for each resource; cpu in cores, the rest in its own unit (M-3)."""
+    """A series for each resource; cpu in cores, the rest in its own unit (MET-3)."""
     for resource, amount in sorted(resources.items()):
         value = amount / 10**9 if resource == CPU else float(amount)
         yield Sample(name=name, labels=(*labels.items(), ("resource_type", _snake(resource))), value=value)

@@ -1,7 +1,7 @@
-"""What the steps of a node's life count, under Karpenter's names (M-1).
+"""What the steps of a node's life count, under Karpenter's names (MET-1).
 
 Counted on the write that persists the transition, at most once each: a worker that dies in between loses a count and
-never doubles one (D-5, D-13).
+never doubles one (DUR-5, DUR-13).
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def claim_created(claim: NodeClaim, reason: str) -> None:
 
 
 def ordered(claim: NodeClaim, order: DeleteClaim) -> None:
-    """A claim deleted by the Caretaker, and the pods that this disturbs (G-5, G-16, L-63)."""
+    """A claim deleted by the Caretaker, and the pods that this disturbs (GCR-5, GCR-16, LIF-63)."""
     if order.reason not in _DISRUPTING:
         return
     disrupted(claim, order.reason)
@@ -53,7 +53,7 @@ def node_created(claim: NodeClaim) -> None:
 
 
 def node_terminated(node: Node, now: float) -> None:
-    """The node's finalizer is off (T-11)."""
+    """The node's finalizer is off (TRM-11)."""
     pool = _pool(node.labels)
     count("nodes_terminated_total", {**pool, "zone": node.labels.get(names.ZONE, "")})
     observe("nodes_termination_duration_seconds", now - (node.deleting_since or now), pool)
@@ -61,12 +61,12 @@ def node_terminated(node: Node, now: float) -> None:
 
 
 def node_drained(claim: NodeClaim) -> None:
-    """The condition Drained has become True (T-19)."""
+    """The condition Drained has become True (TRM-19)."""
     count("nodes_drained_total", _pool(claim.labels))
 
 
 def claim_terminated(claim: NodeClaim, now: float) -> None:
-    """The claim's finalizer is off (L-55)."""
+    """The claim's finalizer is off (LIF-55)."""
     pool = _pool(claim.labels)
     place = {"capacity_type": claim.labels.get(names.CAPACITY_TYPE, ""), "zone": claim.labels.get(names.ZONE, "")}
     count("nodeclaims_terminated_total", {**pool, **place})
@@ -74,14 +74,14 @@ def claim_terminated(claim: NodeClaim, now: float) -> None:
 
 
 def instance_terminated(claim: NodeClaim, now: float) -> None:
-    """How long the instance took from the first call to terminate it to its end (L-53)."""
+    """How long the instance took from the first call to terminate it to its end (LIF-53)."""
     began = claim.condition(names.INSTANCE_TERMINATING)
     if began is not None:
         observe("nodeclaims_instance_termination_duration_seconds", now - began.changed, _pool(claim.labels))
 
 
 def eviction_answered(code: int) -> None:
-    """An eviction was answered; an accepted one is counted as 200 whatever HTTP says (T-26)."""
+    """An eviction was answered; an accepted one is counted as 200 whatever HTTP says (TRM-26)."""
     count("pods_eviction_requests_total", {"code": "200" if code in (200, 201) else str(code)})
 
 

@@ -1,4 +1,4 @@
-"""How long pods wait until they are bound and until they run (M-1, M-6).
+"""How long pods wait until they are bound and until they run (MET-1, MET-6).
 
 Fed by the cache with each change of a pod, and by the provisioning planner with what it decided; asked for its gauges
 at each scrape. Only pods that were seen pending are remembered, from then until they are ready or have ended, so a
@@ -67,7 +67,7 @@ class PodTimes:
                 wait.acknowledged = now
 
     def decided(self, uid: str, now: float, *, placed: bool) -> None:
-        """S-236: the time of the first success is kept, until a round finds no room."""
+        """PLC-236: the time of the first success is kept, until a round finds no room."""
         with self._lock:
             wait = self._waits.get(uid)
             if wait is not None:

@@ -1,4 +1,4 @@
-"""What each NodePool costs an hour, at the prices of now (M-1).
+"""What each NodePool costs an hour, at the prices of now (MET-1).
 
 Prices come from the catalogue that every decision uses, so nothing is fetched for this. A pool whose catalogue cannot
 be listed is counted as an error and left out.

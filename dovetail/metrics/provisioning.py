@@ -24,7 +24,7 @@ class Decisions:
         self._zones: set[str] = set()
 
     def acknowledge(self, pending: Iterable[str], now: float) -> None:
-        """S-2: these are pending now; those that are not any more are forgotten."""
+        """PLC-2: these are pending now; those that are not any more are forgotten."""
         present = set(pending)
         for uid in present - self._since.keys():
             self.times.acknowledged(uid, now)
@@ -32,7 +32,7 @@ class Decisions:
         self._since = {uid: self._since.get(uid, now) for uid in present}
 
     def record(self, placement: Placement, took: float, now: float) -> None:
-        """S-228, S-231, S-232, S-236: one pass has ended."""
+        """PLC-228, PLC-231, PLC-232, PLC-236: one pass has ended."""
         observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)

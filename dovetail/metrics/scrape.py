@@ -45,7 +45,7 @@ class Scrape:
     times: PodTimes = field(default_factory=PodTimes)
     catalogues: Catalogues | None = None  # None: no costs
     conditions: ConditionMetrics | None = None
-    observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (P-13)
+    observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
 
     async def text(self) -> str:
         """All metrics, as Prometheus reads them."""
@@ -81,7 +81,7 @@ class Scrape:
         yield from self._budgets(snapshot)
 
     def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
-        """D-58: what the budgets allow before those that leave are taken off (V20), and how many those are."""
+        """DIS-58: what the budgets allow before those that leave are taken off, and how many those are."""
         for (pool, reason), found in sorted(allowances(snapshot, self.settings).items()):
             labels = (("nodepool", pool), ("reason", reason))
             yield Sample(name="nodepools_allowed_disruptions", labels=labels, value=float(found.allowed))

@@ -1,4 +1,4 @@
-"""A CapacityBuffer: room that a person wants kept free, counted in pods that do not exist (S-211).
+"""A CapacityBuffer: room that a person wants kept free, counted in pods that do not exist (PLC-211).
 
 Its size and its pods are worked out again for every snapshot, so that nothing has to be remembered.
 """

@@ -16,9 +16,9 @@ class DisruptionReason(StrEnum):
     budget: str
     """The reason by which budgets limit it: one that the NodePool's API knows."""
     waits: bool
-    """Whether its plans wait and are checked again before they are carried out (D-3)."""
+    """Whether its plans wait and are checked again before they are carried out (DIS-3)."""
     is_governed_by_policy: bool
-    """Whether the pool's consolidationPolicy decides about it, so that metrics name the policy (D-190)."""
+    """Whether the pool's consolidationPolicy decides about it, so that metrics name the policy (DIS-190)."""
 
     def __new__(cls, value: str, budget: str, waits: bool, is_governed_by_policy: bool) -> "DisruptionReason":
         """A string with what belongs to it."""
@@ -36,7 +36,7 @@ class DisruptionReason(StrEnum):
 
     @property
     def label(self) -> str:
-        """How metrics, and requests to create a replacement, spell it (D-192)."""
+        """How metrics, and requests to create a replacement, spell it (DIS-192)."""
         return self.lower()
 
     @classmethod
@@ -230,7 +230,7 @@ class WhyNot(StrEnum):
 
 
 class Invalidity(StrEnum):
-    """Why a command that waited is no longer valid (D-139)."""
+    """Why a command that waited is no longer valid (DIS-139)."""
 
     CHURN = "churn"
     BUDGET = "budget"

@@ -1,6 +1,6 @@
 """The structural hash that upstream writes on NodePools, NodeClasses and NodeClaims, bit for bit.
 
-It is 64-bit FNV-1 over a walk of the structure, with slices as sets and zero values left out (N-3). The hashes of a
+It is 64-bit FNV-1 over a walk of the structure, with slices as sets and zero values left out (NPL-3). The hashes of a
 list's entries are xor-ed, so two equal entries cancel, as they do upstream. If one bit differed, every node of a
 cluster taken over from Karpenter would drift at once.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-NODE_POOL_HASH_ALGORITHM: Final = "v3"  # the version of upstream's hash of a NodePool's spec.template (N-1)
+NODE_POOL_HASH_ALGORITHM: Final = "v3"  # the version of upstream's hash of a NodePool's spec.template (NPL-1)
 
 _OFFSET: Final = 14695981039346656037
 _PRIME: Final = 1099511628211

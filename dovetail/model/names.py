@@ -72,12 +72,12 @@ DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 
-# S-35: labels whose absence on a claim means "any value", because the cloud provider will fill them in.
+# PLC-35: labels whose absence on a claim means "any value", because the cloud provider will fill them in.
 WELL_KNOWN_LABELS: Final[frozenset[str]] = frozenset(
     {NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD}
 )
 
-# S-33: old spellings of keys that still appear in manifests.
+# PLC-33: old spellings of keys that still appear in manifests.
 KEY_ALIASES: Final[dict[str, str]] = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
     "failure-domain.beta.kubernetes.io/region": REGION,

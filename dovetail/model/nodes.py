@@ -22,7 +22,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """A node condition that, standing at that status for that long, makes a node unhealthy (C-7)."""
+    """A node condition that, standing at that status for that long, makes a node unhealthy (CLD-7)."""
 
     condition: str
     status: str
@@ -104,7 +104,7 @@ class NodeClaim:
 
     @property
     def termination_mode(self) -> str:
-        """How much time its pods are given to leave, as metrics name it (D-191, M-2)."""
+        """How much time its pods are given to leave, as metrics name it (DIS-191, MET-2)."""
         if self.termination_grace is None:
             return "graceful"
         return "forceful" if self.termination_grace <= 0 else "eventual"

@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A notice about one object. It is published once in `window` seconds (V-0).
+    """A notice about one object. It is published once in `window` seconds (EVT-0).
 
     Two notices are the same where object, reason and `distinct` are.
     """

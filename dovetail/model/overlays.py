@@ -1,6 +1,6 @@
-"""A NodeOverlay: a person's correction of prices and capacities (A-17).
+"""A NodeOverlay: a person's correction of prices and capacities (API-17).
 
-Whether its text can be used is judged by the parser, since that needs the rules of the API (A-25).
+Whether its text can be used is judged by the parser, since that needs the rules of the API (API-25).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Which node and which claim belong together.
 
 They meet by providerID, never by name: the names may differ, a claim exists before its node does, and objects without a
-providerID meet nothing (P-3). A node and a claim form a pair, one to one. Two claims that name one instance are a
+providerID meet nothing (PLM-3). A node and a claim form a pair, one to one. Two claims that name one instance are a
 fault, and so are two nodes; the oldest of them is then the pair's, and the first by name of equally old ones. The
 oldest claim is the one for which the instance was launched. Any later one is left without a node, so that nothing
 counts the instance twice; what must not act at all on such an instance asks for all of its claims.

@@ -78,13 +78,13 @@ class RefusedPod:
 
     @property
     def waits_for_reservation(self) -> bool:
-        """Whether the pod waits for reserved capacity in a later pass, and is not unschedulable (S-186)."""
+        """Whether the pod waits for reserved capacity in a later pass, and is not unschedulable (PLC-186)."""
         return any(refusal.reason == "reserved_offering" for refusal in self.pools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredPod:
-    """A pending pod that takes no part (S-21), and why. `silent`: no Event is published (S-22)."""
+    """A pending pod that takes no part (PLC-21), and why. `silent`: no Event is published (PLC-22)."""
 
     pod: Pod
     why: str
@@ -98,7 +98,7 @@ class NewNode:
     pool: str
     pool_uid: str = ""
     node_class: NodeClassRef
-    requirements: RequirementSet  # S-190: without hostname and the two keys of the simulation
+    requirements: RequirementSet  # PLC-190: without hostname and the two keys of the simulation
     types: tuple[InstanceType, ...]
     requests: Resources
     pods: tuple[Pod, ...]
@@ -112,7 +112,7 @@ class NewNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyPool:
-    """A NodePool that is left without instance types (S-60), and whether its minimum values are the reason."""
+    """A NodePool that is left without instance types (PLC-60), and whether its minimum values are the reason."""
 
     pool: str
     because_of_min_values: bool
@@ -127,10 +127,10 @@ class Placement:
     refused: tuple[RefusedPod, ...] = ()
     ignored: tuple[IgnoredPod, ...] = ()
     empty_pools: tuple[EmptyPool, ...] = ()
-    by_zone: Mapping[str, int] = field(default_factory=dict)  # S-232: pending pods by the zone that they are bound to
-    complete: bool = True  # False: the time was up; pods not reached are refused as such (Q-23)
+    by_zone: Mapping[str, int] = field(default_factory=dict)  # PLC-232: pending pods by the zone that they are bound to
+    complete: bool = True  # False: the time was up; pods not reached are refused as such (PLQ-23)
 
     @property
     def nominated(self) -> tuple[str, ...]:
-        """The existing nodes that pods are expected on, sorted (S-225)."""
+        """The existing nodes that pods are expected on, sorted (PLC-225)."""
         return tuple(sorted(self.existing))

@@ -1,4 +1,4 @@
-"""What kind of pod it is: whether it runs, may be evicted, must find another place (D-38 to D-42).
+"""What kind of pod it is: whether it runs, may be evicted, must find another place (DIS-38 to DIS-42).
 
 PodDisruptionBudgets play no part here. An owner counts if apiVersion and kind are exactly the expected ones, and any
 owner reference counts, not only the controller's.
@@ -11,7 +11,7 @@ from dovetail.model import names
 from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.pods import Pod, Toleration
 
-STUCK_AFTER: Final = 60.0  # seconds after its deletion time from which a pod no longer delays a drain (lifecycle T-13)
+STUCK_AFTER: Final = 60.0  # seconds after its deletion time from which a pod no longer delays a drain (TRM-13)
 
 
 def is_terminal(pod: Pod) -> bool:
@@ -25,7 +25,7 @@ def is_terminating(pod: Pod) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether it has neither ended nor been deleted (D-38)."""
+    """Whether it has neither ended nor been deleted (DIS-38)."""
     return pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
 
 
@@ -54,7 +54,7 @@ def is_mirror(pod: Pod) -> bool:
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """Whether it, or its successor, will need another place when its node leaves (D-39)."""
+    """Whether it, or its successor, will need another place when its node leaves (DIS-39)."""
     # Written as one loop, because it is evaluated for every pod in every decision.
     active = pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
     if not active and pod.deleting_since is None:
@@ -71,7 +71,7 @@ def is_reschedulable(pod: Pod) -> bool:
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Whether the scheduler has given up on it and nothing else will find it a place (S-20)."""
+    """Whether the scheduler has given up on it and nothing else will find it a place (PLC-20)."""
     if not pod.unschedulable or pod.node_name or pod.nominated_node:
         return False
     return not pod.owners or not (is_daemon(pod) or is_mirror(pod))
@@ -86,7 +86,7 @@ def _tolerates_disrupted(toleration: Toleration) -> bool:
 
 
 def tolerates_disrupted(pod: Pod) -> bool:
-    """Whether the pod stays where the taint karpenter.sh/disrupted:NoSchedule is; Equal without a key does (D-40)."""
+    """Whether the pod stays where the taint karpenter.sh/disrupted:NoSchedule is; Equal without a key does (DIS-40)."""
     return any(_tolerates_disrupted(t) for t in pod.shape.tolerations)
 
 
@@ -104,7 +104,7 @@ PROTECTED: Final = Protection(active=True)
 
 
 def protection(pod: Pod, now: float) -> Protection:
-    """What the annotation says: `true`, or a duration measured from the pod's start (D-41)."""
+    """What the annotation says: `true`, or a duration measured from the pod's start (DIS-41)."""
     text = pod.do_not_disrupt
     if text is None:
         return UNPROTECTED
@@ -128,7 +128,7 @@ def is_protected(pod: Pod, now: float) -> bool:
 
 
 def is_evictable(pod: Pod, now: float) -> bool:
-    """Whether a drain evicts it (D-40)."""
+    """Whether a drain evicts it (DIS-40)."""
     return (
         is_active(pod)
         and not is_mirror(pod)
@@ -138,7 +138,7 @@ def is_evictable(pod: Pod, now: float) -> bool:
 
 
 def is_drainable(pod: Pod, now: float) -> bool:
-    """Whether it can delay a drain (lifecycle T-13)."""
+    """Whether it can delay a drain (TRM-13)."""
     return not (tolerates_disrupted(pod) or is_stuck(pod, now) or is_mirror(pod))
 
 

@@ -133,7 +133,7 @@ class Pod:
     name: str
     uid: str
     shape: PodShape
-    requests: Resources  # S-72, with pods: 1
+    requests: Resources  # PLC-72, with pods: 1
     created: float = 0.0
     resource_version: str = ""
     node_name: str = ""
@@ -142,7 +142,7 @@ class Pod:
     grace_seconds: int | None = None  # spec.terminationGracePeriodSeconds
     started: float | None = None  # status.startTime
     ready: bool | None = None  # condition Ready; None where it is absent or Unknown
-    unschedulable: bool = False  # condition PodScheduled has reason Unschedulable (S-20)
+    unschedulable: bool = False  # condition PodScheduled has reason Unschedulable (PLC-20)
     nominated_node: str = ""
     owners: tuple[Owner, ...] = ()
     priority: int | None = None

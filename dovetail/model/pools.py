@@ -20,7 +20,7 @@ class Budget:
     """One entry of spec.disruption.budgets, as written; what cannot be read there allows nothing."""
 
     nodes: str
-    reasons: tuple[str, ...] | None = None  # None: every reason; empty: none (D-52)
+    reasons: tuple[str, ...] | None = None  # None: every reason; empty: none (DIS-52)
     schedule: str | None = None
     duration: float | None = None  # seconds
 
@@ -50,7 +50,7 @@ class ClaimTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePool:
-    """A NodePool object (karpenter.sh/v1). `hash` is upstream's hash of spec.template (N-1), computed at the edge."""
+    """A NodePool object (karpenter.sh/v1). `hash` is upstream's hash of spec.template (NPL-1), computed at the edge."""
 
     name: str
     uid: str = ""
@@ -93,7 +93,8 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:
-    """One instance type as a pool sees it (S-115). Overhead is kube-reserved + system-reserved + eviction threshold."""
+    """One instance type as a pool sees it (PLC-115). Overhead is kube-reserved + system-reserved + eviction
+    threshold."""
 
     name: str
     requirements: tuple[Expression, ...]
@@ -105,7 +106,8 @@ class InstanceType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """The instance types of one pool, or why they cannot be listed (then the pool's nodes are no candidates, D-26)."""
+    """The instance types of one pool, or why they cannot be listed (then the pool's nodes are no candidates,
+    DIS-26)."""
 
     types: tuple[InstanceType, ...] = ()
     error: str = ""

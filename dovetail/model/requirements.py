@@ -1,9 +1,9 @@
 """Requirements: which values of a label may a node have?
 
 A requirement is a set of values in one of two shapes, a finite set or the complement of one, with optional inclusive
-integer bounds and an optional minimum of distinct values (S-33 to S-49). A requirement set is a mapping from key to
-requirement; an absent key means "anything". Note that "overlaps" (S-40), by which upstream decides, is not the same as
-"the intersection is not empty".
+integer bounds and an optional minimum of distinct values (PLC-33 to PLC-49). A requirement set is a mapping from key to
+requirement; an absent key means "anything". Note that "overlaps" (PLC-40), by which upstream decides, is not the same
+as "the intersection is not empty".
 """
 
 import re
@@ -35,18 +35,18 @@ class Requirement:
 
     @property
     def operator(self) -> str:
-        """S-38: the operator that this set amounts to."""
+        """PLC-38: the operator that this set amounts to."""
         if self.complement:
             return "NotIn" if self.values else "Exists"
         return "In" if self.values else "DoesNotExist"
 
     @property
     def length(self) -> int:
-        """S-38: how many values; a complement is counted from the largest integer down."""
+        """PLC-38: how many values; a complement is counted from the largest integer down."""
         return MAX_INT - len(self.values) if self.complement else len(self.values)
 
     def has(self, value: str) -> bool:
-        """S-37: whether a node may carry this value."""
+        """PLC-37: whether a node may carry this value."""
         if (value in self.values) is self.complement:
             return False
         return (self.gte is None and self.lte is None) or within(value, self.gte, self.lte)
@@ -65,7 +65,7 @@ def as_integer(text: str) -> int | None:
 
 
 def within(value: str, gte: int | None, lte: int | None) -> bool:
-    """S-37: with a bound, a value that is no integer is out of bounds."""
+    """PLC-37: with a bound, a value that is no integer is out of bounds."""
     if gte is None and lte is None:
         return True
     number = as_integer(value)
@@ -73,7 +73,7 @@ def within(value: str, gte: int | None, lte: int | None) -> bool:
 
 
 def _operand(values: tuple[str, ...]) -> int:
-    """S-34: operands were validated before; what is no integer counts as 0, what overflows as the nearest one."""
+    """PLC-34: operands were validated before; what is no integer counts as 0, what overflows as the nearest one."""
     text = values[0] if values else ""
     if not _INTEGER.match(text):
         return 0
@@ -82,7 +82,7 @@ def _operand(values: tuple[str, ...]) -> int:
 
 @lru_cache(maxsize=65536)
 def requirement(key: str, operator: str, values: tuple[str, ...] = (), min_values: int | None = None) -> Requirement:
-    """S-33, S-34: the set of values that an expression describes, under the key's modern name."""
+    """PLC-33, PLC-34: the set of values that an expression describes, under the key's modern name."""
     key = KEY_ALIASES.get(key, key)
     match operator:
         case "In":
@@ -119,7 +119,7 @@ def _smaller(a: int | None, b: int | None) -> int | None:
 
 
 def intersect(a: Requirement, b: Requirement) -> Requirement:
-    """S-39: the values that both allow. A minimum of values survives, the larger one."""
+    """PLC-39: the values that both allow. A minimum of values survives, the larger one."""
     gte, lte = _larger(a.gte, b.gte), _smaller(a.lte, b.lte)
     min_values = _larger(a.min_values, b.min_values)
     if gte is not None and lte is not None and gte > lte:
@@ -139,7 +139,7 @@ def intersect(a: Requirement, b: Requirement) -> Requirement:
 
 
 def overlaps(a: Requirement, b: Requirement) -> bool:
-    """S-40: whether some concrete value suits both; two complements always overlap unless their bounds cross."""
+    """PLC-40: whether some concrete value suits both; two complements always overlap unless their bounds cross."""
     gte, lte = _larger(a.gte, b.gte), _smaller(a.lte, b.lte)
     if gte is not None and lte is not None and gte > lte:
         return False
@@ -155,12 +155,12 @@ def overlaps(a: Requirement, b: Requirement) -> bool:
 
 
 def passes(a: Requirement, b: Requirement) -> bool:
-    """S-42: overlap, except that two negative requirements always agree."""
+    """PLC-42: overlap, except that two negative requirements always agree."""
     return overlaps(a, b) or (a.operator in NEGATIVE and b.operator in NEGATIVE)
 
 
 def requirement_set(requirements: Iterable[Requirement]) -> dict[str, Requirement]:
-    """S-41: collected by key; two requirements for one key are intersected."""
+    """PLC-41: collected by key; two requirements for one key are intersected."""
     result: dict[str, Requirement] = {}
     for added in requirements:
         present = result.get(added.key)
@@ -179,7 +179,7 @@ def from_labels(labels: Mapping[str, str]) -> dict[str, Requirement]:
 
 
 def merge(a: RequirementSet, b: RequirementSet) -> dict[str, Requirement]:
-    """S-41: `a` narrowed by `b`."""
+    """PLC-41: `a` narrowed by `b`."""
     result = dict(a)
     for key, added in b.items():
         present = result.get(key)
@@ -188,14 +188,14 @@ def merge(a: RequirementSet, b: RequirementSet) -> dict[str, Requirement]:
 
 
 def conflicts(a: RequirementSet, b: RequirementSet) -> tuple[str, ...]:
-    """S-42: the keys on which the two sets disagree, sorted; keys of one side only do not matter."""
+    """PLC-42: the keys on which the two sets disagree, sorted; keys of one side only do not matter."""
     if len(b) < len(a):
         return tuple(sorted(key for key, wanted in b.items() if key in a and not passes(a[key], wanted)))
     return tuple(sorted(key for key, present in a.items() if key in b and not passes(present, b[key])))
 
 
 def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """S-43: the keys that `want` needs a value for and `have` does not know, sorted."""
+    """PLC-43: the keys that `want` needs a value for and `have` does not know, sorted."""
     return tuple(
         sorted(
             key
@@ -206,7 +206,7 @@ def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str
 
 
 def compatible(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> bool:
-    """S-43: whether `have` can satisfy `want`, where the keys of `allowed` may be undefined."""
+    """PLC-43: whether `have` can satisfy `want`, where the keys of `allowed` may be undefined."""
     for key, wanted in want.items():
         present = have.get(key)
         if present is None:
@@ -218,7 +218,7 @@ def compatible(have: RequirementSet, want: RequirementSet, allowed: frozenset[st
 
 
 def export(item: Requirement) -> list[Expression]:
-    """S-47: the expressions that a NodeClaim carries for this requirement."""
+    """PLC-47: the expressions that a NodeClaim carries for this requirement."""
     entries: list[tuple[str, tuple[str, ...]]] = []
     if item.gte is not None:
         entries.append(("Gte", (str(item.gte),)))
@@ -235,7 +235,7 @@ def export_set(items: RequirementSet) -> tuple[Expression, ...]:
 
 
 def text(item: Requirement) -> str:
-    """S-49: how messages print a requirement."""
+    """PLC-49: how messages print a requirement."""
     result = f"{item.key} {item.operator}"
     if item.operator in ("In", "NotIn"):
         values = sorted(item.values)

@@ -1,7 +1,7 @@
 """Amounts of resources: exact integers, never floats.
 
 Cpu is counted in nanocores and every other resource in whole units of its own, rounded up, because quantities compare
-exactly (S-77) and the smallest cpu that Kubernetes can write is `1n`.
+exactly (PLC-77) and the smallest cpu that Kubernetes can write is `1n`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -109,7 +109,7 @@ def subtract(have: Resources, used: Resources) -> dict[str, int]:
 
 
 def fits(want: Resources, have: Resources) -> bool:
-    """S-76: no entry of `have` is negative, and each wanted amount is there (an absent one is 0)."""
+    """PLC-76: no entry of `have` is negative, and each wanted amount is there (an absent one is 0)."""
     if any(amount < 0 for amount in have.values()):
         return False
     return all(amount <= have.get(name, 0) for name, amount in want.items())

@@ -1,7 +1,7 @@
 """Does a label selector match?
 
 A missing selector matches nothing here. Where a missing selector is to list everything, that is for the caller to say
-(S-172).
+(PLC-172).
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
 
 
 def identity(selector: LabelSelector | None) -> SelectorIdentity | None:
-    """S-169: selectors are compared as sets of expressions."""
+    """PLC-169: selectors are compared as sets of expressions."""
     if selector is None:
         return None
     return frozenset((e.key, e.operator, frozenset(e.values)) for e in selector.expressions)

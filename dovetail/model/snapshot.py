@@ -54,9 +54,9 @@ class Snapshot:
     selector_sources: Mapping[str, SelectorSource] = field(default_factory=dict)
     nominations: Mapping[str, float] = field(default_factory=dict)  # node name -> until
     disrupting: frozenset[str] = frozenset()  # claims that a running plan of ours has taken
-    leaving: frozenset[str] = frozenset()  # claims that will be deleted whatever their objects say yet (D-19)
+    leaving: frozenset[str] = frozenset()  # claims that will be deleted whatever their objects say yet (DIS-19)
     resting: Mapping[str, float] = field(default_factory=dict)  # node name -> not to be tried again before
-    buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (D-68)
+    buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (DIS-68)
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
 
     @cached_property

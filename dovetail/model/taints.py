@@ -1,7 +1,7 @@
 """A taint on a node, a claim or a pool, and which tolerations accept it.
 
-PreferNoSchedule blocks like any other effect (S-80); that it is only a preference shows in a step of relaxation
-(S-108).
+PreferNoSchedule blocks like any other effect (PLC-80); that it is only a preference shows in a step of relaxation
+(PLC-108).
 """
 
 import re
@@ -22,7 +22,7 @@ class Taint:
     value: str = ""
 
 
-# S-64: taints that the cloud or the kubelet removes while a node comes up, by (key, effect).
+# PLC-64: taints that the cloud or the kubelet removes while a node comes up, by (key, effect).
 _EPHEMERAL: Final = frozenset(
     {
         ("node.kubernetes.io/not-ready", "NoSchedule"),
@@ -36,7 +36,7 @@ _EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """Whether a taint disappears by itself while a node comes up (S-64)."""
+    """Whether a taint disappears by itself while a node comes up (PLC-64)."""
     return (taint.key, taint.effect) in _EPHEMERAL or taint.key.startswith(_EPHEMERAL_PREFIX)
 
 
@@ -70,7 +70,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
-    """S-80: the first taint that no toleration accepts, whatever its effect; None if all are tolerated."""
+    """PLC-80: the first taint that no toleration accepts, whatever its effect; None if all are tolerated."""
     for taint in taints:
         if not any(tolerates(toleration, taint) for toleration in tolerations):
             return taint

@@ -11,7 +11,7 @@ from dovetail.model.pods import Expression, LabelSelector, NodeTerm, Owner, Pod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSet:
-    """A DaemonSet; `pod` is synthesised from its template, with limits copied into missing requests (S-75)."""
+    """A DaemonSet; `pod` is synthesised from its template, with limits copied into missing requests (PLC-75)."""
 
     name: str
     namespace: str
@@ -21,7 +21,7 @@ class DaemonSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDisruptionBudget:
-    """A PDB. Selector None matches nothing. The two bounds are kept as text: "0", "0%", "100%" (D-46)."""
+    """A PDB. Selector None matches nothing. The two bounds are kept as text: "0", "0%", "100%" (DIS-46)."""
 
     name: str
     namespace: str
@@ -96,7 +96,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSource:
-    """What the pods of a PodTemplate or a workload are like, but for volumes, and how many there are to be (S-211).
+    """What the pods of a PodTemplate or a workload are like, but for volumes, and how many there are to be (PLC-211).
 
     `pod` is None where the template cannot be read; `fault` says why.
     """

@@ -1,1 +1,1 @@
-"""The notices: what is published as Kubernetes Events, one function per sentence (V-1 to V-14)."""
+"""The notices: what is published as Kubernetes Events, one function per sentence (EVT-1 to EVT-14)."""

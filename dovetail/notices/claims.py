@@ -1,6 +1,6 @@
 """Notices about NodeClaims.
 
-Reasons and types are upstream's (V-5 to V-8), so that dashboards and alerts made for it keep working.
+Reasons and types are upstream's (EVT-5 to EVT-8), so that dashboards and alerts made for it keep working.
 """
 
 from dovetail.model.nodes import NodeClaim
@@ -8,23 +8,23 @@ from dovetail.model.notice import Notice
 
 
 def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
-    """The cloud has nothing that the claim allows (V-6)."""
+    """The cloud has nothing that the claim allows (EVT-6)."""
     text = f"NodeClaim {claim.name} event: {error}"
     return _warning(claim, "InsufficientCapacityError", text)
 
 
 def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
-    """The node is smaller than the instance that was launched (V-8)."""
+    """The node is smaller than the instance that was launched (EVT-8)."""
     return _warning(claim, "FailedConsistencyCheck", issue)
 
 
 def claim_deadline(claim: NodeClaim, timestamp: str) -> Notice:
-    """Until when its pods may stay (V-5)."""
+    """Until when its pods may stay (EVT-5)."""
     return _warning(claim, "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
 
 
 def unreadable_deadline(claim: NodeClaim, text: str) -> Notice:
-    """The deadline annotation cannot be read; upstream would go no further until it is corrected (T-6)."""
+    """The deadline annotation cannot be read; upstream would go no further until it is corrected (TRM-6)."""
     message = f"Annotation karpenter.sh/nodeclaim-termination-timestamp is no RFC 3339 time: {text!r}; ignored"
     return _warning(claim, "InvalidTerminationTimestamp", message)
 

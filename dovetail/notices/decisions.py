@@ -1,4 +1,4 @@
-"""The notices about a decision, in upstream's words (section 21).
+"""The notices about a decision, in upstream's words.
 
 They are made from the reasons that the checks return, never inside a check: one that published could not be asked
 twice. The object's UID is not known everywhere here, and is added before they are published.
@@ -11,7 +11,7 @@ from dovetail.model.pod_rules import protection
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
 
-# How long the same words about the same object are not repeated, where upstream has its own window (section 3).
+# How long the same words about the same object are not repeated, where upstream has its own window.
 WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}
 POOL_WINDOW: Final = 60.0
 DEFAULT_WINDOW: Final = 120.0
@@ -26,7 +26,7 @@ def decision_notice(
 
 
 def pod_notice(pod: Pod, now: float) -> Notice | None:
-    """What a pod's do-not-disrupt annotation comes to; None where there is nothing to say (D-42)."""
+    """What a pod's do-not-disrupt annotation comes to; None where there is nothing to say (DIS-42)."""
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
     held = protection(pod, now)
@@ -56,7 +56,7 @@ def _of_pod(pod: Pod, reason: str, message: str, type: Literal["Normal", "Warnin
 
 
 def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:
-    """The pool has no instance type to offer (S-227)."""
+    """The pool has no instance type to offer (PLC-227)."""
     message = "NodePool requirements filtered out all compatible available instance types"
     if because_of_min_values:
         message += " due to minValues incompatibility"

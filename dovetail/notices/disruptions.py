@@ -1,4 +1,4 @@
-"""Notices while a disruption is carried out: replacements that start, nodes that are deleted (D-150, D-151).
+"""Notices while a disruption is carried out: replacements that start, nodes that are deleted (DIS-150, DIS-151).
 
 Reasons and types are upstream's. The notices about the decision itself are in decisions.py.
 """
@@ -12,7 +12,7 @@ from dovetail.model.notice import Notice
 
 
 def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
-    """A replacement was created and is waited for; nothing for a claim that replaces no node (D-150)."""
+    """A replacement was created and is waited for; nothing for a claim that replaces no node (DIS-150)."""
     reason = DisruptionReason.of_label(label)
     if reason is None:
         return ()
@@ -23,7 +23,7 @@ def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
 
 
 def disrupting(claim: NodeClaim, nodes: Iterable[Node]) -> tuple[Notice, ...]:
-    """A marked claim is deleted; nothing for one that is deleted for another reason (D-151)."""
+    """A marked claim is deleted; nothing for one that is deleted for another reason (DIS-151)."""
     marked = claim.condition(names.DISRUPTION_REASON)
     if marked is None or marked.status != "True":
         return ()

@@ -1,6 +1,6 @@
 """Notices about a cloud's warning, on the claim and on its node.
 
-Reasons and types are upstream's (W-168), so that alerts made for it keep working.
+Reasons and types are upstream's (AWS-168), so that alerts made for it keep working.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Notices about nodes that leave. Reasons and types are upstream's (V-3 to V-5, V-12)."""
+"""Notices about nodes that leave. Reasons and types are upstream's (EVT-3 to EVT-5, EVT-12)."""
 
 from dataclasses import replace
 from typing import Final, Literal
@@ -6,16 +6,16 @@ from typing import Final, Literal
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
 
-NAMED: Final = 5  # attachments that are named (V-4)
+NAMED: Final = 5  # attachments that are named (EVT-4)
 
 
 def failed_draining(node: Node, cause: str) -> Notice:
-    """Pods are still on the node (V-3)."""
+    """Pods are still on the node (EVT-3)."""
     return _of(node, "Warning", "FailedDraining", f"Failed to drain node, {cause}")
 
 
 def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
-    """Volumes are still attached (V-4)."""
+    """Volumes are still attached (EVT-4)."""
     more = len(attachments) - NAMED
     tail = f" and {more} other(s)" if more > 0 else ""
     text = f"Waiting for volume attachments to be deleted: {', '.join(attachments[:NAMED])}{tail}"
@@ -23,12 +23,12 @@ def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
 
 
 def node_deadline(node: Node, timestamp: str) -> Notice:
-    """Until when its pods may stay (V-5)."""
+    """Until when its pods may stay (EVT-5)."""
     return _of(node, "Warning", "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
-    """Too many nodes are unhealthy for one to be replaced (V-12). `where`: nodepool or cluster."""
+    """Too many nodes are unhealthy for one to be replaced (EVT-12). `where`: nodepool or cluster."""
     text = f"More than 20% nodes are unhealthy in the {where}"
     return replace(_of(node, "Warning", "NodeRepairBlocked", text), window=900.0)
 

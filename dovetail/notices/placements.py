@@ -10,11 +10,11 @@ from dovetail.notices.decisions import no_compatible_types
 from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
 
-FAILED_WINDOW = 300.0  # S-226
+FAILED_WINDOW = 300.0  # PLC-226
 
 
 def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """All notices of one pass: S-225 for nodes that stand, S-226, S-227."""
+    """All notices of one pass: PLC-225 for nodes that stand, PLC-226, PLC-227."""
     yield from refusal_notices(placement)
     yield from _nominations(snapshot, placement)
     for empty in placement.empty_pools:
@@ -22,7 +22,7 @@ def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Noti
 
 
 def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """S-225: where a pod is expected that needs no new node; for a new one it is said when the claim is made."""
+    """PLC-225: where a pod is expected that needs no new node; for a new one it is said when the claim is made."""
     if not placement.existing:
         return
     for name, pods in placement.existing.items():
@@ -45,7 +45,7 @@ def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
 
 
 def refusal_notices(placement: Placement) -> Iterator[Notice]:
-    """S-226: for each pod that found no place, or that takes no part."""
+    """PLC-226: for each pod that found no place, or that takes no part."""
     for refused in placement.refused:
         if not refused.waits_for_reservation:
             yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")

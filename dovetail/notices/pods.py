@@ -1,7 +1,7 @@
 """Notices about pods that must leave a node.
 
-Reasons and types are upstream's (V-1, V-2, V-9 to V-11). Repetitions are recognised by the pod, not by its name alone
-as upstream does, which mixes up namespaces.
+Reasons and types are upstream's (EVT-1, EVT-2, EVT-9 to EVT-11). Repetitions are recognised by the pod, not by its name
+alone as upstream does, which mixes up namespaces.
 """
 
 from typing import Literal
@@ -13,12 +13,12 @@ from dovetail.model.time import format_time
 
 
 def evicted(pod: Pod, reason: str) -> Notice:
-    """The eviction was accepted (V-1)."""
+    """The eviction was accepted (EVT-1)."""
     return _of(pod, "Normal", "Evicted", f"Evicted pod: {reason}")
 
 
 def deleted_by_force(pod: Pod, grace: int) -> Notice:
-    """Its own grace period does not fit before the node's deadline (V-2)."""
+    """Its own grace period does not fit before the node's deadline (EVT-2)."""
     own = "none of its own" if pod.grace_seconds is None else f"{pod.grace_seconds} seconds of its own"
     text = (
         f"Deleted the pod to meet the node's termination time, granted {grace} seconds of grace-period ({own}); "
@@ -28,7 +28,7 @@ def deleted_by_force(pod: Pod, grace: int) -> Notice:
 
 
 def protection_notice(pod: Pod, now: float) -> Notice | None:
-    """What its do-not-disrupt annotation comes to; None where there is nothing to say (V-9 to V-11)."""
+    """What its do-not-disrupt annotation comes to; None where there is nothing to say (EVT-9 to EVT-11)."""
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
     found = protection(pod, now)

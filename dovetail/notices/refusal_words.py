@@ -1,4 +1,4 @@
-"""Why a pod finds no node, in the words of its Event (S-124, S-226).
+"""Why a pod finds no node, in the words of its Event (PLC-124, PLC-226).
 
 The words are upstream's where it has them, because people search for them; `dovetail explain pod` says the same in
 plainer ones. The names of the closed list cannot stand in for words: `it_fits` means that no instance type fits.

@@ -1,7 +1,7 @@
 """When is a batch of pending pods complete?
 
 The window opens with the first pod. It closes when no new pod has come for the idle time, and at the latest after the
-longest time (S-4 to S-6). A pod that was in the window already does not prolong it. The window is counted inside an
+longest time (PLC-4 to PLC-6). A pod that was in the window already does not prolong it. The window is counted inside an
 activity, where it costs no events; made of workflow timers it would cost 6.5 events per pod.
 """
 

@@ -1,7 +1,7 @@
 """Do enough distinct values remain for every requirement that asks for a minimum?
 
-The question comes up whenever instance types were filtered or cut (S-122, S-123, S-137). Types are counted in order,
-because consolidation needs the length of the shortest prefix that suffices.
+The question comes up whenever instance types were filtered or cut (PLC-122, PLC-123, PLC-137). Types are counted in
+order, because consolidation needs the length of the shortest prefix that suffices.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Which instance types do the NodeOverlays of the cluster change, and which overlays contradict each other?
 
-Overlays are applied whenever a snapshot gets its catalogues, and upkeep writes the verdict on each (S-138, N-50 to
-N-56). Every overlay is judged against all pools before any is applied: one that contradicts another of equal weight
+Overlays are applied whenever a snapshot gets its catalogues, and upkeep writes the verdict on each (PLC-138, NPL-50 to
+NPL-56). Every overlay is judged against all pools before any is applied: one that contradicts another of equal weight
 anywhere is applied nowhere. An overlay selects a type by the type's requirements together with the pool's name and
 labels. Its price then holds for those offerings that suit it, its capacity for the whole type.
 """
@@ -51,7 +51,8 @@ def overlay(
     pools: Mapping[str, NodePool],
     catalogues: Mapping[str, Catalogue],
 ) -> Overlaid:
-    """Judge all overlays, then apply those that may be (N-50 to N-53, N-56). A failed catalogue stays as it is."""
+    """Judge all overlays, then apply those that may be (NPL-50 to NPL-53, NPL-56). A failed catalogue stays as it
+    is."""
     chosen = sorted(overlays, key=lambda item: item.name, reverse=True)
     chosen.sort(key=lambda item: -item.weight)
     selector = _Selector(pools, catalogues)
@@ -88,7 +89,7 @@ class _Selector:
         self._offered: dict[tuple[object, ...], RequirementSet] = {}
 
     def by(self, item: NodeOverlay) -> Iterator[tuple[Place, list[int]]]:
-        """The types, each with the numbers of its suitable offerings; a type without any is not selected (N-52)."""
+        """The types, each with the numbers of its suitable offerings; a type without any is not selected (NPL-52)."""
         wanted = from_expressions(item.requirements)
         suits: dict[tuple[object, ...], bool] = {}
         for place, source, have in self._types:
@@ -113,7 +114,7 @@ class _Selector:
 
 
 def _contradicts(item: NodeOverlay, change: _Change | None, offerings: Iterable[int]) -> bool:
-    """Whether an overlay of equal weight sets the same thing, even to the same value (N-53)."""
+    """Whether an overlay of equal weight sets the same thing, even to the same value (NPL-53)."""
     if change is None:
         return False
     if item.price and any(change.price_weights.get(number) == item.weight for number in offerings):
@@ -122,7 +123,7 @@ def _contradicts(item: NodeOverlay, change: _Change | None, offerings: Iterable[
 
 
 def _record(item: NodeOverlay, change: _Change, offerings: Iterable[int]) -> None:
-    """The heavier overlay came first and stays (N-53); the weight of the last is kept to notice equals below it."""
+    """The heavier overlay came first and stays (NPL-53); the weight of the last is kept to notice equals below it."""
     if item.price:
         for number in offerings:
             change.prices.setdefault(number, item.price)
@@ -146,7 +147,8 @@ def _applied(catalogues: Mapping[str, Catalogue], changes: Mapping[Place, _Chang
 
 
 def _changed(item: InstanceType, change: _Change | None) -> InstanceType:
-    """The type with its overlays (N-56). Unlike upstream an offering keeps the capacity that it overrides (Q-22)."""
+    """The type with its overlays (NPL-56). Unlike upstream an offering keeps the capacity that it overrides
+    (PLQ-22)."""
     if change is None:
         return item
     offerings = tuple(

@@ -1,4 +1,5 @@
-"""Which PodDisruptionBudgets select a pod, and whether they forbid its eviction, now or for good (D-43 to D-47, S-32).
+"""Which PodDisruptionBudgets select a pod, and whether they forbid its eviction, now or for good (DIS-43 to DIS-47,
+PLC-32).
 
 The question is put to every pod of every candidate, so a selector is evaluated once per pod shape. Two budgets on one
 pod always forbid it: the eviction API refuses such a pod, whatever either of them allows.
@@ -43,15 +44,15 @@ class PdbIndex:
         return () if unhealthy_may_go else matching
 
     def blocking(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """The budgets that forbid evicting this pod now; several where more than one selects it at all (D-43)."""
+        """The budgets that forbid evicting this pod now; several where more than one selects it at all (DIS-43)."""
         holding = self._holding(pod)
         return holding if len(holding) > 1 or any(b.disruptions_allowed == 0 for b in holding) else ()
 
     def blocks_for_good(self, pod: Pod) -> bool:
-        """Whether its eviction can never be granted, whatever the other pods do (D-46)."""
+        """Whether its eviction can never be granted, whatever the other pods do (DIS-46)."""
         holding = self._holding(pod)
         return len(holding) > 1 or any(b.max_unavailable in ("0", "0%") or b.min_available == "100%" for b in holding)
 
     def needs_room(self, pod: Pod) -> bool:
-        """Whether it will need another place when its node leaves, and can be made to leave (S-30, D-47)."""
+        """Whether it will need another place when its node leaves, and can be made to leave (PLC-30, DIS-47)."""
         return is_reschedulable(pod) and not is_protected(pod, self._now) and not self.blocks_for_good(pod)

@@ -36,14 +36,14 @@ def place(
     should_stop: Callable[[], bool] | None = None,
     packing: Packing = emptiest_first,
 ) -> Placement:
-    """Provisioning's question (S-10): reserved capacity is waited for, and settling nodes are used like any other.
+    """Provisioning's question (PLC-10): reserved capacity is waited for, and settling nodes are used like any other.
 
     Without `pods` it is asked for all that need room: pending ones for which no node is on its way, and those of
-    leaving nodes (S-8).
+    leaving nodes (PLC-8).
     """
     if pods is None:
         pods = (*index.waiting().pending, *index.waiting().leaving)
-    if not index.pools:  # S-12: not even existing nodes are considered
+    if not index.pools:  # PLC-12: not even existing nodes are considered
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
         return Placement(ignored=(*index.ignored, *unserved))
     run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, count_zones=True))
@@ -55,7 +55,7 @@ def place(
 class SimulationOptions:
     """What a simulation imagines besides the nodes that are gone."""
 
-    spare_settling_nodes: bool = False  # S-91, S-218: consolidation leaves settling nodes alone, drift does not
+    spare_settling_nodes: bool = False  # PLC-91, PLC-218: consolidation leaves settling nodes alone, drift does not
     closed: frozenset[str] = frozenset()  # names of claims whose room is promised: nothing is placed there
     housed: frozenset[str] = frozenset()  # UIDs of pods that have been promised room: they ask for none
     should_stop: Callable[[], bool] | None = None
@@ -65,7 +65,7 @@ _PLAIN = SimulationOptions()
 
 
 def simulate(index: Index, without: frozenset[str] = frozenset(), options: SimulationOptions = _PLAIN) -> Placement:
-    """Disruption's question (S-216 to S-221): where would all pods be if the nodes of these names were gone?
+    """Disruption's question (PLC-216 to PLC-221): where would all pods be if the nodes of these names were gone?
 
     The pods are the pending ones, also where a node for them is on its way, those of leaving nodes, and the
     reschedulable ones of the nodes that are imagined gone.

@@ -16,7 +16,7 @@ _CLASSES = (names.CAPACITY_RESERVED, names.CAPACITY_SPOT, names.CAPACITY_ON_DEMA
 
 
 def cheapest(offerings: Iterable[PricedOffering], wanted: RequirementSet, well_known: frozenset[str]) -> float:
-    """The lowest price among available offerings that suit the requirements; infinity if there is none (S-126)."""
+    """The lowest price among available offerings that suit the requirements; infinity if there is none (PLC-126)."""
     return min((price for offering, price in offerings if compatible(wanted, offering, well_known)), default=math.inf)
 
 
@@ -28,7 +28,7 @@ def _capacity_type(offering: RequirementSet) -> frozenset[str]:
 def worst_launch_price(
     offerings: Iterable[PricedOffering], wanted: RequirementSet, well_known: frozenset[str]
 ) -> float:
-    """The highest price within the first class of reserved, spot, on-demand that has a suitable offering (S-127)."""
+    """The highest price within the first class of reserved, spot, on-demand that has a suitable offering (PLC-127)."""
     suitable = [(offering, price) for offering, price in offerings if compatible(wanted, offering, well_known)]
     for capacity_type in _CLASSES:
         prices = [price for offering, price in suitable if capacity_type in _capacity_type(offering)]
@@ -38,12 +38,12 @@ def worst_launch_price(
 
 
 def price_order(prices: Sequence[float]) -> list[int]:
-    """Indexes by price, ties as upstream's unstable sort leaves them (S-126)."""
+    """Indexes by price, ties as upstream's unstable sort leaves them (PLC-126)."""
     return unstable_sorted(list(range(len(prices))), prices.__getitem__)
 
 
 def adjusted_price(price: float, change: str) -> float:
-    """A node overlay's price: absolute, or a difference (+0.1), or a percentage (-10%); never below zero (S-138)."""
+    """A node overlay's price: absolute, or a difference (+0.1), or a percentage (-10%); never below zero (PLC-138)."""
     if not change:
         return price
     if change[0] not in "+-":

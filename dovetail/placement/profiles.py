@@ -38,24 +38,24 @@ class Profile:
     """One answer to each question on which Dovetail and Karpenter differ."""
 
     name: str
-    # Q-1: whether the number of nodes that a pool may still add means none, and what a new node takes off it.
+    # PLQ-1: whether the number of nodes that a pool may still add means none, and what a new node takes off it.
     is_node_limit_reached: Callable[[int], bool]
     node_limit_charge: int
-    # Q-2, Q-3: what two spread constraints have in common if they count as one, besides key, skew and selector.
+    # PLQ-2, PLQ-3: what two spread constraints have in common if they count as one, besides key, skew and selector.
     spread_identity: Callable[[SpreadConstraint, PodShape, NodeFilter | None], object]
-    # Q-4: the topology domains that a requirement of a pool or an instance type makes known.
+    # PLQ-4: the topology domains that a requirement of a pool or an instance type makes known.
     domains_listed: Callable[[Requirement], frozenset[str]]
-    # Q-7: the rows on which a DaemonSet runs, given those that suit each of its or-ed terms and those of each type.
+    # PLQ-7: the rows on which a DaemonSet runs, given those that suit each of its or-ed terms and those of each type.
     daemon_rows: Callable[[TermCursor, Sequence[int], Sequence[int]], int]
-    # Q-8: the domains that the spreads on one key may pick, best first, given the valid domains of each.
+    # PLQ-8: the domains that the spreads on one key may pick, best first, given the valid domains of each.
     spread_choices: Callable[[Sequence[Mapping[str, int]]], list[str]]
-    # Q-13: the requirements that stand for volumes which cannot be looked up; None: the pod is refused.
+    # PLQ-13: the requirements that stand for volumes which cannot be looked up; None: the pod is refused.
     unknown_volumes: tuple[RequirementSet, ...] | None
-    # Q-21: whether a pending pod may get a node.
+    # PLQ-21: whether a pending pod may get a node.
     may_get_a_node: Callable[[Pod], bool]
-    # Q-26: of the topology groups that are first seen in mid-pass those that count the placements made before.
+    # PLQ-26: of the topology groups that are first seen in mid-pass those that count the placements made before.
     groups_that_look_back: Callable[[list[Group]], list[Group]]
-    # S-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
+    # PLC-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
 
 
@@ -117,7 +117,7 @@ def _exactly_none_left(nodes: int) -> bool:
 
 
 def _loose_identity(constraint: SpreadConstraint, shape: PodShape, _: NodeFilter | None) -> object:
-    """Policies, tolerations and keys tell filters apart, their values do not; nor does minDomains (S-169)."""
+    """Policies, tolerations and keys tell filters apart, their values do not; nor does minDomains (PLC-169)."""
     return (
         constraint.node_affinity_policy,
         constraint.node_taints_policy,

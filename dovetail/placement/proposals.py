@@ -17,7 +17,7 @@ from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual
 
 
 def _capacity_types(node: NewNode, well_known: frozenset[str]) -> frozenset[str]:
-    """The capacity types of available offerings that suit the node (S-196)."""
+    """The capacity types of available offerings that suit the node (PLC-196)."""
     found: set[str] = set()
     for offering in dict.fromkeys(o.requirements for item in node.types for o in item.offerings if o.available):
         requirements = from_expressions(offering)
@@ -28,7 +28,7 @@ def _capacity_types(node: NewNode, well_known: frozenset[str]) -> frozenset[str]
 
 
 def claim_requirements(node: NewNode, well_known: frozenset[str]) -> tuple[Expression, ...]:
-    """Everything that the claim requires, the names of its types included (S-196, S-197)."""
+    """Everything that the claim requires, the names of its types included (PLC-196, PLC-197)."""
     listed = frozenset(item.name for item in node.types)
     added = {names.INSTANCE_TYPE: Requirement(key=names.INSTANCE_TYPE, complement=False, values=listed)}
     if offered := _capacity_types(node, well_known):

@@ -9,7 +9,7 @@ from dovetail.placement.profiles import DOVETAIL, KARPENTER, Profile
 
 __all__ = ["DOVETAIL", "KARPENTER", "MAX_TYPES", "PlacementSettings", "Profile"]
 
-# S-137: how many instance types a claim may list.
+# PLC-137: how many instance types a claim may list.
 MAX_TYPES = 600
 
 

@@ -1,4 +1,4 @@
-"""What asks for a provisioning round (S-1)?
+"""What asks for a provisioning round (PLC-1)?
 
 Pods that the kube-scheduler gave up on ask for one, and CapacityBuffers. What has just been tried asks again where room
 may have come or gone, and after a while in any case. A buffer's pods never stop being pending, so that without this
@@ -14,8 +14,8 @@ from dovetail.model.pod_rules import is_provisionable, is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
 
-AGAIN_SECONDS: Final = 10.0  # S-1: after this long pods that stay pending are tried again
-BUFFERS_AGAIN_SECONDS: Final = 30.0  # S-1: the same where only buffers ask
+AGAIN_SECONDS: Final = 10.0  # PLC-1: after this long pods that stay pending are tried again
+BUFFERS_AGAIN_SECONDS: Final = 30.0  # PLC-1: the same where only buffers ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

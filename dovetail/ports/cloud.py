@@ -39,7 +39,7 @@ class ClassNotReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRefused:
-    """The cloud finds the request wrong; the claim's condition gives the reason (CreateError, C-9)."""
+    """The cloud finds the request wrong; the claim's condition gives the reason (CreateError, CLD-9)."""
 
     kind: Literal["refused"] = "refused"
     reason: str
@@ -78,7 +78,7 @@ class Cloud(Protocol):
         """The live instance of that claim or that id; None where it is gone or terminated."""
 
     async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
-        """Terminate it. `gone` only once it is fully gone; repeating is safe (C-2)."""
+        """Terminate it. `gone` only once it is fully gone; repeating is safe (CLD-2)."""
 
     async def list_instances(self) -> tuple[Instance, ...]:
         """Every instance that carries this cluster's tag and is not yet gone."""
@@ -86,7 +86,7 @@ class Cloud(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClassState:
-    """What a NodePool needs to know of its NodeClass (N-15)."""
+    """What a NodePool needs to know of its NodeClass (NPL-15)."""
 
     found: bool
     deleting: bool = False
@@ -101,19 +101,19 @@ class Catalogues(Protocol):
     """What could be launched for each pool, and whether an instance is still what would be launched today."""
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
-        """The pool's instance types, those without available offering included (C-5), shortages applied."""
+        """The pool's instance types, those without available offering included (CLD-5), shortages applied."""
 
     async def node_class(self, reference: NodeClassRef) -> NodeClassState:
         """The state of a NodeClass."""
 
     async def drift(self, claim: NodeClaim) -> str:
-        """Why the claim's instance is no longer what its NodeClass asks for; empty where it is (C-6)."""
+        """Why the claim's instance is no longer what its NodeClass asks for; empty where it is (CLD-6)."""
 
     def supported_classes(self) -> frozenset[tuple[str, str]]:
         """(group, kind) of the NodeClasses that this cloud understands."""
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        """Which node conditions, after how long, make a node unhealthy; possibly none (C-7)."""
+        """Which node conditions, after how long, make a node unhealthy; possibly none (CLD-7)."""
 
 
 class NodeClassUpkeep(Protocol):

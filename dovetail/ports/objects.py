@@ -1,6 +1,6 @@
 """Kubernetes objects, read live and written.
 
-Every write is a patch with a resourceVersion precondition, never a PUT (P-8); "already gone" is success for every
+Every write is a patch with a resourceVersion precondition, never a PUT (PLM-8); "already gone" is success for every
 delete. A read here is a request to the API server, for the moments when a cache is not good enough: before anything
 irreversible.
 """
@@ -146,7 +146,7 @@ class Pods(Protocol):
         """Ask for an eviction with the pod's UID as precondition."""
 
     async def delete(self, pod: Pod, grace_seconds: int) -> None:
-        """Delete with the pod's UID as precondition, within the grace given (at least 1: I5)."""
+        """Delete with the pod's UID as precondition, within the grace given (at least 1: DUR-30)."""
 
 
 class Notices(Protocol):

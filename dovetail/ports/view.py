@@ -55,7 +55,7 @@ class ClusterLookups(Protocol):
         """The node of that name."""
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
-        """The nodes with that providerID; an empty one matches nothing (P-3)."""
+        """The nodes with that providerID; an empty one matches nothing (PLM-3)."""
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         """The pods bound to a node; NotReadable while one cannot be read: it might be one that must not be evicted."""

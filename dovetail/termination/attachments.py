@@ -1,7 +1,7 @@
 """Which attached volumes hold a node whose pods have left?
 
 Volumes of pods that stay (tolerating, static, stuck) are not waited for: they will not be detached. The
-attach-detach controller detaches volumes; this product never does (T-32).
+attach-detach controller detaches volumes; this product never does (TRM-32).
 """
 
 from collections.abc import Mapping

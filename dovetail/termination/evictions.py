@@ -1,7 +1,7 @@
 """Which pods still hold a node, and which of them leave now?
 
-Four tiers leave one after the other (T-15); a pod whose own grace would not fit before the deadline is deleted by
-force, whatever its tier (T-14). A pod that terminates still holds its tier: the next tier begins when it is gone.
+Four tiers leave one after the other (TRM-15); a pod whose own grace would not fit before the deadline is deleted by
+force, whatever its tier (TRM-14). A pod that terminates still holds its tier: the next tier begins when it is gone.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.model.pods import Pod
 
 # Only the two built-in classes have priorities above 1,000,000,000, because users may not define such, so the number
-# tells the class (T-15 names the class; admission sets a pod's priority from it).
+# tells the class (TRM-15 names the class; admission sets a pod's priority from it).
 SYSTEM_PRIORITY: Final = 2_000_000_000
 
 
@@ -44,7 +44,7 @@ def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) ->
 
 
 def must_force(pod: Pod, deadline: float | None, now: float) -> bool:
-    """T-14: whether the pod leaves in time only by force. All comparisons are strict."""
+    """TRM-14: whether the pod leaves in time only by force. All comparisons are strict."""
     if deadline is None:
         return False
     if pod.deleting_since is not None:
@@ -53,7 +53,7 @@ def must_force(pod: Pod, deadline: float | None, now: float) -> bool:
 
 
 def forced_grace(deadline: float, now: float) -> int:
-    """T-27: the seconds that the pod still gets; never 0, which would break "at most one" (I5)."""
+    """TRM-27: the seconds that the pod still gets; never 0, which would break "at most one" (DUR-30)."""
     return max(int(deadline - now), 1)
 
 

@@ -1,6 +1,6 @@
 """What does a Node carry while it leaves, and which finalizers stay when it is released?
 
-The taint and the label that takes it out of external load balancers are set in one change, before any eviction (T-7).
+The taint and the label that takes it out of external load balancers are set in one change, before any eviction (TRM-7).
 """
 
 from typing import Final
@@ -26,6 +26,6 @@ def leaving_taints(node: Node) -> tuple[Taint, ...] | None:
 
 
 def finalizers_left(finalizers: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Without ours; those of others stay (T-11). None where ours is not there."""
+    """Without ours; those of others stay (TRM-11). None where ours is not there."""
     rest = tuple(name for name in finalizers if name != TERMINATION_FINALIZER)
     return None if rest == finalizers else rest

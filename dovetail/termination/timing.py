@@ -6,22 +6,22 @@ In the order of the steps: drain, evict, terminate.
 from typing import Final
 
 # Draining a node.
-MINIMUM_DRAIN: Final = 5.0  # T-17: pods that were bound before the scheduler saw the taint are still seen
+MINIMUM_DRAIN: Final = 5.0  # TRM-17: pods that were bound before the scheduler saw the taint are still seen
 DRAIN_LOOK: Final = 1.0  # between two looks at the pods of a node, at most
 INSTANCE_LOOK: Final = 10.0  # between two questions whether the instance of a silent node is there
-OVERDUE: Final = 60.0  # past the deadline even a pod that cannot be read holds nothing any more (T-13)
-SLOW_DRAIN: Final = 5.0  # after this a notice says what holds the node (T-16: upstream warns 20 ms into every drain)
+OVERDUE: Final = 60.0  # past the deadline even a pod that cannot be read holds nothing any more (TRM-13)
+SLOW_DRAIN: Final = 5.0  # after this a notice says what holds the node (TRM-16: upstream warns 20 ms into every drain)
 
-# Asking for the eviction of one pod again: doubled from the first pause to the longest (T-26).
+# Asking for the eviction of one pod again: doubled from the first pause to the longest (TRM-26).
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
 ACCEPTED_PAUSE: Final = 1.0  # at least, where the eviction was accepted: the watch shows it by then
 
 # Evictions of all nodes together.
-EVICTIONS_PER_SECOND: Final = 200.0  # what upstream's client allows itself for all its calls (O-1: kube-client-qps)
+EVICTIONS_PER_SECOND: Final = 200.0  # what upstream's client allows itself for all its calls (OPS-1: kube-client-qps)
 EVICTIONS_AT_ONCE: Final = 200.0  # after a quiet time
 REPEATED_SHARE: Final = 10  # every tenth eviction may be a repeated request
 
 # Terminating the instance.
-TERMINATION_LOOK: Final = 5.0  # between two looks whether it is gone (T-36)
+TERMINATION_LOOK: Final = 5.0  # between two looks whether it is gone (TRM-36)
 FIRST_TERMINATION_LOOKS: Final = 3  # these come after 1, 2, 3 s: some instances are gone at once

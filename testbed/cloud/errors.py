@@ -15,7 +15,7 @@ class AwsError(Exception):
 
 
 def dry_run_passed() -> AwsError:
-    """AWS answers an allowed dry run with an error of its own (W-42)."""
+    """AWS answers an allowed dry run with an error of its own (AWS-42)."""
     return AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
 
 

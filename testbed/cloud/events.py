@@ -1,4 +1,4 @@
-"""What does EventBridge put into the interruption queue? One envelope per kind of warning (W-124).
+"""What does EventBridge put into the interruption queue? One envelope per kind of warning (AWS-124).
 
 Put straight into the queue, because that is where Karpenter's rules deliver them; rules and PutEvents work in moto
 for who wants the whole way.

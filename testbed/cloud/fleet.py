@@ -2,7 +2,7 @@
 
 The fleet tries its overrides from cheap to dear (price, type, zone), notes one error per failing override, and
 launches all of the target in the first that works. moto always takes the first override and knows no errors
-(M-7, M-8), so insufficient capacity could not be tested with it at all.
+(MOT-7, MOT-8), so insufficient capacity could not be tested with it at all.
 """
 
 from operator import itemgetter
@@ -17,7 +17,7 @@ from testbed.cloud.json_object import Json
 from testbed.cloud.launching import Order, Pool
 from testbed.cloud.templates import check_user_data, user_data_of
 
-RESERVED_SHARE = 10_000_000  # a reserved offering costs this part of on-demand (W-146)
+RESERVED_SHARE = 10_000_000  # a reserved offering costs this part of on-demand (AWS-146)
 SHORT = "There is no capacity available."
 
 

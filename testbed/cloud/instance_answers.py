@@ -1,7 +1,7 @@
 """DescribeInstances, TerminateInstances and tags: what callers see of instances, and how they end.
 
 Answered here and not by moto, which combines two filters of one name wrongly, has no shutting-down state, and needs
-6 ms per instance listed (M-16).
+6 ms per instance listed (MOT-16).
 """
 
 import time

@@ -1,7 +1,7 @@
 """What does a new instance look like? From a template merged with an override to an entry in the store.
 
-moto takes only image, user data and tags from a template (M-10); here its groups, profile, volumes, reservation and
-metadata options arrive too, because drift (W-114) and the product's own records are read from them.
+moto takes only image, user data and tags from a template (MOT-10); here its groups, profile, volumes, reservation and
+metadata options arrive too, because drift (AWS-114) and the product's own records are read from them.
 """
 
 import time
@@ -29,7 +29,7 @@ class Pool:
     def as_rule(self) -> dict[str, tuple[str, ...]]:
         """Under the names that the world's rules use.
 
-        A reserved launch asks the fleet for on-demand capacity (W-88); a rule may call it either.
+        A reserved launch asks the fleet for on-demand capacity (AWS-88); a rule may call it either.
         """
         return {
             "instanceType": (self.type,),
@@ -79,7 +79,7 @@ def subnet_for(cloud: Cloud, data: Json, zone: str | None) -> Json:
 
 
 def groups_of(data: Json) -> list[str]:
-    """Security groups sit on the interfaces (W-86) or, for callers of another habit, on top."""
+    """Security groups sit on the interfaces (AWS-86) or, for callers of another habit, on top."""
     groups = [group for each in data.get("NetworkInterfaces") or () for group in each.get("Groups") or ()]
     return list(dict.fromkeys(groups or data.get("SecurityGroupIds") or ()))
 
@@ -103,7 +103,7 @@ def reservation_of(data: Json) -> str | None:
 
 
 def check(cloud: Cloud, order: Order) -> None:
-    """Everything that AWS refuses before it looks for capacity; the code decides what a launch means (W-90)."""
+    """Everything that AWS refuses before it looks for capacity; the code decides what a launch means (AWS-90)."""
     facts = cloud.types().get(order.pool.type)
     if facts is None:
         raise AwsError("InvalidInstanceType", f"The instance type '{order.pool.type}' does not exist")

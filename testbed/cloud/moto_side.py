@@ -60,7 +60,7 @@ class MotoSide:
                 self.ensure_role(role)
             sqs = self._queues
             if self._settings.queue_name not in sqs.queues:
-                # 300 s is the retention that Karpenter's template gives the queue (W-122)
+                # 300 s is the retention that Karpenter's template gives the queue (AWS-122)
                 sqs.create_queue(self._settings.queue_name, {}, MessageRetentionPeriod=300)
 
     @property
@@ -110,7 +110,7 @@ class MotoSide:
 
 
 def error_in(answer: Answer) -> AwsError | None:
-    """The error code in a body of moto's; an operation unknown to it answers 500 with HTML (M-17)."""
+    """The error code in a body of moto's; an operation unknown to it answers 500 with HTML (MOT-17)."""
     if answer.status < 400:
         return None
     for name, value in answer.headers:

@@ -1,6 +1,6 @@
 """What is for sale and at what price: instance types, where they are offered, on-demand and spot prices.
 
-moto has no pricing service and one spot price for everything (M-5), so no choice by price could be tested with it.
+moto has no pricing service and one spot price for everything (MOT-5), so no choice by price could be tested with it.
 """
 
 import json

@@ -10,7 +10,7 @@ from testbed.cloud.json_object import Json
 from testbed.cloud.templates_store import Template
 from testbed.cloud.wire import moment
 
-USER_DATA_LIMIT = 16384  # bytes after decoding (W-43)
+USER_DATA_LIMIT = 16384  # bytes after decoding (AWS-43)
 FILTERS: dict[str, filters.Values] = {
     "launch-template-name": lambda template: (template.name,),
     "launch-template-id": lambda template: (template.id,),

@@ -1,7 +1,7 @@
 """Which launch templates exist? A store by name and id, one version each.
 
-Karpenter's templates are named by their content and never changed (W-84), so versions beyond the first do not occur.
-moto's own are not used: it does not page, mistakes codes on delete, and ignores most of the data at launch (M-10).
+Karpenter's templates are named by their content and never changed (AWS-84), so versions beyond the first do not occur.
+moto's own are not used: it does not page, mistakes codes on delete, and ignores most of the data at launch (MOT-10).
 """
 
 import time

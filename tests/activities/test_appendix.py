@@ -1,4 +1,4 @@
-"""Rows of the specification's Appendix B that no other test tells: whole departures, many nodes, many pods."""
+"""Examples of behaviour (BEH-rules) that no other test shows: whole departures, many nodes, many pods."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ def drained(stage: test_draining.Stage) -> Condition | None:
 
 
 async def test_a_departure_taints_then_drains_then_terminates_then_lets_go(departing: test_departing.Stage) -> None:
-    """B-1, B-7: the taint and the load balancer's label stand before anything else; the finalizers go last."""
+    """BEH-1, BEH-7: the taint and the load balancer's label stand before anything else; the finalizers go last."""
     world = departing.world
     world.put(test_departing.a_leaving_claim(), a_joined_node())
 
@@ -50,7 +50,7 @@ _ORDER = ("patch node", "delete node", "terminate aws")
 
 
 async def test_ten_nodes_of_one_instance_leave_together(departing: test_departing.Stage) -> None:
-    """B-6, B-71: nothing races, nothing is left."""
+    """BEH-6, BEH-71: nothing races, nothing is left."""
     world = departing.world
     world.put(test_departing.a_leaving_claim(), *[a_joined_node(f"node-{n}", uid=f"n-{n}") for n in range(10)])
 
@@ -63,7 +63,7 @@ async def test_ten_nodes_of_one_instance_leave_together(departing: test_departin
 
 
 async def test_drained_is_said_when_the_last_pod_has_gone(draining: test_draining.Stage) -> None:
-    """B-15: Unknown with the reason Draining until both are gone."""
+    """BEH-15: Unknown with the reason Draining until both are gone."""
     one, two = a_pod("one", do_not_disrupt="true"), a_pod("two", do_not_disrupt="true")
     draining.holds(one, two)
     states: list[str] = []
@@ -83,7 +83,7 @@ def _status(condition: Condition | None) -> str:
 
 
 async def test_a_pod_that_waits_without_a_deadline_is_forced_when_one_is_written(draining: test_draining.Stage) -> None:
-    """B-35: asked for politely at first, then the claim gets a deadline that its grace does not fit into."""
+    """BEH-35: asked for politely at first, then the claim gets a deadline that its grace does not fit into."""
     pod = a_pod(grace_seconds=30)
     draining.holds(pod)
     draining.pods.answers[pod.uid] = "blocked"
@@ -98,7 +98,7 @@ async def test_a_pod_that_waits_without_a_deadline_is_forced_when_one_is_written
 
 
 async def test_a_thousand_pods_of_one_node_are_each_evicted_once(draining: test_draining.Stage) -> None:
-    """B-32: side by side, no pod twice and none forgotten."""
+    """BEH-32: side by side, no pod twice and none forgotten."""
     draining.pods.lasts = 0.5
     draining.holds(*[a_pod(f"pod-{number}") for number in range(1000)])
 
@@ -109,7 +109,7 @@ async def test_a_thousand_pods_of_one_node_are_each_evicted_once(draining: test_
 
 
 async def test_a_cloud_that_fails_keeps_the_finalizer(departing: test_departing.Stage) -> None:
-    """B-70: an error of the call, then an instance that lingers; nothing is let go meanwhile."""
+    """BEH-70: an error of the call, then an instance that lingers; nothing is let go meanwhile."""
     world = departing.world
     world.put(test_departing.a_leaving_claim(), a_joined_node())
     departure: Departure = await departing.begin()
@@ -128,7 +128,7 @@ async def test_a_cloud_that_fails_keeps_the_finalizer(departing: test_departing.
 async def test_unrelated_nodes_without_an_instance_survive_a_claim_that_never_launched(
     departing: test_departing.Stage,
 ) -> None:
-    """B-72: an empty providerID matches nothing."""
+    """BEH-72: an empty providerID matches nothing."""
     world = departing.world
     world.instances = {}
     world.put(a_joined_claim(provider_id="", conditions=(), deleting_since=1000.0), a_joined_node(provider_id=""))

@@ -87,7 +87,7 @@ async def test_all_marks_are_awaited() -> None:
 async def test_a_target_that_was_refused_holds_nobody_up_once_the_others_leave(
     phase: str, seen: list[str] | None
 ) -> None:
-    """D-145: a plain delete goes on with what could be marked; its drain may take hours."""
+    """DIS-145: a plain delete goes on with what could be marked; its drain may take hours."""
     world, disruption = World(), Disruption(phase)
     a_target(world, "a", marked=True, deleting_since=1.0)
     a_target(world, "b", marked=False)

@@ -1,4 +1,4 @@
-"""What is written into the status of CapacityBuffers, and by whom (S-211, S-214)."""
+"""What is written into the status of CapacityBuffers, and by whom (PLC-211, PLC-214)."""
 
 import logging
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ async def kept(snapshot: Snapshot, now: float = 5.0) -> dict[str, BufferStatus]:
 
 
 async def test_upkeep_writes_what_each_buffer_was_resolved_to_or_why_not() -> None:
-    """S-211; and S-214 of buffers that no pass will see."""
+    """PLC-211; and PLC-214 of buffers that no pass will see."""
     world = a_snapshot(
         **with_buffers(a_buffer("good"), a_buffer("lost", template="nowhere"), a_buffer("nothing", replicas=0))
     )
@@ -79,7 +79,7 @@ async def test_upkeep_writes_what_each_buffer_was_resolved_to_or_why_not() -> No
 
 
 async def test_what_stands_is_not_written_again_and_a_transition_keeps_its_time() -> None:
-    """P-5."""
+    """PLM-5."""
     buffer = a_buffer()
     first = (await kept(a_snapshot(**with_buffers(buffer))))["spare"]
     told = replace(buffer, status=first)
@@ -97,7 +97,7 @@ async def told(buffers: Buffers, world: Snapshot, notices: Notices | None = None
 
 
 async def test_the_planner_writes_whether_the_room_stands() -> None:
-    """S-214."""
+    """PLC-214."""
     full, none = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer())), a_snapshot(**with_buffers(a_buffer()))
     assert [reason for _, reason in await told(Buffers(), full)] == ["FitsExistingCapacity"]
     assert [reason for _, reason in await told(Buffers(), none)] == ["RequiresNewCapacity"]
@@ -115,7 +115,7 @@ async def test_a_buffer_that_was_written_meanwhile_is_judged_as_it_stands() -> N
 
 
 async def test_a_status_that_cannot_be_written_is_logged_and_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
-    """Design 5: the next pass writes it."""
+    """the next pass writes it."""
     buffers, notices = Buffers(failures=[Unreachable("cluster", "no answer")]), Notices()
     world = a_snapshot([a_pod("huge", "99")], **with_buffers(a_buffer("one"), a_buffer("two", replicas=1)))
 
@@ -128,7 +128,7 @@ async def test_a_status_that_cannot_be_written_is_logged_and_holds_nobody_up(cap
 
 
 async def test_virtual_pods_are_told_nothing() -> None:
-    """S-213: neither where they are expected nor why they find no place."""
+    """PLC-213: neither where they are expected nor why they find no place."""
     notices = Notices()
     world = a_snapshot(nodes=[a_node("n1", cpu="1")], **with_buffers(a_buffer("one", replicas=1), a_buffer("two")))
     await told(Buffers(), replace(world, catalogues={}), notices)

@@ -1,4 +1,4 @@
-"""Upkeep compares a node with what was bought, says what it finds, and rests for ten minutes (L-75 to L-77)."""
+"""Upkeep compares a node with what was bought, says what it finds, and rests for ten minutes (LIF-75 to LIF-77)."""
 
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.model import names
@@ -38,7 +38,7 @@ def verdict(world: World) -> tuple[str, str] | None:
 
 
 async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -> None:
-    """L-77, V-8, B-85."""
+    """LIF-77, EVT-8, BEH-85."""
     world = a_settled_world(500)
     task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
 
@@ -50,7 +50,7 @@ async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -
 
 
 async def test_a_node_that_is_what_was_bought_is_consistent_without_an_event() -> None:
-    """L-77."""
+    """LIF-77."""
     world = a_settled_world(950)
 
     await look(ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now), world)
@@ -59,7 +59,7 @@ async def test_a_node_that_is_what_was_bought_is_consistent_without_an_event() -
 
 
 async def test_a_claim_is_compared_once_in_ten_minutes() -> None:
-    """L-75."""
+    """LIF-75."""
     world = a_settled_world(500)
     task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
     counts = []
@@ -72,7 +72,7 @@ async def test_a_claim_is_compared_once_in_ten_minutes() -> None:
 
 
 async def test_a_claim_that_is_not_initialised_gets_no_verdict() -> None:
-    """L-77: upstream writes True there, although nothing has been compared."""
+    """LIF-77: upstream writes True there, although nothing has been compared."""
     world = a_settled_world(500)
     world.put(a_joined_claim(conditions=(), requests={"memory": 1}, capacity={"memory": 1000}))
 

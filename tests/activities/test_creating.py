@@ -40,7 +40,7 @@ async def create(world: World, pool: NodePool, *proposed: ProposedNode) -> Creat
 
 
 async def test_a_claim_is_what_its_pool_and_the_placement_say() -> None:
-    """S-197, S-198, L-1."""
+    """PLC-197, PLC-198, LIF-1."""
     world = World()
 
     await create(world, POOL, NODE)
@@ -57,7 +57,7 @@ async def test_a_claim_is_what_its_pool_and_the_placement_say() -> None:
 
 
 async def test_a_pool_that_is_over_a_limit_gets_no_further_claim() -> None:
-    """S-11, L-3: strictly over; what reaches it exactly may have one more."""
+    """PLC-11, LIF-3: strictly over; what reaches it exactly may have one more."""
     over, at = replace(POOL, usage={"cpu": 9}), replace(POOL, usage={"cpu": 8})
 
     refused, made = await create(World(), over, NODE), await create(World(), at, NODE)
@@ -67,7 +67,7 @@ async def test_a_pool_that_is_over_a_limit_gets_no_further_claim() -> None:
 
 
 async def test_one_claim_that_cannot_be_made_does_not_stop_the_others() -> None:
-    """S-11."""
+    """PLC-11."""
     world = World()
 
     outcome = await create(world, POOL, replace(NODE, pool_uid="of a former pool"), NODE)
@@ -76,7 +76,7 @@ async def test_one_claim_that_cannot_be_made_does_not_stop_the_others() -> None:
 
 
 async def test_pods_are_nominated_when_their_claim_is_made() -> None:
-    """S-11, S-225."""
+    """PLC-11, PLC-225."""
     world = World()
 
     await create(world, POOL, NODE)

@@ -1,4 +1,4 @@
-"""create_node_claims: what the pool itself, read again at that moment, still allows (L-3)."""
+"""create_node_claims: what the pool itself, read again at that moment, still allows (LIF-3)."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ async def created(world: World, pool: NodePool) -> CreateOutcome:
 
 @pytest.mark.parametrize(("used", "made"), [(7, 1), (8, 1), (9, 0)])
 async def test_a_pool_beyond_its_limit_gets_no_claim_and_one_at_its_limit_still_does(used: int, made: int) -> None:
-    """L-3: strictly beyond; what is created does not count yet, so that one claim may overshoot."""
+    """LIF-3: strictly beyond; what is created does not count yet, so that one claim may overshoot."""
     world = World()
 
     outcome = await created(world, replace(POOL, usage={"cpu": used * 10**9}))
@@ -56,7 +56,7 @@ async def test_a_pool_that_is_gone_or_leaving_gets_no_claim(pool: NodePool) -> N
 
 
 async def test_a_claim_has_its_pools_grace_and_expiry() -> None:
-    """L-2, L-62: frozen on the claim at its creation."""
+    """LIF-2, LIF-62: frozen on the claim at its creation."""
     world = World()
 
     await created(world, POOL)

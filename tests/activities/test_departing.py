@@ -66,7 +66,7 @@ def stage() -> Stage:
 
 
 async def test_a_deleted_claim_takes_its_node_along(stage: Stage) -> None:
-    """T-4, L-52, B-5, B-67: tainted before it is deleted, so that no pod is bound in between."""
+    """TRM-4, LIF-52, BEH-5, BEH-67: tainted before it is deleted, so that no pod is bound in between."""
     stage.world.put(a_leaving_claim(termination_grace=300.0), a_joined_node())
 
     departure = await stage.begin()
@@ -97,7 +97,7 @@ async def test_beginning_twice_changes_nothing(stage: Stage) -> None:
 
 
 async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
-    """T-29, B-33."""
+    """TRM-29, BEH-33."""
     reason = is_now(names.DISRUPTION_REASON, reason="Drifted")
     stage.world.put(a_leaving_claim(conditions=(*a_joined_claim().conditions, reason)), a_joined_node())
 
@@ -105,7 +105,7 @@ async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
 
 
 async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:
-    """L-52, B-71."""
+    """LIF-52, BEH-71."""
     stage.world.put(a_leaving_claim(), a_joined_node("node-1"), a_joined_node("node-2"))
 
     departure = await stage.begin()
@@ -115,7 +115,7 @@ async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:
 
 
 async def test_a_node_that_never_registered_is_left_alone(stage: Stage) -> None:
-    """L-52, B-74."""
+    """LIF-52, BEH-74."""
     stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
 
     departure = await stage.begin()
@@ -125,14 +125,14 @@ async def test_a_node_that_never_registered_is_left_alone(stage: Stage) -> None:
 
 
 async def test_a_node_with_our_finalizer_leaves_although_the_claim_does_not_know(stage: Stage) -> None:
-    """D-5: registered on the node, not yet on the claim."""
+    """DUR-5: registered on the node, not yet on the claim."""
     stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_joined_node())
 
     assert (await stage.begin()).nodes == ("node-1",)
 
 
 async def test_an_instance_that_was_never_written_down_is_found(stage: Stage) -> None:
-    """D-3: the claim was deleted while the launch was under way."""
+    """DUR-3: the claim was deleted while the launch was under way."""
     stage.world.put(a_claim(deleting_since=DELETED))
     stage.has(an_instance("aws:///zone/i-9"))
 
@@ -140,7 +140,7 @@ async def test_an_instance_that_was_never_written_down_is_found(stage: Stage) ->
 
 
 async def test_a_claim_that_bought_nothing_touches_no_node(stage: Stage) -> None:
-    """L-54, P-3, B-72: an empty providerID matches nothing."""
+    """LIF-54, PLM-3, BEH-72: an empty providerID matches nothing."""
     stage.world.put(a_claim(deleting_since=DELETED), a_joined_node(provider_id=""))
     stage.has()
 
@@ -151,7 +151,7 @@ async def test_a_claim_that_bought_nothing_touches_no_node(stage: Stage) -> None
 
 
 async def test_a_silent_node_without_instance_is_not_drained(stage: Stage) -> None:
-    """T-5, B-16: no taint either."""
+    """TRM-5, BEH-16: no taint either."""
     stage.world.put(a_leaving_claim(), a_joined_node(conditions=SILENT))
     stage.has()
 
@@ -165,7 +165,7 @@ async def test_a_silent_node_without_instance_is_not_drained(stage: Stage) -> No
 async def test_silence_alone_or_a_missing_instance_alone_is_not_enough(
     stage: Stage, conditions: tuple[Condition, ...], instances: int
 ) -> None:
-    """T-5, B-17."""
+    """TRM-5, BEH-17."""
     stage.world.put(a_leaving_claim(), a_joined_node(conditions=conditions))
     stage.has(*[an_instance()][:instances])
 
@@ -173,7 +173,7 @@ async def test_silence_alone_or_a_missing_instance_alone_is_not_enough(
 
 
 async def test_a_claim_that_is_gone_or_lost_its_finalizer_needs_nothing(stage: Stage) -> None:
-    """L-50."""
+    """LIF-50."""
     assert await stage.begin() == Departure(claim=REF, claim_gone=True)
     stage.world.put(a_leaving_claim(finalizers=("other/finalizer",)))
     assert await stage.begin() == Departure(claim=REF, claim_gone=True)
@@ -188,7 +188,7 @@ async def test_a_claim_that_nobody_deleted_is_never_terminated(stage: Stage) -> 
 
 
 async def test_the_finalizers_come_off_and_everything_is_gone(stage: Stage) -> None:
-    """T-11, L-55."""
+    """TRM-11, LIF-55."""
     stage.world.put(a_leaving_claim(), a_joined_node())
     departure = await stage.begin()
 
@@ -201,7 +201,7 @@ async def test_the_finalizers_come_off_and_everything_is_gone(stage: Stage) -> N
 
 
 async def test_finalizers_of_others_stay(stage: Stage) -> None:
-    """T-11."""
+    """TRM-11."""
     stage.world.put(
         a_leaving_claim(finalizers=(names.TERMINATION_FINALIZER, "other/claim")),
         a_joined_node(finalizers=("other/node", names.TERMINATION_FINALIZER)),
@@ -235,7 +235,7 @@ async def test_a_node_that_the_look_up_does_not_know_yet_is_found_by_the_claims_
 
 
 async def test_a_node_that_was_registered_meanwhile_is_let_go_as_well(stage: Stage) -> None:
-    """D-5: the claim was deleted between its node's write and its own."""
+    """DUR-5: the claim was deleted between its node's write and its own."""
     stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
     departure = await stage.begin()
     stage.world.put(a_joined_node(), a_joined_node("stranger", provider_id="aws:///zone/i-2"))
@@ -247,7 +247,7 @@ async def test_a_node_that_was_registered_meanwhile_is_let_go_as_well(stage: Sta
 
 
 async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> None:
-    """D-3, I2: an attempt that was called off bought after all, between the look and the release."""
+    """DUR-3, DUR-30: an attempt that was called off bought after all, between the look and the release."""
     stage.world.put(a_claim(deleting_since=DELETED))
     stage.has()
     departure = await stage.begin()
@@ -263,7 +263,7 @@ async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> Non
 
 
 async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> None:
-    """T-35, T-36."""
+    """TRM-35, TRM-36."""
     stage.world.put(a_leaving_claim(), a_joined_node())
     departure = await stage.begin()
     stage.cloud.lingers = 1
@@ -272,7 +272,7 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
         await stage.terminating.terminate_instance(departure)
     assert caught.value.after == 1.0
     assert stage.world.claims["pool-1"].is_true(names.INSTANCE_TERMINATING)
-    assert stage.world.claims["pool-1"].is_true(names.READY)  # B-68
+    assert stage.world.claims["pool-1"].is_true(names.READY)  # BEH-68
     await stage.terminating.terminate_instance(departure)
 
     assert stage.world.instances == {}
@@ -280,7 +280,7 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
 
 
 async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stage) -> None:
-    """L-54."""
+    """LIF-54."""
     stage.has()
 
     outcome = await stage.terminating.terminate_instance(Departure(claim=REF))
@@ -289,14 +289,14 @@ async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stag
 
 
 async def test_an_instance_that_was_bought_late_is_terminated_all_the_same(stage: Stage) -> None:
-    """D-3."""
+    """DUR-3."""
     await stage.terminating.terminate_instance(Departure(claim=REF))
 
     assert stage.world.instances == {}
 
 
 async def test_a_node_without_a_claim_is_tainted_and_released(stage: Stage) -> None:
-    """T-10, B-2: its instance is not ours to end."""
+    """TRM-10, BEH-2: its instance is not ours to end."""
     stage.world.put(a_joined_node(deleting_since=DELETED))
 
     departure = await stage.departing.begin_release(NodeInput(cluster="c", node="node-1", uid="uid-node-1"))
@@ -317,7 +317,7 @@ async def test_a_node_without_a_claim_is_tainted_and_released(stage: Stage) -> N
     ],
 )
 async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given: NodeInput) -> None:
-    """T-2."""
+    """TRM-2."""
     stage.world.put(a_joined_node(deleting_since=DELETED), a_joined_node("free", deleting_since=DELETED, finalizers=()))
     before = dict(stage.world.nodes)
 
@@ -341,7 +341,7 @@ async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Sta
 
 
 async def test_people_are_told_when_a_marked_claim_is_deleted(stage: Stage) -> None:
-    """D-151."""
+    """DIS-151."""
     marked = Condition(type="DisruptionReason", status="True", reason="Drifted")
     stage.world.put(a_joined_claim(conditions=(marked,)), a_joined_node())
     step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))

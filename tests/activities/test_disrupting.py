@@ -35,7 +35,7 @@ def a_held_plan(claim: str) -> Held:
 async def test_only_what_was_held_before_a_plan_counts_as_taken(
     monkeypatch: pytest.MonkeyPatch, index: int, taken: set[str]
 ) -> None:
-    """D-134: an empty node, and its neighbour whose pod would land there, dropped each other's plans for ever."""
+    """DIS-134: an empty node, and its neighbour whose pod would land there, dropped each other's plans for ever."""
     given: list[Snapshot] = []
 
     def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
@@ -68,7 +68,7 @@ class Said:
 
 
 async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> None:
-    """D-25: upstream tells of every candidate in every pass, whatever comes of it."""
+    """DIS-25: upstream tells of every candidate in every pass, whatever comes of it."""
     held = a_pair("held", node={"annotations": {names.DO_NOT_DISRUPT: "true"}})
     world = a_world([a_pair("empty"), held], [a_pod("held")])
     said, nothing = Said(), cast(Any, None)
@@ -86,7 +86,7 @@ async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> Non
 
 
 async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> None:
-    """D-187, Q-14: upstream remembers the object alone, so that the first reason hides all others for 15 min."""
+    """DIS-187, DIQ-14: upstream remembers the object alone, so that the first reason hides all others for 15 min."""
     pools = [a_pool(policy="WhenEmpty"), a_pool(consolidate_after=None)]
     said, nothing = Said(), cast(Any, None)
     step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)

@@ -1,4 +1,4 @@
-"""drain_node and await_detached: pods out politely, then volumes off (T-12 to T-34)."""
+"""drain_node and await_detached: pods out politely, then volumes off (TRM-12 to TRM-34)."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -79,13 +79,13 @@ def stage() -> Stage:
 
 
 async def test_an_empty_node_is_drained_after_five_seconds(stage: Stage) -> None:
-    """T-17, B-24."""
+    """TRM-17, BEH-24."""
     assert await stage.run() == DrainOutcome(message="drained")
     assert 1005.0 <= stage.world.clock <= 1006.0
 
 
 async def test_a_restart_does_not_begin_the_five_seconds_anew(stage: Stage) -> None:
-    """D-11: they count from the condition."""
+    """DUR-11: they count from the condition."""
     stage.world.clock = 1004.5
 
     await stage.run()
@@ -94,14 +94,14 @@ async def test_a_restart_does_not_begin_the_five_seconds_anew(stage: Stage) -> N
 
 
 async def test_a_node_without_a_claim_waits_for_nothing(stage: Stage) -> None:
-    """T-10."""
+    """TRM-10."""
     await stage.run(claim=ClaimRef(name="", uid=""))
 
     assert stage.world.clock == START
 
 
 async def test_pods_are_evicted_by_tiers(stage: Stage) -> None:
-    """T-15, T-25, B-13, I4: the next tier is asked when the one before has gone."""
+    """TRM-15, TRM-25, BEH-13, DUR-30: the next tier is asked when the one before has gone."""
     stage.holds(a_pod("agent", owners=(DAEMON,)), a_pod("web-2"), a_pod("web-1"), a_pod("dns", priority=2 * 10**9))
 
     await stage.run()
@@ -121,7 +121,7 @@ async def test_a_pod_that_the_cache_has_not_shown_yet_is_not_forgotten(stage: St
 
 
 async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) -> None:
-    """T-18."""
+    """TRM-18."""
     stage.world.at(1003.0, lambda: stage.holds(a_pod("late")))
 
     await stage.run()
@@ -130,7 +130,7 @@ async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) 
 
 
 async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage: Stage) -> None:
-    """T-26, B-12, B-31: 100 ms doubling to 10 s; the node is told why."""
+    """TRM-26, BEH-12, BEH-31: 100 ms doubling to 10 s; the node is told why."""
     stage.holds(a_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
     stage.world.at(1060.0, lambda: stage.pods.answers.clear())
@@ -146,7 +146,7 @@ async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage:
 
 
 async def test_several_pdbs_are_told_apart_from_one_that_blocks(stage: Stage) -> None:
-    """T-26, B-31."""
+    """TRM-26, BEH-31."""
     stage.holds(a_pod())
     stage.pods.answers["uid-web-1"] = "unsupported"
     stage.world.at(1020.0, lambda: stage.pods.answers.clear())
@@ -158,7 +158,7 @@ async def test_several_pdbs_are_told_apart_from_one_that_blocks(stage: Stage) ->
 
 @pytest.mark.parametrize("answer", ["gone", "replaced"])
 async def test_a_pod_that_is_gone_or_replaced_is_no_failure_and_no_event(stage: Stage, answer: str) -> None:
-    """T-26, B-29."""
+    """TRM-26, BEH-29."""
     pod = a_pod()
     stage.holds(pod)
     stage.pods.answers[pod.uid] = answer  # type: ignore[assignment]
@@ -178,7 +178,7 @@ async def test_a_request_that_fails_is_tried_again(stage: Stage) -> None:
 
 
 async def test_a_protected_pod_holds_the_node_until_its_annotation_goes(stage: Stage) -> None:
-    """T-24, B-120."""
+    """TRM-24, BEH-120."""
     pod = a_pod(do_not_disrupt="true")
     stage.holds(pod)
     stage.world.at(2000.0, lambda: stage.holds(replace(pod, do_not_disrupt=None)))
@@ -189,7 +189,7 @@ async def test_a_protected_pod_holds_the_node_until_its_annotation_goes(stage: S
 
 
 async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> None:
-    """T-24, V-9, B-118."""
+    """TRM-24, EVT-9, BEH-118."""
     stage.holds(a_pod(do_not_disrupt="1d"))
 
     await stage.run()
@@ -199,7 +199,7 @@ async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> N
 
 
 async def test_a_blocked_pod_is_forced_when_its_grace_no_longer_fits(stage: Stage) -> None:
-    """T-14, T-27, B-34, V-2: a grace of 30 s before a deadline at 1300."""
+    """TRM-14, TRM-27, BEH-34, EVT-2: a grace of 30 s before a deadline at 1300."""
     stage.holds(a_pod(do_not_disrupt="true", grace_seconds=30))
 
     await stage.run(deadline=1300.0)
@@ -212,7 +212,7 @@ async def test_a_blocked_pod_is_forced_when_its_grace_no_longer_fits(stage: Stag
 
 
 async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: Stage) -> None:
-    """T-28: past the deadline each new deletion would end after it, so force is due again and again."""
+    """TRM-28: past the deadline each new deletion would end after it, so force is due again and again."""
     pod = a_pod()
     stage.holds(pod)
     stage.pods.lingers = True
@@ -228,7 +228,7 @@ async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: St
 
 
 async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage) -> None:
-    """I7, G-15: a repair writes a deadline on a claim that is leaving already."""
+    """DUR-30, GCR-15: a repair writes a deadline on a claim that is leaving already."""
     claim = stage.world.claims["pool-1"]
     stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: "1970-01-01T00:17:00Z"}))  # 1020
     stage.holds(a_pod(do_not_disrupt="true", grace_seconds=10))
@@ -241,7 +241,7 @@ async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage)
 
 
 async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stage: Stage) -> None:
-    """T-6."""
+    """TRM-6."""
     claim = stage.world.claims["pool-1"]
     stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: "soon"}))
 
@@ -250,7 +250,7 @@ async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stag
 
 
 async def test_an_instance_that_goes_during_the_drain_ends_it(stage: Stage) -> None:
-    """T-5, B-16: the node is silent and the cloud knows of no instance."""
+    """TRM-5, BEH-16: the node is silent and the cloud knows of no instance."""
     stage.holds(a_pod(do_not_disrupt="true"))
     silent = replace(stage.world.nodes["node-1"], conditions=(Condition(type=names.READY, status="Unknown"),))
     stage.world.at(1030.0, lambda: stage.world.put(silent))
@@ -372,7 +372,7 @@ def conditions(world: World) -> dict[str, tuple[str, str]]:
 
 
 async def test_without_volumes_drained_and_detached_are_written_at_once(stage: Stage) -> None:
-    """T-18, T-32: one request."""
+    """TRM-18, TRM-32: one request."""
     await stage.detach.await_detached(DEPARTURE)
 
     assert conditions(stage.world) == {
@@ -383,7 +383,7 @@ async def test_without_volumes_drained_and_detached_are_written_at_once(stage: S
 
 
 async def test_an_attached_volume_is_waited_for(stage: Stage) -> None:
-    """T-33, B-25, V-4."""
+    """TRM-33, BEH-25, EVT-4."""
     stage.world.attachments["a"] = attached()
     seen: list[dict[str, tuple[str, str]]] = []
     stage.world.at(1020.0, lambda: seen.append(conditions(stage.world)))
@@ -397,7 +397,7 @@ async def test_an_attached_volume_is_waited_for(stage: Stage) -> None:
 
 
 async def test_the_deadline_ends_the_wait_for_volumes(stage: Stage) -> None:
-    """T-34, B-27."""
+    """TRM-34, BEH-27."""
     stage.world.attachments["a"] = attached()
 
     outcome = await stage.detach.await_detached(replace(DEPARTURE, deadline=1100.0))

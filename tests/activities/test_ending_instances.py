@@ -1,4 +1,4 @@
-"""An instance that is ending counts as gone when the cloud is listed (G-1, C-4)."""
+"""An instance that is ending counts as gone when the cloud is listed (GCR-1, CLD-4)."""
 
 from dataclasses import replace
 

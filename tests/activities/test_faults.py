@@ -85,7 +85,8 @@ async def test_an_undisturbed_life_takes_few_calls(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", ["before", "after", "hang"])
 async def test_a_worker_that_dies_at_any_call_leaves_one_instance_and_then_nothing(stage: Stage, fault: Fault) -> None:
-    """Every call of every step, D-1 to D-6, D-10, D-16, D-17; a hanging attempt is one that timed out and lives on."""
+    """Every call of every step, DUR-1 to DUR-6, DUR-10, DUR-16, DUR-17; a hanging attempt is one that timed out and
+    lives on."""
     points = range(await number_of_calls(stage))
     slots = asyncio.Semaphore(AT_ONCE)
 
@@ -101,7 +102,7 @@ async def test_a_worker_that_dies_at_any_call_leaves_one_instance_and_then_nothi
 
 @pytest.mark.parametrize("fault", ["before", "after", "hang"])
 async def test_a_claim_that_is_deleted_while_it_launches_leaves_nothing(stage: Stage, fault: Fault) -> None:
-    """D-3: deleted at the moment at which its launch is cut, at each call of the launch."""
+    """DUR-3: deleted at the moment at which its launch is cut, at each call of the launch."""
 
     async def one(point: int) -> Life:
         life = Life(stage.adapter, f"claim-{point}", Fate(fault=fault, at=point))

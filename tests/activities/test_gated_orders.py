@@ -1,4 +1,5 @@
-"""Node repair and static pools as the look for orders finds them, behind their gates (G-10 to G-16, N-40 to N-44)."""
+"""Node repair and static pools as the look for orders finds them, behind their gates (GCR-10 to GCR-16, NPL-40 to
+NPL-44)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -77,7 +78,7 @@ def seen(world: World, *pools: NodePool) -> Snapshot:
 
 
 async def test_an_unhealthy_node_is_ordered_when_its_toleration_ends() -> None:
-    """G-13, G-16."""
+    """GCR-13, GCR-16."""
     world = World()
     world.put(a_joined_claim(), a_joined_node(conditions=(silent(500.0),)))
     finder = RepairFinder(Policies(), FakeNotices(world), world.now)
@@ -93,7 +94,7 @@ async def test_an_unhealthy_node_is_ordered_when_its_toleration_ends() -> None:
 
 
 async def test_nodes_that_are_held_back_are_told_of() -> None:
-    """G-14, V-12."""
+    """GCR-14, EVT-12."""
     world = World()
     for number in range(2):
         provider_id = f"i-{number}"
@@ -116,7 +117,7 @@ async def test_nodes_that_are_held_back_are_told_of() -> None:
     [(None, NOW), ("1970-01-01T01:00:00Z", NOW), ("1970-01-01T00:10:00Z", "1970-01-01T00:10:00Z"), ("nonsense", NOW)],
 )
 async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: str | None, after: str) -> None:
-    """G-15, B-42."""
+    """GCR-15, BEH-42."""
     world = World()
     annotations = {} if before is None else {names.TERMINATION_DEADLINE: before}
     world.put(a_joined_claim(annotations=annotations))
@@ -128,7 +129,7 @@ async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: 
 
 
 async def test_a_claim_that_is_leaving_gently_is_told_to_hurry() -> None:
-    """G-15: the annotation is written whether or not somebody has deleted the claim already."""
+    """GCR-15: the annotation is written whether or not somebody has deleted the claim already."""
     world = World()
     world.put(a_joined_claim(deleting_since=900.0), a_joined_node(conditions=(silent(0.0),)))
 
@@ -144,7 +145,7 @@ async def test_a_claim_that_is_leaving_gently_is_told_to_hurry() -> None:
 
 
 async def test_a_claim_whose_instance_the_cloud_knows_after_all_stays() -> None:
-    """G-1: a list may lag."""
+    """GCR-1: a list may lag."""
     world = World()
     world.put(a_joined_claim())
     claim = world.claims["pool-1"]
@@ -169,7 +170,7 @@ async def create(world: World, pool: NodePool, orders: Sequence[Order]) -> list[
 
 
 async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
-    """N-43: straight from the template, no instance type is asked for."""
+    """NPL-43: straight from the template, no instance type is asked for."""
     world, pool = World(), static(3)
 
     orders = (await ReplicaFinder(world.now).look(seen(world, pool))).due
@@ -185,7 +186,7 @@ async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
 
 
 async def test_looking_at_yesterdays_cluster_creates_nothing_twice() -> None:
-    """D-21: a second worker, a second try, a cache that lags: the same names."""
+    """DUR-21: a second worker, a second try, a cache that lags: the same names."""
     world, pool = World(), static(3)
     stale = seen(world, pool)
 
@@ -196,7 +197,7 @@ async def test_looking_at_yesterdays_cluster_creates_nothing_twice() -> None:
 
 
 async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
-    """N-42, B-96."""
+    """NPL-42, BEH-96."""
     world, pool = World(), static(5, limits={"nodes": 2})
 
     assert filled((await ReplicaFinder(world.now).look(seen(world, pool))).due) == [(0, 1)]
@@ -216,7 +217,7 @@ async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytes
 
 
 async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() -> None:
-    """N-44, B-97."""
+    """NPL-44, BEH-97."""
     world, pool = World(), static(3)
     await create(world, pool, (await ReplicaFinder(world.now).look(seen(world, pool))).due)
     smaller = replace(pool, replicas=1)

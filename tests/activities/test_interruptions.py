@@ -89,7 +89,7 @@ async def answered(world: World, warning: Interruption) -> list[str]:
 
 
 async def test_a_spot_warning_is_heeded_and_then_deletes_the_claim() -> None:
-    """W-129, W-130, W-133."""
+    """AWS-129, AWS-130, AWS-133."""
     assert await answered(World(), a_warning("spot_interrupted")) == [
         "heeded",
         "deleted default-a u1",
@@ -101,7 +101,7 @@ async def test_a_spot_warning_is_heeded_and_then_deletes_the_claim() -> None:
 
 
 async def test_a_rebalance_recommendation_is_only_said() -> None:
-    """W-134."""
+    """AWS-134."""
     assert await answered(World(), a_warning("rebalance_recommendation")) == [
         "heeded",
         "Node SpotRebalanceRecommendation",
@@ -110,7 +110,7 @@ async def test_a_rebalance_recommendation_is_only_said() -> None:
 
 
 async def test_a_claim_that_is_going_already_is_not_deleted_again() -> None:
-    """W-133: the offering is remembered all the same, and nobody is told of a termination."""
+    """AWS-133: the offering is remembered all the same, and nobody is told of a termination."""
     assert await answered(World(deleting_since=NOW), a_warning("spot_interrupted")) == [
         "heeded",
         "Node SpotInterrupted",
@@ -119,7 +119,7 @@ async def test_a_claim_that_is_going_already_is_not_deleted_again() -> None:
 
 
 async def test_a_broken_instance_is_not_drained_patiently() -> None:
-    """W-138: the deadline is now, before the delete."""
+    """AWS-138: the deadline is now, before the delete."""
     done = await answered(World(), a_warning("system_status"))
 
     assert done[:3] == ["heeded", f"annotated {[names.TERMINATION_DEADLINE]}", "deleted default-a u1"]
@@ -127,5 +127,5 @@ async def test_a_broken_instance_is_not_drained_patiently() -> None:
 
 
 async def test_a_warning_about_a_stranger_s_instance_does_nothing() -> None:
-    """W-128."""
+    """AWS-128."""
     assert await answered(World(), a_warning("spot_interrupted", "i-0b")) == []

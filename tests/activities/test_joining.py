@@ -1,4 +1,4 @@
-"""await_registered and await_initialized: a bought instance becomes a node that takes pods (L-20 to L-43)."""
+"""await_registered and await_initialized: a bought instance becomes a node that takes pods (LIF-20 to LIF-43)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ def stage() -> Stage:
 
 
 async def test_a_node_that_appears_is_registered(stage: Stage) -> None:
-    """L-23 to L-27, B-53, B-54."""
+    """LIF-23 to LIF-27, BEH-53, BEH-54."""
     stage.world.put(a_launched_claim())
     stage.world.at(1013.0, lambda: stage.world.put(a_node()))
 
@@ -80,7 +80,7 @@ async def test_a_node_that_appears_is_registered(stage: Stage) -> None:
 
 
 async def test_a_node_waits_for_what_the_cloud_still_has_to_say_and_is_registered_then(stage: Stage) -> None:
-    """W-95: the claim's mark says whom its registration waits for."""
+    """AWS-95: the claim's mark says whom its registration waits for."""
     claim = a_launched_claim()
     marked = replace(claim, annotations={**claim.annotations, names.REGISTRATION_HOOK: "the-hook"})
     stage.world.put(marked)
@@ -111,7 +111,7 @@ async def test_registration_costs_one_write_to_each_object(stage: Stage) -> None
 
 
 async def test_a_registration_that_was_half_done_is_finished(stage: Stage) -> None:
-    """D-5: the node was written, the claim was not."""
+    """DUR-5: the node was written, the claim was not."""
     stage.world.put(a_launched_claim(), a_node())
     await stage.register()
     before = stage.world.nodes["node-1"]
@@ -123,7 +123,7 @@ async def test_a_registration_that_was_half_done_is_finished(stage: Stage) -> No
 
 
 async def test_a_node_that_came_without_its_taint_is_registered_and_told_of(stage: Stage) -> None:
-    """L-22, B-55."""
+    """LIF-22, BEH-55."""
     stage.world.put(a_launched_claim(), a_node(taints=()))
 
     outcome = await stage.register()
@@ -133,7 +133,7 @@ async def test_a_node_that_came_without_its_taint_is_registered_and_told_of(stag
 
 
 async def test_two_nodes_of_one_instance_are_never_registered(stage: Stage) -> None:
-    """L-21: terminal, also where one of them goes; the time limit ends it."""
+    """LIF-21: terminal, also where one of them goes; the time limit ends it."""
     stage.world.put(a_launched_claim(), a_node("node-1"), a_node("node-2"))
     stage.world.at(1100.0, lambda: stage.world.nodes.clear())
     stage.world.at(1101.0, lambda: stage.world.put(a_node("node-1")))
@@ -146,7 +146,7 @@ async def test_two_nodes_of_one_instance_are_never_registered(stage: Stage) -> N
 
 
 async def test_without_a_node_the_wait_ends_fifteen_minutes_after_the_creation(stage: Stage) -> None:
-    """L-43, B-64."""
+    """LIF-43, BEH-64."""
     stage.world.put(a_launched_claim())
 
     outcome = await stage.register()
@@ -184,7 +184,7 @@ async def test_a_cache_that_lags_does_not_make_the_claim_gone(stage: Stage) -> N
 
 
 async def test_a_node_that_is_ready_is_initialised(stage: Stage) -> None:
-    """L-38: and the claim is Ready."""
+    """LIF-38: and the claim is Ready."""
     stage.world.put(a_registered_claim(), a_joined_node(labels={}))
 
     outcome = await stage.initialize()
@@ -207,7 +207,7 @@ async def test_what_is_missing_for_a_moment_is_not_written(stage: Stage) -> None
 
 
 async def test_what_is_missing_for_long_is_written_once(stage: Stage) -> None:
-    """L-32."""
+    """LIF-32."""
     stage.world.put(a_registered_claim(), a_joined_node(conditions=NOT_READY))
     seen: list[tuple[str, str]] = []
     stage.world.at(1100.0, lambda: seen.append(stage.status_of(names.INITIALIZED_CONDITION)))
@@ -220,7 +220,7 @@ async def test_what_is_missing_for_long_is_written_once(stage: Stage) -> None:
 
 
 async def test_initialization_has_no_time_limit(stage: Stage) -> None:
-    """L-39."""
+    """LIF-39."""
     stage.world.put(a_registered_claim(), a_joined_node(conditions=NOT_READY))
     stage.world.at(90000.0, lambda: stage.world.put(a_joined_node()))
 
@@ -228,7 +228,7 @@ async def test_initialization_has_no_time_limit(stage: Stage) -> None:
 
 
 async def test_an_initialised_claim_is_done_at_once(stage: Stage) -> None:
-    """L-30: sticky, whatever the node says now."""
+    """LIF-30: sticky, whatever the node says now."""
     stage.world.put(a_joined_claim(), a_joined_node(conditions=NOT_READY))
 
     assert await stage.initialize() == JoinOutcome(kind="done", node="node-1")

@@ -67,7 +67,7 @@ def seen(world: World, *pools: NodePool) -> Snapshot:
 
 
 async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> None:
-    """N-1, N-10: two writers of one pool answered each other with conflicts."""
+    """NPL-1, NPL-10: two writers of one pool answered each other with conflicts."""
     world, pool = World(), a_pool(hash="123")
     pools = Pools(pool)
     task = PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now)
@@ -108,7 +108,7 @@ def ready(claim: NodeClaim) -> NodeClaim:
 
 
 async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
-    """V-13, of the root condition; what stood there at the first look is no news."""
+    """EVT-13, of the root condition; what stood there at the first look is no news."""
     world = World()
     task = NoticeUpkeep(FakeNotices(world))
     world.put(a_claim())
@@ -122,7 +122,7 @@ async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
 
 
 async def test_what_has_lost_our_finalizer_is_told_of() -> None:
-    """V-14, on claims and nodes alike."""
+    """EVT-14, on claims and nodes alike."""
     world = World()
     task = NoticeUpkeep(FakeNotices(world))
     finalizers = (names.TERMINATION_FINALIZER,)
@@ -135,7 +135,7 @@ async def test_what_has_lost_our_finalizer_is_told_of() -> None:
 
 
 async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() -> None:
-    """L-75: others write the claim in its first seconds."""
+    """LIF-75: others write the claim in its first seconds."""
     world = World()
     initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock)
     world.put(a_joined_claim(conditions=(initialised,)), a_joined_node())
@@ -149,7 +149,8 @@ async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() 
 
 
 async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_seconds_are_one() -> None:
-    """D-163, D-165: also a pod that vanishes without a deletionTimestamp; not what stood there at the first look."""
+    """DIS-163, DIS-165: also a pod that vanishes without a deletionTimestamp; not what stood there at the first
+    look."""
     world = World()
     task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     world.put(a_joined_claim(last_pod_event=world.clock - 60.0), a_joined_node(), a_pod("one"))
@@ -175,7 +176,7 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
 
 
 async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -> None:
-    """D-163: LaunchNode still writes to that claim; quiet begins with the initialisation at the earliest anyway."""
+    """DIS-163: LaunchNode still writes to that claim; quiet begins with the initialisation at the earliest anyway."""
     world = World()
     task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
     joined = a_joined_claim()

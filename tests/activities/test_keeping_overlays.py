@@ -1,4 +1,4 @@
-"""What upkeep writes about NodeOverlays (N-54), and what decisions see of them (S-138, S-14)."""
+"""What upkeep writes about NodeOverlays (NPL-54), and what decisions see of them (PLC-138, PLC-14)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,7 +44,7 @@ async def kept(snapshot: Snapshot, now: float) -> dict[str, tuple[Condition, ...
 
 
 async def test_each_overlay_is_told_whether_it_is_applied_or_why_not() -> None:
-    """N-54."""
+    """NPL-54."""
     overlays = [
         NodeOverlay(name="a", price="1"),
         NodeOverlay(name="b", price="2"),
@@ -63,7 +63,7 @@ async def test_each_overlay_is_told_whether_it_is_applied_or_why_not() -> None:
 
 
 async def test_a_verdict_that_stands_is_not_written_again() -> None:
-    """N-54, P-5: the transition time does not move either."""
+    """NPL-54, PLM-5: the transition time does not move either."""
     overlay = NodeOverlay(name="a", price="1")
     first = await kept(a_snapshot(overlay), 5.0)
     assert await kept(a_snapshot(replace(overlay, conditions=first["a"])), 99.0) == {}
@@ -87,7 +87,7 @@ class Cloud:
 
 
 async def test_every_decision_sees_the_prices_of_the_overlays() -> None:
-    """S-138."""
+    """PLC-138."""
     overlay = NodeOverlay(name="a", price="0.5", requirements=(one_of("node.kubernetes.io/instance-type", "small"),))
     view: Any = View(a_snapshot(overlay))
     cloud: Any = Cloud()
@@ -108,6 +108,6 @@ async def test_every_decision_sees_the_prices_of_the_overlays() -> None:
     ],
 )
 def test_an_overlay_is_read_with_what_is_wrong_with_it(spec: dict[str, Any], price: str, valid: bool) -> None:
-    """A-17, A-25."""
+    """API-17, API-25."""
     found = parse_node_overlay({"metadata": {"name": "o", "uid": "u"}, "spec": spec})
     assert (found.price, found.fault == "") == (price, valid)

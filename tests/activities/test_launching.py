@@ -1,4 +1,4 @@
-"""launch_instance: one claim, one instance, whatever breaks (L-10 to L-14, L-41, D-1, D-3)."""
+"""launch_instance: one claim, one instance, whatever breaks (LIF-10 to LIF-14, LIF-41, DUR-1, DUR-3)."""
 
 from dataclasses import dataclass, replace
 
@@ -47,7 +47,7 @@ def stage() -> Stage:
 
 
 async def test_a_launch_writes_down_what_was_bought(stage: Stage) -> None:
-    """L-12, L-13, B-50."""
+    """LIF-12, LIF-13, BEH-50."""
     outcome = await stage.launch()
 
     claim = stage.world.claims["pool-1"]
@@ -77,7 +77,7 @@ async def test_a_launch_costs_four_requests_to_the_api_server(stage: Stage) -> N
 
 
 async def test_the_request_is_frozen_and_the_finalizer_set_before_the_call(stage: Stage) -> None:
-    """L-7, D-4: no instance exists for a claim that never had the finalizer."""
+    """LIF-7, DUR-4: no instance exists for a claim that never had the finalizer."""
     stage.world.put(a_claim(finalizers=()))
     stage.cloud.before = Unreachable("ec2:CreateFleet", "no answer")
 
@@ -90,7 +90,7 @@ async def test_the_request_is_frozen_and_the_finalizer_set_before_the_call(stage
 
 
 async def test_a_lost_answer_buys_nothing_twice(stage: Stage) -> None:
-    """D-1: the same token again, even while the look-up by tag lags."""
+    """DUR-1: the same token again, even while the look-up by tag lags."""
     stage.cloud.blind = True
     stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
     with pytest.raises(Retryable):
@@ -103,7 +103,7 @@ async def test_a_lost_answer_buys_nothing_twice(stage: Stage) -> None:
 
 
 async def test_an_instance_that_carries_the_claims_uid_is_adopted(stage: Stage) -> None:
-    """D-1: without asking the cloud to launch again."""
+    """DUR-1: without asking the cloud to launch again."""
     stage.cloud.after = Unreachable("ec2:CreateFleet", "the worker died")
     with pytest.raises(Retryable):
         await stage.launch()
@@ -141,7 +141,7 @@ async def test_an_instance_that_somebody_ended_is_not_taken_for_the_claims(stage
 
 
 async def test_no_capacity_is_an_outcome_and_told(stage: Stage) -> None:
-    """L-12, B-51, V-6."""
+    """LIF-12, BEH-51, EVT-6."""
     stage.cloud.answer = NoCapacity(message="nothing to be had")
 
     outcome = await stage.launch()
@@ -155,7 +155,7 @@ async def test_no_capacity_is_an_outcome_and_told(stage: Stage) -> None:
 
 
 async def test_a_class_that_is_not_ready_is_an_outcome_without_a_notice(stage: Stage) -> None:
-    """L-12, B-51."""
+    """LIF-12, BEH-51."""
     stage.cloud.prepared = ClassNotReady(message="no such class")
 
     assert await stage.launch() == LaunchOutcome(kind="class_not_ready", message="no such class")
@@ -163,7 +163,7 @@ async def test_a_class_that_is_not_ready_is_an_outcome_without_a_notice(stage: S
 
 
 async def test_a_refusal_is_told_by_the_claim_and_tried_again_under_another_token(stage: Stage) -> None:
-    """L-12, B-52: known to have made nothing, so the next try may ask for something else."""
+    """LIF-12, BEH-52: known to have made nothing, so the next try may ask for something else."""
     stage.cloud.answer = LaunchRefused(reason="BadImage", message="no such image")
 
     with pytest.raises(Retryable, match="BadImage"):
@@ -182,7 +182,7 @@ async def test_a_refusal_is_told_by_the_claim_and_tried_again_under_another_toke
     "failure", [Throttled("ec2:CreateFleet", "slow down", 7.0), Forbidden("ec2:CreateFleet", "no")]
 )
 async def test_any_other_failure_is_told_by_the_claim_and_tried_again(stage: Stage, failure: Exception) -> None:
-    """L-12: rights are given outside, and the launch deadline bounds the tries (L-41)."""
+    """LIF-12: rights are given outside, and the launch deadline bounds the tries (LIF-41)."""
     assert isinstance(failure, (Throttled, Forbidden))
     stage.cloud.before = failure
 
@@ -196,7 +196,7 @@ async def test_any_other_failure_is_told_by_the_claim_and_tried_again(stage: Sta
 
 
 async def test_a_long_message_is_cut(stage: Stage) -> None:
-    """L-12: 300 bytes and three dots."""
+    """LIF-12: 300 bytes and three dots."""
     stage.cloud.answer = NoCapacity(message="é" * 200)
 
     outcome = await stage.launch()
@@ -205,7 +205,7 @@ async def test_a_long_message_is_cut(stage: Stage) -> None:
 
 
 async def test_a_launch_that_is_overdue_ends(stage: Stage) -> None:
-    """L-41, B-65."""
+    """LIF-41, BEH-65."""
     stage.world.clock = 1300.0
 
     outcome = await stage.launch()
@@ -227,14 +227,14 @@ async def test_a_deleted_claim_is_not_launched(stage: Stage) -> None:
 
 
 async def test_a_launched_claim_is_left_as_it_is(stage: Stage) -> None:
-    """L-10."""
+    """LIF-10."""
     stage.world.put(a_joined_claim())
 
     assert await stage.launch() == LaunchOutcome(kind="launched", provider_id="aws:///zone/i-1")
 
 
 async def test_a_claim_with_an_instance_and_no_condition_gets_its_condition(stage: Stage) -> None:
-    """D-2: half of the record is not the record."""
+    """DUR-2: half of the record is not the record."""
     await stage.launch()
     stage.world.put(replace(stage.world.claims["pool-1"], conditions=()))
 
@@ -245,7 +245,7 @@ async def test_a_claim_with_an_instance_and_no_condition_gets_its_condition(stag
 
 
 async def test_what_was_bought_is_written_down_although_the_claim_was_deleted_meanwhile(stage: Stage) -> None:
-    """D-3: the termination must find it."""
+    """DUR-3: the termination must find it."""
     stage.cloud.during = lambda: stage.world.put(replace(stage.world.claims["pool-1"], deleting_since=1001.0))
 
     outcome = await stage.launch()
@@ -255,7 +255,7 @@ async def test_what_was_bought_is_written_down_although_the_claim_was_deleted_me
 
 
 async def test_what_was_bought_for_a_claim_that_vanished_is_terminated(stage: Stage) -> None:
-    """D-3: somebody took the finalizer off by hand."""
+    """DUR-3: somebody took the finalizer off by hand."""
     stage.cloud.during = stage.world.claims.clear
 
     outcome = await stage.launch()

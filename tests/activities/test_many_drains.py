@@ -1,4 +1,4 @@
-"""500 drains at once, a tenth of them blocked by PDBs: the others finish as fast as alone (issue 6).
+"""500 drains at once, a tenth of them blocked by PDBs: the others finish as fast as alone.
 
 Real time, pods that end half a second after their eviction; the API server answers at once.
 """

@@ -95,7 +95,7 @@ async def test_a_mark_that_is_quick_asks_nobody() -> None:
 
 
 async def test_a_mark_of_a_scheduler_that_is_no_more_comes_off_before_its_taint() -> None:
-    """D-51: terminated by a person, another one has planned since; it could not know of this disruption."""
+    """DIS-51: terminated by a person, another one has planned since; it could not know of this disruption."""
     world = a_ready_world()
     request = a_request(world)
     another = Schedulers(fresh_state("c", world.clock + 1))

@@ -140,7 +140,7 @@ async def test_a_workflow_that_is_lost_is_missed_within_a_minute(stage: Stage) -
 
 
 async def test_a_launch_under_a_deleted_claim_is_left_to_become_its_termination(stage: Stage) -> None:
-    """Design 4: it learns of the deletion from its wait; where it ended instead, the next look finds nothing there."""
+    """it learns of the deletion from its wait; where it ended instead, the next look finds nothing there."""
     stage.world.put(a_claim(deleting_since=1000.0))
     stage.workflows["c/claim/pool-1"] = "LaunchNode"
     stage.world.at(1010.0, stage.workflows.clear)
@@ -150,7 +150,7 @@ async def test_a_launch_under_a_deleted_claim_is_left_to_become_its_termination(
 
 
 async def test_a_claim_that_has_expired_is_ordered(stage: Stage) -> None:
-    """L-60."""
+    """LIF-60."""
     stage.world.put(a_joined_claim(created=900.0, expire_after=150.0), a_joined_node())
 
     assert [(order.kind, stage.world.clock) for order in await stage.orders()] == [("delete_claim", 1050.0)]
@@ -177,7 +177,7 @@ async def test_a_mark_that_nobody_signed_is_taken_off(stage: Stage) -> None:
 
 
 async def test_an_instance_without_a_claim_is_ordered_at_the_second_list(stage: Stage) -> None:
-    """G-6."""
+    """GCR-6."""
     stage.world.instances = {"aws:///zone/i-1": an_instance()}
 
     assert await stage.orders() == (TerminateOrphan(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1"),)
@@ -193,7 +193,7 @@ async def test_many_orphans_stop_the_collection(stage: Stage) -> None:
 
 
 async def test_a_claim_whose_instance_vanished_is_deleted_once_its_node_is_silent(stage: Stage) -> None:
-    """G-2, G-3."""
+    """GCR-2, GCR-3."""
     stage.world.put(a_joined_claim(), a_joined_node())
     silent = a_joined_node(conditions=(Condition(type=names.READY, status="Unknown"),))
     stage.world.at(1040.0, lambda: stage.world.put(silent))
@@ -231,7 +231,7 @@ async def test_orders_that_cannot_be_carried_out_hold_up_no_other(
 
 
 async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
-    """Design 4: an API server restored from a backup; a log line alone is read by nobody."""
+    """an API server restored from a backup; a log line alone is read by nobody."""
     ids = [f"aws:///zone/i-{number}" for number in range(4)]
     stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in ids}
     stage.pools = {"pool": a_pool()}
@@ -243,7 +243,7 @@ async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
 
 
 async def test_the_cloud_is_listed_twice_a_minute_and_more_often_at_first(stage: Stage) -> None:
-    """W-109."""
+    """AWS-109."""
     lists: list[float] = []
     found = stage.cloud.list_instances
 
@@ -262,7 +262,7 @@ async def test_the_cloud_is_listed_twice_a_minute_and_more_often_at_first(stage:
 
 
 async def test_a_deletion_says_how_many_pods_it_disturbs(stage: Stage) -> None:
-    """L-63: DaemonSet pods find no other place."""
+    """LIF-63: DaemonSet pods find no other place."""
     stage.world.put(
         a_joined_claim(created=900.0, expire_after=100.0),
         a_joined_node(),

@@ -1,4 +1,4 @@
-"""What a provisioning round tells and counts (S-225 to S-228, S-231, S-236)."""
+"""What a provisioning round tells and counts (PLC-225 to PLC-228, PLC-231, PLC-236)."""
 
 from dataclasses import replace
 from typing import get_args
@@ -25,7 +25,7 @@ def a_refusal(name: str, reason: str = "taints") -> RefusedPod:
 
 
 def test_a_pod_that_a_standing_node_will_take_is_told_its_node_and_claim() -> None:
-    """S-225."""
+    """PLC-225."""
     snapshot = a_snapshot()
     (claim,) = snapshot.claims
 
@@ -37,13 +37,13 @@ def test_a_pod_that_a_standing_node_will_take_is_told_its_node_and_claim() -> No
 
 
 def test_a_pod_that_moves_from_a_leaving_node_is_nominated_by_nobody() -> None:
-    """S-225: only pods that wait for a node are told."""
+    """PLC-225: only pods that wait for a node are told."""
     moving = replace(a_pod("p"), node_name="n0")
     assert list(placement_notices(a_snapshot(), Placement(existing={"n1": (moving,)}))) == []
 
 
 def test_a_refused_pod_and_an_ignored_one_are_told_why_and_a_waiting_one_is_not() -> None:
-    """S-226, S-186, S-21."""
+    """PLC-226, PLC-186, PLC-21."""
     placement = Placement(
         refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
         ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"), IgnoredPod(pod=a_pod("s"), why="x", silent=True)),
@@ -60,7 +60,7 @@ def message(reason: str, conflict: str, cpu: int = 10**9) -> str:
 
 
 def test_the_event_says_in_upstreams_words_why_no_pool_takes_the_pod() -> None:
-    """S-124, S-226: what people search for, and never a name of the closed list."""
+    """PLC-124, PLC-226: what people search for, and never a name of the closed list."""
     asked = 'requirements=a In [b], resources={"cpu":"1"}'
     said = message("it_fits", asked)
     assert said == (
@@ -82,7 +82,7 @@ def test_every_reason_about_instance_types_has_its_own_words() -> None:
 
 @pytest.mark.parametrize(("because", "ending"), [(False, "types"), (True, "due to minValues incompatibility")])
 def test_a_pool_without_types_is_told_so(because: bool, ending: str) -> None:
-    """S-60, S-227."""
+    """PLC-60, PLC-227."""
     (notice,) = placement_notices(
         a_snapshot(), Placement(empty_pools=(EmptyPool(pool="default", because_of_min_values=because),))
     )
@@ -96,7 +96,7 @@ def test_a_pool_without_types_is_told_so(because: bool, ending: str) -> None:
 
 
 def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S-2, S-236: from when it was first seen to the first decision, however often it is decided about."""
+    """PLC-2, PLC-236: from when it was first seen to the first decision, however often it is decided about."""
     seen: list[tuple[str, float]] = []
     monkeypatch.setattr(deciding_metrics, "observe", lambda name, seconds, labels: seen.append((name, seconds)))
     decisions = Decisions()
@@ -111,7 +111,7 @@ def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S-236."""
+    """PLC-236."""
     seen: list[float] = []
     monkeypatch.setattr(
         deciding_metrics, "observe", lambda name, s, labels: seen.append(s) if "pods_" in name else None
@@ -128,7 +128,7 @@ def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.Monkey
 
 
 def test_a_round_is_told_by_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S-231, S-234: those that wait for a reservation are not unschedulable."""
+    """PLC-231, PLC-234: those that wait for a reservation are not unschedulable."""
     found: dict[str, float] = {}
 
     class Gauge:

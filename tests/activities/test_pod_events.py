@@ -1,4 +1,5 @@
-"""The Events about pods that leave with their node, and about the volumes that hold it (V-1, V-2, V-4, V-9 to V-11)."""
+"""The Events about pods that leave with their node, and about the volumes that hold it (EVT-1, EVT-2, EVT-4, EVT-9 to
+EVT-11)."""
 
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ def said(stage: Stage, reason: str) -> list[str]:
 
 
 async def test_a_timed_protection_says_until_when_and_when_it_is_over() -> None:
-    """V-10, V-11, B-118, B-120: and then the pod is evicted."""
+    """EVT-10, EVT-11, BEH-118, BEH-120: and then the pod is evicted."""
     stage = new_stage()
     stage.holds(a_pod(started=START - 60.0, do_not_disrupt="2m"))
 
@@ -25,7 +26,7 @@ async def test_a_timed_protection_says_until_when_and_when_it_is_over() -> None:
 
 
 async def test_a_lasting_protection_says_nothing() -> None:
-    """V-10: `true` has no end that could be named."""
+    """EVT-10: `true` has no end that could be named."""
     stage = new_stage()
     pod = a_pod(do_not_disrupt="true")
     stage.holds(pod)
@@ -37,7 +38,7 @@ async def test_a_lasting_protection_says_nothing() -> None:
 
 
 async def test_force_names_the_seconds_granted_and_those_of_the_pod_itself() -> None:
-    """V-2."""
+    """EVT-2."""
     stage = new_stage()
     stage.holds(a_pod(grace_seconds=600))
 
@@ -48,7 +49,7 @@ async def test_force_names_the_seconds_granted_and_those_of_the_pod_itself() -> 
 
 
 async def test_of_many_attachments_five_are_named_and_the_others_counted() -> None:
-    """V-4."""
+    """EVT-4."""
     stage = new_stage()
     for number in range(8):
         stage.world.attachments[str(number)] = VolumeAttachment(

@@ -1,4 +1,4 @@
-"""Which pods stamp the claim of their node, and which do not (L-80 to L-82, B-86)."""
+"""Which pods stamp the claim of their node, and which do not (LIF-80 to LIF-82, BEH-86)."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ async def test_a_pod_that_comes_stamps_its_claim_with_the_moment_of_the_look() -
     ids=lambda pod: pod.name,
 )
 async def test_other_pods_stamp_nothing(pod: Pod) -> None:
-    """L-81: of a DaemonSet, not bound, on a node that is no claim's, over before it was ever seen."""
+    """LIF-81: of a DaemonSet, not bound, on a node that is no claim's, over before it was ever seen."""
     world = a_world()
     before = world.clock - LONG_AGO
 

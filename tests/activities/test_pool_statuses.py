@@ -1,4 +1,4 @@
-"""Which pools get a status, and how often their NodeClass is looked at (N-15)."""
+"""Which pools get a status, and how often their NodeClass is looked at (NPL-15)."""
 
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.model.nodes import NodeClassRef
@@ -23,7 +23,7 @@ class Counted(ReadyClass):
 
 
 async def test_a_pool_of_another_provider_gets_no_status() -> None:
-    """N-15, P-1."""
+    """NPL-15, PLM-1."""
     world, classes = World(), Counted()
 
     wanted, _ = await PoolStatuses(classes, world.now).wanted(seen(world, a_pool(template={"node_class": OTHER})))

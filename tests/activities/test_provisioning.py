@@ -80,7 +80,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 async def test_nothing_is_planned_while_a_strangers_claim_is_not_launched(stage: Stage) -> None:
-    """S-3, D-15: a predecessor's claim does not say which pods it is for; it is capacity once it is launched."""
+    """STA-3, DIS-15: a predecessor's claim does not say which pods it is for; it is capacity once it is launched."""
     claim = await stage.adapter.claims.create(a_new_claim("stranger", annotations={}))
     planning = stage.planning()
 

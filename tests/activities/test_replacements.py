@@ -1,4 +1,4 @@
-"""The steps around replacements and marks: waiting, giving back, marking, undoing (D-143 to D-158)."""
+"""The steps around replacements and marks: waiting, giving back, marking, undoing (DIS-143 to DIS-158)."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -48,7 +48,7 @@ async def ready(world: World, *claims: str, seconds: float = 60.0) -> ReadyOutco
 
 
 async def test_all_replacements_are_awaited() -> None:
-    """D-150; T-111, T-115."""
+    """DIS-150; DIT-111, DIT-115."""
     world = World()
     world.put(a_joined_claim("a"), a_claim("b"))
     world.at(world.clock + 20, lambda: world.put(a_joined_claim("b", node_name="node-b")))
@@ -60,7 +60,7 @@ async def test_all_replacements_are_awaited() -> None:
 
 
 async def test_a_replacement_that_is_not_initialised_in_time_fails() -> None:
-    """D-154; T-113."""
+    """DIS-154; DIT-113."""
     world = World()
     world.put(a_joined_claim("a"), a_claim("b"))
 
@@ -71,7 +71,7 @@ async def test_a_replacement_that_is_not_initialised_in_time_fails() -> None:
 
 
 async def test_a_replacement_that_was_given_up_ends_the_wait_at_once() -> None:
-    """D-150, D-156; T-6."""
+    """DIS-150, DIS-156; DIT-6."""
     world = World()
     world.put(a_claim("a"))
     world.at(world.clock + 5, lambda: world.put(a_claim("a", deleting_since=world.clock)))
@@ -84,7 +84,7 @@ async def test_a_replacement_that_was_given_up_ends_the_wait_at_once() -> None:
 
 
 async def test_a_replacement_that_the_cache_has_not_shown_yet_is_no_failure() -> None:
-    """T-112."""
+    """DIT-112."""
     world = World()
     world.put(a_joined_claim("a"))
     world.hidden.add("a")
@@ -93,7 +93,7 @@ async def test_a_replacement_that_the_cache_has_not_shown_yet_is_no_failure() ->
 
 
 def test_a_disruption_gives_its_replacements_ten_minutes() -> None:
-    """D-155: whatever else is under way."""
+    """DIS-155: whatever else is under way."""
     assert REPLACEMENT_SECONDS == 600.0
 
 
@@ -109,7 +109,7 @@ async def give_back(world: World, *claims: str) -> str:
 
 
 async def test_a_replacement_without_pods_is_deleted() -> None:
-    """D-158; Q-16: DaemonSet pods are on every node."""
+    """DIS-158; DIQ-16: DaemonSet pods are on every node."""
     world = World()
     world.put(a_replacement("a"), a_pod("agent", node_name="node-a", owners=(DAEMON,)))
 
@@ -118,7 +118,7 @@ async def test_a_replacement_without_pods_is_deleted() -> None:
 
 
 async def test_a_replacement_that_pods_have_moved_to_is_kept() -> None:
-    """D-158: and it is the plan's no longer."""
+    """DIS-158: and it is the plan's no longer."""
     world = World()
     world.put(a_replacement("a"), a_pod(node_name="node-a"))
 
@@ -166,7 +166,7 @@ async def mark(world: World) -> MarkOutcome:
 
 
 async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
-    """D-144, D-149: and the pods are read live after that."""
+    """DIS-144, DIS-149: and the pods are read live after that."""
     world = a_marked_world()
 
     outcome = await mark(world)
@@ -186,7 +186,7 @@ async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
 
 
 async def test_a_claim_that_another_plan_has_marked_is_refused_and_keeps_its_mark() -> None:
-    """D-143, D-161; Q-23."""
+    """DIS-143, DIS-161; DIQ-23."""
     world = a_marked_world(annotations={names.OWNER: "c/disrupt/earlier"})
 
     outcome = await mark(world)
@@ -196,7 +196,7 @@ async def test_a_claim_that_another_plan_has_marked_is_refused_and_keeps_its_mar
 
 
 async def test_a_mark_comes_off_where_a_pod_has_been_bound_since_the_decision() -> None:
-    """D-141, D-152: read after the taint, which keeps further pods away."""
+    """DIS-141, DIS-152: read after the taint, which keeps further pods away."""
     world = a_marked_world()
     world.put(a_pod("late"))
 
@@ -218,7 +218,7 @@ async def unmark(world: World, **request: Any) -> None:
 
 
 async def test_an_undone_disruption_leaves_a_rest_that_doubles() -> None:
-    """D-157, D-74."""
+    """DIS-157, DIS-74."""
     world = a_marked_world()
     rests = []
     for _ in range(2):
@@ -232,7 +232,7 @@ async def test_an_undone_disruption_leaves_a_rest_that_doubles() -> None:
 
 
 async def test_a_mark_of_a_node_that_is_leaving_is_left_alone() -> None:
-    """D-13, D-14: termination owns it then."""
+    """DIS-13, DIS-14: termination owns it then."""
     world = a_marked_world()
     await mark(world)
     world.put(replace(world.claims["pool-1"], deleting_since=world.clock))
@@ -253,7 +253,7 @@ async def create(world: World, reason: str) -> list[tuple[str, str]]:
 
 
 async def test_a_replacement_is_announced_with_the_reason_that_it_is_made_for() -> None:
-    """D-150; T-114: claims for pending pods are not."""
+    """DIS-150; DIT-114: claims for pending pods are not."""
     assert await create(World(), "drifted") == [
         ("DisruptionLaunching", "Launching NodeClaim: Drifted"),
         ("DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),

@@ -1,4 +1,4 @@
-"""What is accepted and refused of an EC2NodeClass's disks, network and plain fields (W-8, W-17 to W-24)."""
+"""What is accepted and refused of an EC2NodeClass's disks, network and plain fields (AWS-8, AWS-17 to AWS-24)."""
 
 from tests.api.case import MATCH, REQUIRED, At, one, vary
 from tests.api.manifests import a_node_class
@@ -24,10 +24,14 @@ FULL_DISK = {
 }
 DEVICES = [
     *vary(
-        "W-17", a_node_class, DISKS, "", {"a disk with everything": [FULL_DISK], "50 disks": [{"deviceName": "a"}] * 50}
+        "AWS-17",
+        a_node_class,
+        DISKS,
+        "",
+        {"a disk with everything": [FULL_DISK], "50 disks": [{"deviceName": "a"}] * 50},
     ),
     *vary(
-        "W-17",
+        "AWS-17",
         a_node_class,
         DISKS,
         "",
@@ -37,7 +41,7 @@ DEVICES = [
         },
     ),
     *vary(
-        "W-17",
+        "AWS-17",
         a_node_class,
         DISKS,
         At(f"{DISKS}[0].ebs.volumeSize", MATCH),
@@ -46,24 +50,24 @@ DEVICES = [
             for size in ("59001Gi", "64001G", "59Ti", "65T", "18Ti", "49Ti", "0Gi", "100", "100Mi", "1.5Ti")
         },
     ),
-    *vary("W-17", a_node_class, DISKS, "at most 50 items", {"51 disks": [{"deviceName": "a"}] * 51}),
+    *vary("AWS-17", a_node_class, DISKS, "at most 50 items", {"51 disks": [{"deviceName": "a"}] * 51}),
     *vary(
-        "W-17",
+        "AWS-17",
         a_node_class,
         DISKS,
         "must have only one blockDeviceMappings with rootVolume",
         {"two roots": [{"rootVolume": True}, {"rootVolume": True}]},
     ),
-    *vary("W-17", a_node_class, DISKS, "", {"one root of two": [{"rootVolume": True}, {"rootVolume": False}]}),
+    *vary("AWS-17", a_node_class, DISKS, "", {"one root of two": [{"rootVolume": True}, {"rootVolume": False}]}),
     *vary(
-        "W-17",
+        "AWS-17",
         a_node_class,
         DISKS,
         At(f"{DISKS}[0].ebs", "snapshotID or volumeSize must be defined"),
         {"a volume of unknown size": one(ebs={"volumeType": "gp3"})},
     ),
     *vary(
-        "W-17",
+        "AWS-17",
         a_node_class,
         DISKS,
         At(f"{DISKS}[0].ebs", "snapshotID must be set when volumeInitializationRate is set"),
@@ -73,7 +77,7 @@ DEVICES = [
         case
         for rate, refusal in ((99, "greater than or equal to 100"), (301, "less than or equal to 300"))
         for case in vary(
-            "W-17",
+            "AWS-17",
             a_node_class,
             DISKS,
             At(f"{DISKS}[0].ebs.volumeInitializationRate", refusal),
@@ -81,7 +85,7 @@ DEVICES = [
         )
     ),
     *vary(
-        "W-17",
+        "AWS-17",
         a_node_class,
         DISKS,
         At(f"{DISKS}[0].ebs.volumeType", "gp3"),
@@ -98,21 +102,21 @@ PRIMARY = _interface(0, 0, "interface")
 NO_PRIMARY = "networkInterfaces must include a primary interface with interfaceType='interface'"
 CLASH = "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs"
 NETWORK = [
-    *vary("W-18", a_node_class, OPTIONS, "", {"no options": {}, "64 hops": {"httpPutResponseHopLimit": 64}}),
-    *vary("W-18", a_node_class, OPTIONS, "", {"all else": {"httpEndpoint": "disabled", "httpTokens": "optional"}}),
+    *vary("AWS-18", a_node_class, OPTIONS, "", {"no options": {}, "64 hops": {"httpPutResponseHopLimit": 64}}),
+    *vary("AWS-18", a_node_class, OPTIONS, "", {"all else": {"httpEndpoint": "disabled", "httpTokens": "optional"}}),
     *vary(
-        "W-18",
+        "AWS-18",
         a_node_class,
         f"{OPTIONS}.httpPutResponseHopLimit",
         "less than or equal to 64",
         {"65 hops": 65},
     ),
-    *vary("W-18", a_node_class, f"{OPTIONS}.httpPutResponseHopLimit", "greater than or equal to 1", {"0 hops": 0}),
-    *vary("W-18", a_node_class, f"{OPTIONS}.httpTokens", "required", {"tokens maybe": "maybe"}),
-    *vary("W-18", a_node_class, f"{OPTIONS}.httpEndpoint", "enabled", {"endpoint maybe": "maybe"}),
-    *vary("W-18", a_node_class, f"{OPTIONS}.httpProtocolIPv6", "enabled", {"IPv6 maybe": "maybe"}),
+    *vary("AWS-18", a_node_class, f"{OPTIONS}.httpPutResponseHopLimit", "greater than or equal to 1", {"0 hops": 0}),
+    *vary("AWS-18", a_node_class, f"{OPTIONS}.httpTokens", "required", {"tokens maybe": "maybe"}),
+    *vary("AWS-18", a_node_class, f"{OPTIONS}.httpEndpoint", "enabled", {"endpoint maybe": "maybe"}),
+    *vary("AWS-18", a_node_class, f"{OPTIONS}.httpProtocolIPv6", "enabled", {"IPv6 maybe": "maybe"}),
     *vary(
-        "W-19",
+        "AWS-19",
         a_node_class,
         INTERFACES,
         "",
@@ -123,36 +127,36 @@ NETWORK = [
         },
     ),
     *vary(
-        "W-19",
+        "AWS-19",
         a_node_class,
         INTERFACES,
         NO_PRIMARY,
         {"efa-only first": [_interface(0, 0)], "device 1 first": [_interface(0, 1, "interface")]},
     ),
     *vary(
-        "W-19",
+        "AWS-19",
         a_node_class,
         INTERFACES,
         CLASH,
         {"one place twice": [PRIMARY, PRIMARY], "two efa-only": [PRIMARY, _interface(0, 1), _interface(0, 2)]},
     ),
     *vary(
-        "W-19",
+        "AWS-19",
         a_node_class,
         INTERFACES,
         At(f"{INTERFACES}[1].interfaceType", "efa-only"),
         {"type efa": [PRIMARY, _interface(0, 1, "efa")]},
     ),
     *vary(
-        "W-19",
+        "AWS-19",
         a_node_class,
         INTERFACES,
         "at most 150 items",
         {"151 interfaces": [PRIMARY, *(_interface(0, index, "interface") for index in range(1, 151))]},
     ),
-    *vary("W-19", a_node_class, INTERFACES, At(f"{INTERFACES}[0].networkCardIndex", REQUIRED), {"no card": [{}]}),
+    *vary("AWS-19", a_node_class, INTERFACES, At(f"{INTERFACES}[0].networkCardIndex", REQUIRED), {"no card": [{}]}),
     *vary(
-        "W-20",
+        "AWS-20",
         a_node_class,
         TRACKING,
         "",
@@ -162,7 +166,7 @@ NETWORK = [
             "one of them": {"udpTimeout": 45},
         },
     ),
-    *vary("W-20", a_node_class, TRACKING, AT_LEAST_ONE, {"no timeout": {}}),
+    *vary("AWS-20", a_node_class, TRACKING, AT_LEAST_ONE, {"no timeout": {}}),
     *(
         case
         for name, least, most in (
@@ -174,7 +178,7 @@ NETWORK = [
             (least - 1, f"greater than or equal to {least}"),
             (most + 1, f"less than or equal to {most}"),
         )
-        for case in vary("W-20", a_node_class, f"{TRACKING}.{name}", refusal, {f"{name} {value}": value})
+        for case in vary("AWS-20", a_node_class, f"{TRACKING}.{name}", refusal, {f"{name} {value}": value})
     ),
 ]
 
@@ -191,13 +195,13 @@ REST = [
     *(
         case
         for name, value in PLAIN_FIELDS.items()
-        for case in vary("W-21", a_node_class, f"spec.{name}", "", {f"{name}": value})
+        for case in vary("AWS-21", a_node_class, f"spec.{name}", "", {f"{name}": value})
     ),
-    *vary("W-20", a_node_class, "spec.instanceStorePolicy", "RAID0", {"policy RAID1": "RAID1"}),
-    *vary("W-20", a_node_class, "spec.ipPrefixCount", "greater than or equal to 0", {"-1 prefixes": -1}),
-    *vary("W-20", a_node_class, "spec.cpuOptions.nestedVirtualization", "disabled", {"nested maybe": "maybe"}),
-    *vary("W-21", a_node_class, "spec.tags", "", {"tags": {"a": "b", "c": ""}, "no tags": {}}),
-    *vary("W-21", a_node_class, "spec.tags", "empty tag keys aren't supported", {"an empty tag key": {"": "a"}}),
+    *vary("AWS-20", a_node_class, "spec.instanceStorePolicy", "RAID0", {"policy RAID1": "RAID1"}),
+    *vary("AWS-20", a_node_class, "spec.ipPrefixCount", "greater than or equal to 0", {"-1 prefixes": -1}),
+    *vary("AWS-20", a_node_class, "spec.cpuOptions.nestedVirtualization", "disabled", {"nested maybe": "maybe"}),
+    *vary("AWS-21", a_node_class, "spec.tags", "", {"tags": {"a": "b", "c": ""}, "no tags": {}}),
+    *vary("AWS-21", a_node_class, "spec.tags", "empty tag keys aren't supported", {"an empty tag key": {"": "a"}}),
     *(
         case
         for key, named in (
@@ -208,7 +212,7 @@ REST = [
             ("karpenter.k8s.aws/ec2nodeclass", "karpenter.k8s.aws/ec2nodeclass"),
         )
         for case in vary(
-            "W-8",
+            "AWS-8",
             a_node_class,
             "spec.tags",
             f"tag contains a restricted tag matching {named}",
@@ -216,7 +220,7 @@ REST = [
         )
     ),
     *vary(
-        "W-23",
+        "AWS-23",
         a_node_class,
         "spec.kubelet",
         "",

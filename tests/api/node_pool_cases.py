@@ -1,4 +1,5 @@
-"""What Karpenter's API accepts and refuses of a NodePool (A-10, A-13, A-14); case.py says how the table is read."""
+"""What Karpenter's API accepts and refuses of a NodePool (API-10, API-13, API-14); case.py says how the table is
+read."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,20 +20,20 @@ LABELS = "spec.template.metadata.labels"
 BUDGETS = "spec.disruption.budgets"
 NODE_POOL_KEY = 'label "karpenter.sh/nodepool" is restricted'
 
-PLAIN = [Case(cites="A-13", what="with nothing but what is required", manifest=a_pool())]
+PLAIN = [Case(cites="API-13", what="with nothing but what is required", manifest=a_pool())]
 POOL = [
     *requirement_cases(a_pool, POOL_REQUIREMENTS),
     *min_values_cases(a_pool, POOL_REQUIREMENTS),
     *template_cases(a_pool, "spec.template.spec"),
     *vary(
-        "A-10",
+        "API-10",
         a_pool,
         POOL_REQUIREMENTS,
         At(f"{POOL_REQUIREMENTS}[0].key", NODE_POOL_KEY),
         {"a requirement on the pool": one(key="karpenter.sh/nodepool", operator="In", values=["a"])},
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         LABELS,
         "",
@@ -45,32 +46,34 @@ POOL = [
             "100 labels": {f"k{index}": "v" for index in range(100)},
         },
     ),
-    *vary("A-13", a_pool, LABELS, "at most 100", {"101 labels": {f"k{index}": "v" for index in range(101)}}),
-    *vary("A-5", a_pool, LABELS, MATCH, {"a label value with a space": {"a": "b c"}}),
-    *vary("A-5", a_pool, LABELS, "63", {"a label value of 64 characters": {"a": "b" * 64}}),
-    *vary("A-10", a_pool, LABELS, KARPENTER_DOMAIN, {"label x.karpenter.sh/y": {"x.karpenter.sh/y": "z"}}),
-    *vary("A-10", a_pool, LABELS, AWS_DOMAIN, {"label karpenter.k8s.aws/x": {"karpenter.k8s.aws/x": "z"}}),
-    *vary("A-10", a_pool, LABELS, HOSTNAME, {"label kubernetes.io/hostname": {"kubernetes.io/hostname": "z"}}),
-    *vary("A-10", a_pool, LABELS, NODE_POOL_KEY, {"label karpenter.sh/nodepool": {"karpenter.sh/nodepool": "z"}}),
-    *vary("A-13", a_pool, "spec.template", REQUIRED, {"no template": REMOVED}),
-    *vary("A-13", a_pool, "spec.disruption.consolidateAfter", "", {f"after {x}": x for x in ("0s", "5m", "Never")}),
-    *vary("A-13", a_pool, "spec.disruption.consolidateAfter", MATCH, {f"after {x}": x for x in ("-1s", "1d", "soon")}),
+    *vary("API-13", a_pool, LABELS, "at most 100", {"101 labels": {f"k{index}": "v" for index in range(101)}}),
+    *vary("API-5", a_pool, LABELS, MATCH, {"a label value with a space": {"a": "b c"}}),
+    *vary("API-5", a_pool, LABELS, "63", {"a label value of 64 characters": {"a": "b" * 64}}),
+    *vary("API-10", a_pool, LABELS, KARPENTER_DOMAIN, {"label x.karpenter.sh/y": {"x.karpenter.sh/y": "z"}}),
+    *vary("API-10", a_pool, LABELS, AWS_DOMAIN, {"label karpenter.k8s.aws/x": {"karpenter.k8s.aws/x": "z"}}),
+    *vary("API-10", a_pool, LABELS, HOSTNAME, {"label kubernetes.io/hostname": {"kubernetes.io/hostname": "z"}}),
+    *vary("API-10", a_pool, LABELS, NODE_POOL_KEY, {"label karpenter.sh/nodepool": {"karpenter.sh/nodepool": "z"}}),
+    *vary("API-13", a_pool, "spec.template", REQUIRED, {"no template": REMOVED}),
+    *vary("API-13", a_pool, "spec.disruption.consolidateAfter", "", {f"after {x}": x for x in ("0s", "5m", "Never")}),
     *vary(
-        "A-13",
+        "API-13", a_pool, "spec.disruption.consolidateAfter", MATCH, {f"after {x}": x for x in ("-1s", "1d", "soon")}
+    ),
+    *vary(
+        "API-13",
         a_pool,
         "spec.disruption.consolidationPolicy",
         "",
         {f"policy {policy}": policy for policy in ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")},
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         "spec.disruption.consolidationPolicy",
         "WhenEmptyOrUnderutilized",
         {"policy Sometimes": "Sometimes"},
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         BUDGETS,
         "",
@@ -85,14 +88,14 @@ POOL = [
         },
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         BUDGETS,
         At(f"{BUDGETS}[0].nodes", MATCH),
         {f"budget {nodes}": one(nodes=nodes) for nodes in ("-1", "101%", "1000%", "-10%", "5.5", "many", "")},
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         BUDGETS,
         At(f"{BUDGETS}[0].schedule", MATCH),
@@ -102,7 +105,7 @@ POOL = [
         },
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         BUDGETS,
         At(f"{BUDGETS}[0].duration", MATCH),
@@ -112,7 +115,7 @@ POOL = [
         },
     ),
     *vary(
-        "A-13",
+        "API-13",
         a_pool,
         BUDGETS,
         "'schedule' must be set with 'duration'",
@@ -122,26 +125,28 @@ POOL = [
             "a good budget and one without duration": [{"nodes": "1"}, {"nodes": "1", "schedule": "@daily"}],
         },
     ),
-    *vary("A-13", a_pool, BUDGETS, At(f"{BUDGETS}[0].reasons[0]", "Drifted"), {"reason Bored": one(reasons=["Bored"])}),
     *vary(
-        "A-13",
+        "API-13", a_pool, BUDGETS, At(f"{BUDGETS}[0].reasons[0]", "Drifted"), {"reason Bored": one(reasons=["Bored"])}
+    ),
+    *vary(
+        "API-13",
         a_pool,
         BUDGETS,
         At(f"{BUDGETS}[0].reasons", "Duplicate value"),
         {"a reason twice": one(reasons=["Empty"] * 2)},
     ),
-    *vary("A-13", a_pool, BUDGETS, "at most 50 items", {"51 budgets": [{"nodes": "1"}] * 51}),
+    *vary("API-13", a_pool, BUDGETS, "at most 50 items", {"51 budgets": [{"nodes": "1"}] * 51}),
     *vary(
-        "A-7", a_pool, "spec.limits", "", {"limits": {"cpu": 1000, "memory": "1000Gi", "nodes": "10", "a.b/c": "1e3"}}
+        "API-7", a_pool, "spec.limits", "", {"limits": {"cpu": 1000, "memory": "1000Gi", "nodes": "10", "a.b/c": "1e3"}}
     ),
-    *vary("A-7", a_pool, "spec.limits", "", {"a limit": {"cpu": "0.5"}, "another": {"cpu": ".5k"}}),
-    *vary("A-7", a_pool, "spec.limits", MATCH, {"a limit in words": {"cpu": "much"}}),
-    *vary("A-13", a_pool, "spec.weight", "", {"weight 1": 1, "weight 100": 100}),
-    *vary("A-13", a_pool, "spec.weight", "greater than or equal to 1", {"weight 0": 0}),
-    *vary("A-13", a_pool, "spec.weight", "less than or equal to 100", {"weight 101": 101}),
-    *vary("A-13", a_pool, "spec.weight", "integer", {"weight as text": "10"}),
-    *vary("A-13", a_pool, "spec.replicas", "", {"no replicas": 0, "3 replicas": 3}),
-    *vary("A-13", a_pool, "spec.replicas", "greater than or equal to 0", {"-1 replicas": -1}),
+    *vary("API-7", a_pool, "spec.limits", "", {"a limit": {"cpu": "0.5"}, "another": {"cpu": ".5k"}}),
+    *vary("API-7", a_pool, "spec.limits", MATCH, {"a limit in words": {"cpu": "much"}}),
+    *vary("API-13", a_pool, "spec.weight", "", {"weight 1": 1, "weight 100": 100}),
+    *vary("API-13", a_pool, "spec.weight", "greater than or equal to 1", {"weight 0": 0}),
+    *vary("API-13", a_pool, "spec.weight", "less than or equal to 100", {"weight 101": 101}),
+    *vary("API-13", a_pool, "spec.weight", "integer", {"weight as text": "10"}),
+    *vary("API-13", a_pool, "spec.replicas", "", {"no replicas": 0, "3 replicas": 3}),
+    *vary("API-13", a_pool, "spec.replicas", "greater than or equal to 0", {"-1 replicas": -1}),
 ]
 
 
@@ -152,17 +157,19 @@ def _static(path: str, value: Any) -> Callable[[], Manifest]:
 STATIC_LIMITS = "only 'limits.nodes' is supported on static NodePools"
 STATIC_WEIGHT = "'weight' is not supported on static NodePools"
 STATIC = [
-    *vary("A-14", _static("spec.replicas", 3), "spec.limits", "", {"static, no limits": {}, "static": {"nodes": "5"}}),
     *vary(
-        "A-14",
+        "API-14", _static("spec.replicas", 3), "spec.limits", "", {"static, no limits": {}, "static": {"nodes": "5"}}
+    ),
+    *vary(
+        "API-14",
         _static("spec.replicas", 3),
         "spec.limits",
         At("spec", STATIC_LIMITS),
         {"static, cpu limited": {"cpu": "5"}, "static, nodes and cpu limited": {"nodes": "5", "cpu": "5"}},
     ),
-    *vary("A-14", _static("spec.replicas", 3), "spec.weight", At("spec", STATIC_WEIGHT), {"static with weight": 5}),
+    *vary("API-14", _static("spec.replicas", 3), "spec.weight", At("spec", STATIC_WEIGHT), {"static with weight": 5}),
     *vary(
-        "A-13",
+        "API-13",
         _static("spec.replicas", 3),
         "spec.disruption",
         "",

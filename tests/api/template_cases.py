@@ -1,4 +1,4 @@
-"""What is accepted and refused alike in a NodePool's template, a NodeClaim and a NodeOverlay (A-4 to A-12).
+"""What is accepted and refused alike in a NodePool's template, a NodeClaim and a NodeOverlay (API-4 to API-12).
 
 Requirements, taints, the reference to a NodeClass, the two durations; case.py says how the table is read.
 """
@@ -35,9 +35,9 @@ def requirement_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
         "100 of them": [{"key": f"a.example/k{index}", "operator": "Exists"} for index in range(100)],
     }
     return [
-        *vary("A-9", make, path, "", accepted),
+        *vary("API-9", make, path, "", accepted),
         *vary(
-            "A-9",
+            "API-9",
             make,
             path,
             IN_NEEDS_VALUE,
@@ -47,7 +47,7 @@ def requirement_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
             },
         ),
         *vary(
-            "A-9",
+            "API-9",
             make,
             path,
             COMPARISON,
@@ -59,20 +59,22 @@ def requirement_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
                 "Lte with a fraction": one(key="a", operator="Lte", values=["1.5"]),
             },
         ),
-        *vary("A-9", make, path, "at most 100 items", {"101 of them": [{"key": "a", "operator": "Exists"}] * 101}),
-        *vary("A-9", make, path, At(f"{path}[0].operator", "Lte"), {"unknown operator": one(key="a", operator="Near")}),
-        *vary("A-9", make, path, At(f"{path}[0].key", REQUIRED), {"no key": one(operator="Exists")}),
-        *vary("A-9", make, path, At(f"{path}[0].operator", REQUIRED), {"no operator": one(key="a")}),
-        *vary("A-9", make, path, REQUIRED, {"no list": REMOVED}),
+        *vary("API-9", make, path, "at most 100 items", {"101 of them": [{"key": "a", "operator": "Exists"}] * 101}),
         *vary(
-            "A-4",
+            "API-9", make, path, At(f"{path}[0].operator", "Lte"), {"unknown operator": one(key="a", operator="Near")}
+        ),
+        *vary("API-9", make, path, At(f"{path}[0].key", REQUIRED), {"no key": one(operator="Exists")}),
+        *vary("API-9", make, path, At(f"{path}[0].operator", REQUIRED), {"no operator": one(key="a")}),
+        *vary("API-9", make, path, REQUIRED, {"no list": REMOVED}),
+        *vary(
+            "API-4",
             make,
             path,
             At(f"{path}[0].key", MATCH),
             {"a key with spaces": one(key="a b", operator="Exists")},
         ),
         *vary(
-            "A-10",
+            "API-10",
             make,
             path,
             At(f"{path}[0].key", KARPENTER_DOMAIN),
@@ -82,14 +84,14 @@ def requirement_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
             },
         ),
         *vary(
-            "A-10",
+            "API-10",
             make,
             path,
             At(f"{path}[0].key", AWS_DOMAIN),
             {"an unknown AWS label": one(key="karpenter.k8s.aws/other", operator="Exists")},
         ),
         *vary(
-            "A-10",
+            "API-10",
             make,
             path,
             At(f"{path}[0].key", HOSTNAME),
@@ -102,7 +104,7 @@ def min_values_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
     fifty = [f"v{index}" for index in range(50)]
     return [
         *vary(
-            "A-9",
+            "API-9",
             make,
             path,
             "",
@@ -114,10 +116,14 @@ def min_values_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
             },
         ),
         *vary(
-            "A-9", make, path, MIN_VALUES, {"minValues 2 of 1": one(key="a", operator="In", values=["1"], minValues=2)}
+            "API-9",
+            make,
+            path,
+            MIN_VALUES,
+            {"minValues 2 of 1": one(key="a", operator="In", values=["1"], minValues=2)},
         ),
         *vary(
-            "A-9",
+            "API-9",
             make,
             path,
             At(f"{path}[0].minValues", "greater than or equal to 1"),
@@ -127,7 +133,7 @@ def min_values_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
             },
         ),
         *vary(
-            "A-9",
+            "API-9",
             make,
             path,
             At(f"{path}[0].minValues", "less than or equal to 50"),
@@ -139,7 +145,7 @@ def min_values_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
 def _taint_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
     return [
         *vary(
-            "A-11",
+            "API-11",
             make,
             path,
             "",
@@ -149,12 +155,14 @@ def _taint_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
                 "a soft taint": one(key="a", value="b", effect="PreferNoSchedule"),
             },
         ),
-        *vary("A-11", make, path, At(f"{path}[0].key", REQUIRED), {"a taint without key": one(effect="NoSchedule")}),
-        *vary("A-11", make, path, At(f"{path}[0].effect", REQUIRED), {"a taint without effect": one(key="a")}),
-        *vary("A-11", make, path, At(f"{path}[0].effect", "NoExecute"), {"effect Never": one(key="a", effect="Never")}),
-        *vary("A-11", make, path, At(f"{path}[0].key", MATCH), {"key a b": one(key="a b", effect="NoSchedule")}),
+        *vary("API-11", make, path, At(f"{path}[0].key", REQUIRED), {"a taint without key": one(effect="NoSchedule")}),
+        *vary("API-11", make, path, At(f"{path}[0].effect", REQUIRED), {"a taint without effect": one(key="a")}),
         *vary(
-            "A-11",
+            "API-11", make, path, At(f"{path}[0].effect", "NoExecute"), {"effect Never": one(key="a", effect="Never")}
+        ),
+        *vary("API-11", make, path, At(f"{path}[0].key", MATCH), {"key a b": one(key="a b", effect="NoSchedule")}),
+        *vary(
+            "API-11",
             make,
             path,
             At(f"{path}[0].value", MATCH),
@@ -169,13 +177,17 @@ def template_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
     reference = f"{path}.nodeClassRef"
     for name in ("group", "kind", "name"):
         field = f"{reference}.{name}"
-        cases += vary("A-12", make, field, f"{name} may not be empty", {f"an empty class {name}": ""})
-        cases += vary("A-12", make, field, REQUIRED, {f"no class {name}": REMOVED})
-    cases += vary("A-12", make, f"{reference}.group", MATCH, {"a class group with a version": "a.example/v1"})
-    cases += vary("A-12", make, reference, REQUIRED, {"no class": REMOVED})
+        cases += vary("API-12", make, field, f"{name} may not be empty", {f"an empty class {name}": ""})
+        cases += vary("API-12", make, field, REQUIRED, {f"no class {name}": REMOVED})
+    cases += vary("API-12", make, f"{reference}.group", MATCH, {"a class group with a version": "a.example/v1"})
+    cases += vary("API-12", make, reference, REQUIRED, {"no class": REMOVED})
     grace, age = f"{path}.terminationGracePeriod", f"{path}.expireAfter"
-    cases += vary("A-6", make, grace, "", {f"grace period {value}": value for value in ("30s", "1h30m", "0s")})
-    cases += vary("A-6", make, grace, MATCH, {f"grace period {value}": value for value in ("Never", "-5m", "1d", "30")})
-    cases += vary("A-6", make, age, "", {f"expiry {value}": value for value in ("Never", "720h", "1h2m3s")})
-    cases += vary("A-6", make, age, MATCH, {f"expiry {value}": value for value in ("never", "1.5h", "30d", "-1s", "")})
+    cases += vary("API-6", make, grace, "", {f"grace period {value}": value for value in ("30s", "1h30m", "0s")})
+    cases += vary(
+        "API-6", make, grace, MATCH, {f"grace period {value}": value for value in ("Never", "-5m", "1d", "30")}
+    )
+    cases += vary("API-6", make, age, "", {f"expiry {value}": value for value in ("Never", "720h", "1h2m3s")})
+    cases += vary(
+        "API-6", make, age, MATCH, {f"expiry {value}": value for value in ("never", "1.5h", "30d", "-1s", "")}
+    )
     return cases

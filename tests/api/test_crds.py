@@ -1,4 +1,4 @@
-"""deploy/crds is what the models say (A-1, A-2, W-1)."""
+"""deploy/crds is what the models say (API-1, API-2, AWS-1)."""
 
 from pathlib import Path
 from typing import Any

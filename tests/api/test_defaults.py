@@ -1,4 +1,5 @@
-"""What is filled in where a manifest says nothing, and what is dropped (A-6 to A-8, A-13, W-18, W-23; B-111)."""
+"""What is filled in where a manifest says nothing, and what is dropped (API-6 to API-8, API-13, AWS-18, AWS-23;
+BEH-111)."""
 
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_unknown_fields_of_the_kubelet_are_kept() -> None:
 
 
 def test_quantities_and_durations_are_kept_as_written() -> None:
-    """A-8, P-8: an immutable spec that came back in another spelling would be refused as a change."""
+    """API-8, PLM-8: an immutable spec that came back in another spelling would be refused as a change."""
     claim = changed(a_claim(), "spec.resources", {"requests": {"cpu": 4, "memory": "50000", "a.b/c": "0.50"}})
     claim = changed(changed(claim, "spec.expireAfter", "720h"), "spec.terminationGracePeriod", "90m")
 
@@ -95,7 +96,7 @@ def test_quantities_and_durations_are_kept_as_written() -> None:
 
 
 def test_absent_and_empty_labels_are_told_apart() -> None:
-    """N-3: the hash of a template differs between the two."""
+    """NPL-3: the hash of a template differs between the two."""
     absent = parse(NodePool, changed(a_pool(), "spec.template.metadata", {}))
     empty = parse(NodePool, changed(a_pool(), "spec.template.metadata", {"labels": {}}))
 

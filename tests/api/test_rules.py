@@ -1,4 +1,4 @@
-"""Each rule of the API, accepted and refused by the models (A-4 to A-17, W-8 to W-24)."""
+"""Each rule of the API, accepted and refused by the models (API-4 to API-17, AWS-8 to AWS-24)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the API server lets through and the runtime checks do not (A-18, A-19, A-22, A-25; B-95)."""
+"""What the API server lets through and the runtime checks do not (API-18, API-19, API-22, API-25; BEH-95)."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_every_fault_of_a_pool_is_listed() -> None:
     ],
 )
 def test_which_labels_are_restricted(key: str, restricted: bool) -> None:
-    """A-18."""
+    """API-18."""
     assert is_restricted(key) is restricted
 
 

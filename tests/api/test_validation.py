@@ -80,7 +80,7 @@ def test_another_version_is_refused() -> None:
     ],
 )
 def test_a_pool_does_not_change_its_nature(path: str, old: Any, new: Any, refusal: str) -> None:
-    """A-13, A-14."""
+    """API-13, API-14."""
     with pytest.raises(InvalidObject) as refused:
         refuse_change(parse(NodePool, changed(a_pool(), path, old)), parse(NodePool, changed(a_pool(), path, new)))
 
@@ -110,7 +110,7 @@ def _claim_with(path: str, value: Any) -> Manifest:
     ],
 )
 def test_nothing_in_a_claim_s_spec_changes(path: str, value: Any) -> None:
-    """A-15, P-8: not even the spelling of a quantity."""
+    """API-15, PLM-8: not even the spelling of a quantity."""
     old = parse(NodeClaim, _claim_with("metadata.name", "default"))
 
     with pytest.raises(InvalidObject, match=r"^NodeClaim default: spec: spec is immutable$"):

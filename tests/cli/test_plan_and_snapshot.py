@@ -151,7 +151,7 @@ def test_json_holds_the_same_facts_for_scripts(tmp_path: Path, capsys: pytest.Ca
 
 
 async def test_a_recorded_buffer_asks_for_the_same_room_and_its_templates_tell_no_secrets(tmp_path: Path) -> None:
-    """S-211: of a PodTemplate and of a workload."""
+    """PLC-211: of a PodTemplate and of a workload."""
     container = {"name": "c", "env": [{"name": "PASSWORD", "value": "hidden"}], "resources": {"requests": {"cpu": "1"}}}
     small = {"template": {"spec": {"containers": [container]}}, "metadata": {"name": "small"}}
     follow = {"apiGroup": "apps", "kind": "Deployment", "name": "web"}

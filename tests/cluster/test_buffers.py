@@ -1,4 +1,4 @@
-"""CapacityBuffers on real servers, under the worker's own limited rights (S-211 to S-214, D-68)."""
+"""CapacityBuffers on real servers, under the worker's own limited rights (PLC-211 to PLC-214, DIS-68)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -58,7 +58,7 @@ async def fits(ground: Ground, nodes: int) -> bool:
 
 
 async def test_a_buffer_gets_a_node_a_pod_takes_its_room_and_it_is_filled_again(gated: Ground) -> None:
-    """S-1, S-211 to S-214, D-20, D-68: the pool's empty nodes go at once, but for this one."""
+    """PLC-1, PLC-211 to PLC-214, DIS-20, DIS-68: the pool's empty nodes go at once, but for this one."""
     since = gated.audit.end()
     gated.ensure_workers(gates=GATES)
     await gated.apply(node_pool())

@@ -1,7 +1,7 @@
 """The real API server under our CRDs: it takes, fills in and refuses what the models take, fill in and refuse.
 
-Rules A-1 to A-17 and W-1, W-8 to W-23. The tables of tests/api and the recorded objects are put before it as dry
-runs; only what must exist to be changed is really created.
+Rules API-1 to API-17 and AWS-1, AWS-8 to AWS-23. The tables of tests/api and the recorded objects are put before it as
+dry runs; only what must exist to be changed is really created.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ async def test_nulls_are_absent_fields_to_both(server: ApiClient, path: str, val
     ],
 )
 async def test_nothing_in_a_claim_s_spec_changes(server: ApiClient, created: list[str], path: str, value: Any) -> None:
-    """A-15, P-8: 50k for 50000 is a change too."""
+    """API-15, PLM-8: 50k for 50000 is a change too."""
     claim = changed(a_claim(), "spec.resources", {"requests": {"memory": "50000"}})
     where = await create(server, created, changed(claim, "metadata.name", "immutable"))
 
@@ -144,7 +144,7 @@ class Change:
     ids=lambda change: f"{change.path}-{change.old}-{change.new}",
 )
 async def test_a_pool_does_not_change_its_nature(server: ApiClient, created: list[str], change: Change) -> None:
-    """A-13, A-14."""
+    """API-13, API-14."""
     where = await create(
         server, created, changed(changed(a_pool(), change.path, change.old), "metadata.name", "natured")
     )

@@ -140,7 +140,7 @@ class Day:
         joined = {n["spec"].get("providerID", "").rpartition("/")[2] for n in await self.ground.nodes()}
         if identity in joined and self.random.random() < 0.5:
             return f"AWS ends {identity} without a word"
-        # One that has not joined is given 15 minutes where AWS does not say that it ended (G-2).
+        # One that has not joined is given 15 minutes where AWS does not say that it ended (GCR-2).
         notice = {"kind": "state", "state": "terminated"}
         await asyncio.to_thread(self.ground.cloud.control, "POST", f"instances/{identity}/interrupt", notice)
         return f"AWS ends {identity} and says so"

@@ -35,7 +35,7 @@ async def pods_and_nodes(ground: Ground, pods: int, nodes: int) -> bool:
 
 
 async def test_an_empty_a_drifted_and_an_expired_node_each_go_through_their_workflow(ground: Ground) -> None:
-    """D-63, D-70, and expiry with a replacement first where the pool asks for it."""
+    """DIS-63, DIS-70, and expiry with a replacement first where the pool asks for it."""
     empty = {**ALL, "consolidationPolicy": "WhenEmpty", "consolidateAfter": "1s"}
     first = {names.REPLACE_FIRST: "true"}
     for pool in (
@@ -70,7 +70,7 @@ async def test_an_empty_a_drifted_and_an_expired_node_each_go_through_their_work
 
 
 def assert_in_order(entries: list[AuditEntry], old: set[str], owners: dict[str, str]) -> None:
-    """D-196: mark, taint, replacement initialised, delete, drained, released; for each claim that went."""
+    """DIS-196: mark, taint, replacement initialised, delete, drained, released; for each claim that went."""
     line = Timeline(entries)
     deleted, drained, released = line.deleted(), line.reached(names.DRAINED), line.released()
     ready = line.reached(names.INITIALIZED_CONDITION)
@@ -94,14 +94,14 @@ def plan_of(entry: AuditEntry) -> str:
 
 
 async def nominations_are_over(ground: Ground) -> bool:
-    """D-20: a node that a pod has just come to is no candidate yet; two that are free at different times go apart."""
+    """DIS-20: a node that a pod has just come to is no candidate yet; two that are free at different times go apart."""
     now = time.time()
     started = [parse_time(p["status"]["startTime"]) for p in await ground.objects("Pod")]
     return all(now - at > NOMINATED_SECONDS for at in started)
 
 
 async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Ground) -> None:
-    """D-96 to D-117: a large node becomes a small one; two nodes become one in a single command."""
+    """DIS-96 to DIS-117: a large node becomes a small one; two nodes become one in a single command."""
     types = {"single": ("m5.large", "m5.2xlarge"), "multi": ("m5.large", "m5.xlarge")}
     for name in types:
         closed = {**UNDERUTILISED, "budgets": [{"nodes": "0"}]}
@@ -135,7 +135,7 @@ async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Gro
 
 
 async def test_two_pools_obey_their_budgets_at_every_taint(ground: Ground) -> None:
-    """D-49 to D-51, by the audit log: nodes that are not ready or leave count."""
+    """DIS-49 to DIS-51, by the audit log: nodes that are not ready or leave count."""
     budgets = {"tight": ("1", 2), "loose": ("2", 4)}
     for name, (allowed, count) in budgets.items():
         await ground.apply(fleet_pool(name, disruption={"budgets": [{"nodes": allowed}]}))
@@ -162,7 +162,7 @@ async def test_two_pools_obey_their_budgets_at_every_taint(ground: Ground) -> No
 
 
 async def test_a_budget_and_a_protected_pod_hold_their_nodes_and_explain_says_so(ground: Ground) -> None:
-    """D-41, D-43; once they are lifted the nodes go."""
+    """DIS-41, DIS-43; once they are lifted the nodes go."""
     await ground.apply(fleet_pool("held", disruption=ALL))
     protected = {names.DO_NOT_DISRUPT: "true"}
     await ground.apply(workload("web", "held", 1))
@@ -197,7 +197,7 @@ async def test_a_budget_and_a_protected_pod_hold_their_nodes_and_explain_says_so
 
 @pytest.mark.soak
 async def test_a_replacement_that_never_joins_is_given_back_and_blocks_nobody_else(ground: Ground) -> None:
-    """D-157, Q-24: its node is untainted, rests, and is tried again; the other one goes its way meanwhile."""
+    """DIS-157, DIQ-24: its node is untainted, rests, and is tried again; the other one goes its way meanwhile."""
     await ground.apply(fleet_pool("web", disruption=ALL))
     await ground.apply(workload("web", "web", 2))
     await ground.until(partial(pods_and_nodes, ground, 2, 2), 120, "two nodes with a pod each")
@@ -237,7 +237,7 @@ MOMENTS = ("marked", "created", "waiting", "deleted")
 @pytest.mark.soak
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_a_kill_at_any_step_of_a_disruption_costs_no_machine(ground: Ground, moment: str) -> None:
-    """D-160, Q-24: the same command goes on with the same replacement."""
+    """DIS-160, DIQ-24: the same command goes on with the same replacement."""
     await ground.apply(fleet_pool("web", disruption=ALL))
     await ground.apply(workload("web", "web", 1))
     await ground.until(partial(pods_and_nodes, ground, 1, 1), 120, "a node with a pod")

@@ -1,6 +1,6 @@
 """Does every node end clean on real servers, whatever happens to its instance, its objects or its pods?
 
-Rows of the specification's Appendix B that are worth a real API server: machines that vanish at each phase, objects
+Examples of behaviour (BEH-rules) that are worth a real API server: machines that vanish at each phase, objects
 deleted together, finalizers stripped, deadlines that force pods, tiers of a drain. What is asserted stands in the API
 server's audit log, in its objects and in the cloud's ledger. Several stories go on side by side.
 """
@@ -48,7 +48,7 @@ async def launched(ground: Ground, pool: str) -> Json | None:
 
 
 async def test_whatever_ends_an_instance_or_an_object_nothing_is_left_of_it(ground: Ground) -> None:
-    """B-16, B-67, B-82, G-1 to G-3 and L-20: six ends of a node at once, each in a pool of its own."""
+    """BEH-16, BEH-67, BEH-82, GCR-1 to GCR-3 and LIF-20: six ends of a node at once, each in a pool of its own."""
     pools = ("ready", "draining", "together", "stripped")
     for pool in pools:
         await ground.apply(fleet_pool(pool))
@@ -73,7 +73,7 @@ async def test_whatever_ends_an_instance_or_an_object_nothing_is_left_of_it(grou
 
     struck = time.time()
     for pool in ("ready", "draining", "silent"):
-        # Of a machine that never joined only AWS's message tells: an absence is left to liveness on purpose (G-2).
+        # Of a machine that never joined only AWS's message tells: an absence is left to liveness on purpose (GCR-2).
         await end_instance(ground, old[pool], said=pool == "silent")
     await ground.delete("NodeClaim", old["unjoined"]["metadata"]["name"])
     await asyncio.gather(
@@ -112,7 +112,7 @@ async def ended(ground: Ground, claim: Json) -> bool:
 
 
 async def test_a_deadline_forces_what_holds_a_node_in_time_for_its_own_grace(ground: Ground) -> None:
-    """B-20, B-34, B-38, B-73: of 20 s of the node's the pod's own 8 s are kept."""
+    """BEH-20, BEH-34, BEH-38, BEH-73: of 20 s of the node's the pod's own 8 s are kept."""
     await ground.apply(fleet_pool("held", template={"terminationGracePeriod": "20s"}))
     body = workload("web", "held", 1, annotations={names.DO_NOT_DISRUPT: "true"})
     body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 8
@@ -141,7 +141,7 @@ def written_deadline(entry: AuditEntry) -> str:
 
 
 async def test_a_drain_takes_what_is_critical_last_and_leaves_strangers_alone(ground: Ground) -> None:
-    """B-4, B-13; a node that is nobody's stays as it is."""
+    """BEH-4, BEH-13; a node that is nobody's stays as it is."""
     stranger = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a-stranger", "labels": {"of": "nobody"}}}
     assert (await ground.api.post(PATHS["Node"], stranger)).status == 201
     await ground.apply(fleet_pool("tiers"))
@@ -177,7 +177,7 @@ def is_eviction(entry: AuditEntry) -> bool:
 
 
 async def test_a_pool_s_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:
-    """B-92, B-93, B-94: what stands in a pool's status."""
+    """BEH-92, BEH-93, BEH-94: what stands in a pool's status."""
     await ground.apply(fleet_pool("counted"))
     await ground.apply(workload("counted", "counted", 2))
     await ground.until(lambda: ground.settled(2), 120, "two pods run")

@@ -70,7 +70,7 @@ def _finalizers(entry: AuditEntry) -> list[str] | None:
 
 
 async def test_a_worker_killed_between_the_clouds_answer_and_its_recording_buys_nothing_twice(ground: Ground) -> None:
-    """D-1: the effect has happened, the answer is held back, the worker dies with it."""
+    """DUR-1: the effect has happened, the answer is held back, the worker dies with it."""
     ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 8, "times": 1}]})
     before = {i["id"] for i in await ground.instances()}
     await ground.apply(node_pool())

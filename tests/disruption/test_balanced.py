@@ -1,4 +1,4 @@
-"""The policy Balanced (D-120 to D-131), on the worked numbers of the specification."""
+"""The policy Balanced (DIS-120 to DIS-131), on the worked numbers of the specification."""
 
 import math
 from typing import Any
@@ -26,23 +26,23 @@ def scales(cost: float, disruption: float) -> Scales:
     [(7.26, 4.0, True), (4.84, 5.0, True), (2.42, 9.0, False), (0.0, 3.0, False), (-1.0, 3.0, False)],
 )
 def test_a_move_is_worth_half_its_disturbance(savings: float, disruption: float, approved: bool) -> None:
-    """T-118."""
+    """DIT-118."""
     assert scales(58.08, 90.0)._weigh("a", savings, disruption).is_approved is approved
 
 
 def test_the_threshold_is_inclusive() -> None:
-    """T-119, D-124."""
+    """DIT-119, DIS-124."""
     assert scales(10.0, 30.0)._weigh("a", 1.0, 6.0).is_approved
 
 
 def test_no_disturbance_is_infinitely_good_and_no_totals_are_no_good() -> None:
-    """T-122, T-125."""
+    """DIT-122, DIT-125."""
     assert math.isinf(scales(10.0, 30.0)._weigh("a", 1.0, 0.0).score)
     assert [scales(0.0, 30.0)._weigh("a", 1.0, 1.0).score, scales(1.0, 1.0)._weigh("b", 1.0, 1.0).score] == [0.0, 0.0]
 
 
 def test_the_text_is_upstreams() -> None:
-    """D-127."""
+    """DIS-127."""
     text = "score 2.81 >= threshold 0.50 (k: 2, savings 12.5%, disruption 4.4%)"
     assert scales(58.08, 90.0)._weigh("a", 7.26, 4.0).text == text
 
@@ -55,21 +55,21 @@ def a_command(world: Any, names: list[str]) -> tuple[Scales, Command]:
 
 
 def test_deleting_a_uniform_pool_scores_exactly_one() -> None:
-    """D-131."""
+    """DIS-131."""
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2")], pools=[a_pool(policy="Balanced")])
     made, command = a_command(world, ["n1", "n2"])
     assert [s.score for s in made.scores(command)] == [pytest.approx(1.0)]
 
 
 def test_totals_count_nodes_that_are_no_candidates() -> None:
-    """D-121."""
+    """DIS-121."""
     pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true")]
     made, _ = a_command(a_world([a_pair("n1"), a_pair("n2")], pods, pools=[a_pool(policy="Balanced")]), [])
     assert made.totals["a"] == Totals(cost=0.8, disruption=4.0)
 
 
 def test_pools_of_other_policies_do_not_vote() -> None:
-    """D-120."""
+    """DIS-120."""
     world = a_world([a_pair("n1"), a_pair("n2", pool="b")], pools=[a_pool(policy="Balanced"), a_pool("b")])
     made, command = a_command(world, ["n1", "n2"])
     assert [s.pool for s in made.scores(command)] == ["a"]
@@ -77,12 +77,12 @@ def test_pools_of_other_policies_do_not_vote() -> None:
 
 @pytest.mark.parametrize(("savings", "disruption", "approved"), [(4.84, 5.0, True), (4.84, 32.0, False)])
 def test_a_larger_pool_asks_more_of_a_node_with_many_pods(savings: float, disruption: float, approved: bool) -> None:
-    """T-120."""
+    """DIT-120."""
     assert scales(58.08, 117.0)._weigh("a", savings, disruption).is_approved is approved
 
 
 @pytest.mark.parametrize("scale", [0.01, 10.0, 1000.0])
 def test_a_score_does_not_change_with_the_scale_of_prices(scale: float) -> None:
-    """T-121."""
+    """DIT-121."""
     plain, scaled = scales(58.08, 90.0), scales(58.08 * scale, 90.0)
     assert scaled._weigh("a", 7.26 * scale, 4.0).score == pytest.approx(plain._weigh("a", 7.26, 4.0).score)

@@ -1,4 +1,4 @@
-"""Budgets: what they allow, and when (D-49 to D-57)."""
+"""Budgets: what they allow, and when (DIS-49 to DIS-57)."""
 
 from datetime import UTC, datetime
 
@@ -24,24 +24,24 @@ def allowed(budgets: tuple[Budget, ...], nodes: int, now: float = NOW, reason: s
     ("text", "nodes", "expected"), [("20%", 19, 4), ("5%", 10, 1), ("50%", 0, 0), ("0%", 9, 0), ("3", 1, 3)]
 )
 def test_a_percentage_is_rounded_up(text: str, nodes: int, expected: int) -> None:
-    """D-53."""
+    """DIS-53."""
     assert allowed((Budget(nodes=text),), nodes) == expected
 
 
 def test_the_smallest_active_budget_for_the_reason_decides() -> None:
-    """D-52."""
+    """DIS-52."""
     budgets = (Budget(nodes="7"), Budget(nodes="2", reasons=("Drifted",)), Budget(nodes="1", reasons=("Empty",)))
     verdict = limit_for(judge_budgets(budgets, NOW), "Drifted", 10)
     assert (verdict.allowed, verdict.binding) == (2, budgets[1])
 
 
 def test_without_a_budget_for_the_reason_there_is_no_bound() -> None:
-    """D-52."""
+    """DIS-52."""
     assert allowed((Budget(nodes="0", reasons=("Empty",)),), 10) == UNBOUNDED
 
 
 def test_an_empty_list_of_reasons_speaks_of_none() -> None:
-    """D-52, Q-13."""
+    """DIS-52, DIQ-13."""
     assert allowed((Budget(nodes="0", reasons=()),), 10) == UNBOUNDED
 
 
@@ -49,7 +49,7 @@ def test_an_empty_list_of_reasons_speaks_of_none() -> None:
     "bad", [Budget(nodes="x"), Budget(nodes="1", schedule="0 0 * * 7", duration=60.0), Budget(nodes="1", duration=60.0)]
 )
 def test_whatever_is_wrong_with_a_budget_closes_the_pool_for_every_reason(bad: Budget) -> None:
-    """D-54."""
+    """DIS-54."""
     budgets = (Budget(nodes="7"), bad)
     assert [allowed(budgets, 10, reason=r) for r in ("Empty", "Drifted", "Underutilized")] == [0, 0, 0]
 
@@ -68,7 +68,7 @@ NINE_TO_FIVE = Budget(nodes="0", schedule="0 9 * * mon-fri", duration=8 * 3600.0
     ],
 )
 def test_a_window_holds_its_first_instant_and_not_its_last(moment: str, active: bool) -> None:
-    """D-55; appendix B, 7."""
+    """DIS-55."""
     assert judge_budgets((NINE_TO_FIVE,), at(moment))[0].active is active
 
 
@@ -80,25 +80,25 @@ def test_an_open_window_says_when_it_closes_and_a_closed_one_when_it_opens() -> 
 
 
 def test_windows_that_overlap_are_one_window() -> None:
-    """D-55."""
+    """DIS-55."""
     budget = Budget(nodes="0", schedule="0 9,10 * * *", duration=2 * 3600.0)
     assert judge_budgets((budget,), at("2026-08-20T09:30:00"))[0].until == at("2026-08-20T12:00:00")
 
 
 def test_either_day_is_enough_when_both_are_restricted() -> None:
-    """D-56."""
+    """DIS-56."""
     budget = Budget(nodes="0", schedule="0 0 15 * mon", duration=60.0)
     days = ["2026-08-15T00:00:30", "2026-08-17T00:00:30", "2026-08-18T00:00:30"]
     assert [judge_budgets((budget,), at(day))[0].active for day in days] == [True, True, False]
 
 
 def test_a_date_that_never_comes_is_always_active() -> None:
-    """Q-20."""
+    """DIQ-20."""
     assert judge_budgets((Budget(nodes="0", schedule="0 0 30 2 *", duration=60.0),), NOW)[0].active
 
 
 def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
-    """D-51; T-11, T-12; appendix B, 6."""
+    """DIS-51; DIT-11, DIT-12."""
     not_ready = {"conditions": (condition("Ready", status="False"),)}
     pairs = [a_pair(f"n{i}") for i in range(8)]
     pairs.append(a_pair("both", node=not_ready, claim={"deleting_since": NOW}))
@@ -108,7 +108,7 @@ def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
 
 
 def test_launching_terminated_and_foreign_nodes_are_no_nodes_to_a_budget() -> None:
-    """D-50; T-7 to T-9."""
+    """DIS-50; DIT-7 to DIT-9."""
     launching = a_pair("new")
     del_label = {k: v for k, v in launching.node.labels.items() if k != names.INITIALIZED}
     pairs = [a_pair(f"n{i}") for i in range(4)]

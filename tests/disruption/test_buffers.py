@@ -1,4 +1,4 @@
-"""Nodes that hold room for CapacityBuffers (D-20, D-68, S-215; T-39, T-106, T-193)."""
+"""Nodes that hold room for CapacityBuffers (DIS-20, DIS-68, PLC-215; DIT-39, DIT-106, PLT-193)."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ def a_buffered(*args: Any, replicas: int = 2, cpu: str = "1", **fields: Any) -> 
 
 
 def test_an_empty_node_that_holds_a_buffers_room_stays_and_the_other_goes() -> None:
-    """D-68, T-39, T-193."""
+    """DIS-68, DIT-39, PLT-193."""
     world = a_buffered([a_pair("n1"), a_pair("n2")])
 
     choice = choose(world, SETTINGS, never)
@@ -42,7 +42,7 @@ def test_an_empty_node_that_holds_a_buffers_room_stays_and_the_other_goes() -> N
 
 
 def test_all_nodes_that_a_buffer_needs_stay_and_a_notice_says_why() -> None:
-    """D-68, T-39."""
+    """DIS-68, DIT-39."""
     world = a_buffered([a_pair("n1"), a_pair("n2")], replicas=12)
 
     choice = choose(world, SETTINGS, never)
@@ -53,14 +53,14 @@ def test_all_nodes_that_a_buffer_needs_stay_and_a_notice_says_why() -> None:
 
 
 def test_once_the_buffer_is_gone_so_are_its_nodes() -> None:
-    """D-68, T-106."""
+    """DIS-68, DIT-106."""
     world = replace(a_buffered([a_pair("n1")]), buffers={})
 
     assert targets(world) == [("emptiness", ["n1"])]
 
 
 def test_a_node_with_pods_and_room_for_a_buffer_is_replaced_by_a_cheaper_one_for_both() -> None:
-    """T-193, T-106: one replacement, planned for the pod and for the buffer."""
+    """PLT-193, DIT-106: one replacement, planned for the pod and for the buffer."""
     world = a_buffered([a_pair("n1", "m16")], [a_pod("n1")], replicas=2)
 
     (command,) = commands(world)
@@ -71,7 +71,7 @@ def test_a_node_with_pods_and_room_for_a_buffer_is_replaced_by_a_cheaper_one_for
 
 
 def test_a_node_whose_pods_fit_elsewhere_stays_where_the_buffer_would_not() -> None:
-    """S-215, X19: a new node for the buffer counts as the replacement, and is no cheaper."""
+    """PLC-215: a new node for the buffer counts as the replacement, and is no cheaper."""
     pairs, pods = [a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")]
 
     assert targets(a_world(pairs, pods, types=ONE_TYPE)) == [("single", ["n1"])]
@@ -79,7 +79,7 @@ def test_a_node_whose_pods_fit_elsewhere_stays_where_the_buffer_would_not() -> N
 
 
 def test_more_than_one_new_node_is_too_many_also_where_one_of_them_is_a_buffers() -> None:
-    """S-215: types of 16 cpus, on which both have room now, are not to be had any more."""
+    """PLC-215: types of 16 cpus, on which both have room now, are not to be had any more."""
     sold_out = replace(TYPES[3], offerings=tuple(replace(o, available=False) for o in TYPES[3].offerings))
     types = (TYPES[2], sold_out)
     world = a_buffered([a_pair("n1", "m16")], [a_pod("n1", "8")], types=types, replicas=1, cpu="8")
@@ -90,7 +90,7 @@ def test_more_than_one_new_node_is_too_many_also_where_one_of_them_is_a_buffers(
 
 
 def test_a_buffer_that_has_no_room_anyway_holds_nothing_up() -> None:
-    """S-220: the new node that it waits for is made by others, and not for this."""
+    """PLC-220: the new node that it waits for is made by others, and not for this."""
     pairs, pods = [a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")]
     world = a_buffered(pairs, pods, types=ONE_TYPE, replicas=1, cpu="8")
 
@@ -98,7 +98,7 @@ def test_a_buffer_that_has_no_room_anyway_holds_nothing_up() -> None:
 
 
 def test_virtual_pods_nominate_no_node() -> None:
-    """D-20: the buffer's room moves to n2, which is no destination for it."""
+    """DIS-20: the buffer's room moves to n2, which is no destination for it."""
     pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3")]
     pods = [a_pod("n1", "2"), a_pod("n2", "4"), a_pod("n3", "6")]
     world = a_buffered(pairs, pods, types=ONE_TYPE, replicas=1, cpu="4")
@@ -110,7 +110,7 @@ def test_virtual_pods_nominate_no_node() -> None:
 
 
 def test_a_drifted_node_that_holds_a_buffers_room_alone_is_replaced_first() -> None:
-    """S-215: the room of each node of a wave moves with it."""
+    """PLC-215: the room of each node of a wave moves with it."""
     pairs = [a_pair(f"n{n}", also=[condition(names.DRIFTED, changed=NOW - 60)]) for n in (1, 2)]
     world = a_buffered(pairs, pools=[a_pool(consolidate_after=None)], types=ONE_TYPE, replicas=2, cpu="6")
 
@@ -128,7 +128,7 @@ def test_a_drifted_node_without_a_buffers_room_is_not_replaced() -> None:
 
 
 def test_a_buffer_keeps_its_room_on_a_node_that_is_not_quiet_yet() -> None:
-    """Q-21: were virtual pods kept off settling nodes (D-87), a young buffer would stop all consolidation."""
+    """DIQ-21: were virtual pods kept off settling nodes (DIS-87), a young buffer would stop all consolidation."""
     young = a_pair("n2", claim={"last_pod_event": NOW - 10})
     quiet = [a_pair(name, claim={"last_pod_event": NOW - 100}) for name in ("n1", "n3")]
     pods = [a_pod("n1"), a_pod("n2", "2"), a_pod("n3", "6")]

@@ -1,4 +1,4 @@
-"""Which nodes may go at all (D-25 to D-48)."""
+"""Which nodes may go at all (DIS-25 to DIS-48)."""
 
 from typing import Any
 
@@ -46,23 +46,23 @@ def test_a_node_that_nothing_holds_is_a_candidate() -> None:
     ],
 )
 def test_a_node_is_refused_in_upstreams_words(pair: Pair, message: str) -> None:
-    """D-25."""
+    """DIS-25."""
     assert why(pair) == [message]
 
 
 def test_a_pool_whose_types_cannot_be_listed_counts_as_not_found() -> None:
-    """D-26."""
+    """DIS-26."""
     assert why(a_pair("n1"), catalogues={"a": Catalogue(error="no")}) == ["NodePool not found (NodePool=a)"]
 
 
 def test_a_nomination_holds_until_its_last_instant() -> None:
-    """D-20."""
+    """DIS-20."""
     held = why(a_pair("n1"), nominations={"n1": NOW + 0.1})
     assert (held, why(a_pair("n1"), nominations={"n1": NOW})) == (["Node is nominated for a pending pod"], [])
 
 
 def test_a_claim_without_a_node_gets_a_notice() -> None:
-    """D-25, 3."""
+    """DIS-25, 3."""
     pair = a_pair("n1")
     world = a_world(claims={pair.claim.name: pair.claim})
     blocked = screen(Fleet(world, DisruptionSettings())).blocked
@@ -71,49 +71,49 @@ def test_a_claim_without_a_node_gets_a_notice() -> None:
 
 @pytest.mark.parametrize("owner", ["ReplicaSet", "DaemonSet", "Node"])
 def test_any_active_protected_pod_blocks(owner: str) -> None:
-    """D-43; T-14."""
+    """DIS-43; DIT-14."""
     pod = a_pod("n1", name="p", owner=owner, **PROTECTED)
     assert why(a_pair("n1"), pods=[pod]) == ['Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/p)']
 
 
 @pytest.mark.parametrize("state", [{"phase": "Succeeded"}, {"deleting_since": NOW}])
 def test_a_protected_pod_that_has_ended_blocks_nothing(state: dict[str, Any]) -> None:
-    """T-17."""
+    """DIT-17."""
     assert why(a_pair("n1"), pods=[a_pod("n1", **PROTECTED, **state)]) == []
 
 
 def test_a_timed_protection_ends() -> None:
-    """D-41; T-47."""
+    """DIS-41; DIT-47."""
     young, old = a_pod("n1", do_not_disrupt="2h"), a_pod("n1", do_not_disrupt="1h")
     assert (len(why(a_pair("n1"), pods=[young])), why(a_pair("n1"), pods=[old])) == (1, [])
 
 
 def test_a_budget_that_allows_nothing_blocks_and_is_named() -> None:
-    """D-43."""
+    """DIS-43."""
     message = "Pdb prevents pod evictions (PodDisruptionBudget=[default/b])"
     assert why(a_pair("n1"), pods=[a_pod("n1")], pdbs=[a_pdb()]) == [message]
 
 
 def test_two_budgets_on_a_pod_block_though_both_would_allow_it() -> None:
-    """D-43; T-19."""
+    """DIS-43; DIT-19."""
     message = "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/b1 default/b2])"
     pdbs = [a_pdb("b2", allowed=1), a_pdb("b1", allowed=1)]
     assert why(a_pair("n1"), pods=[a_pod("n1")], pdbs=pdbs) == [message]
 
 
 def test_an_unready_pod_may_go_where_the_budget_always_allows_that() -> None:
-    """D-44."""
+    """DIS-44."""
     pods = [a_pod("n1", ready=False)]
     assert why(a_pair("n1"), pods=pods, pdbs=[a_pdb(always_allow_unhealthy=True)]) == []
 
 
 def test_budgets_are_judged_pod_by_pod() -> None:
-    """D-45: three pods under a budget that allows one."""
+    """DIS-45: three pods under a budget that allows one."""
     assert why(a_pair("n1"), pods=[a_pod("n1") for _ in range(3)], pdbs=[a_pdb(allowed=1)]) == []
 
 
 def test_a_grace_period_waives_the_pods_block_for_drift_only() -> None:
-    """D-28; T-15."""
+    """DIS-28; DIT-15."""
     world = a_world([a_pair("n1", claim={"termination_grace": 60.0})], [a_pod("n1", **PROTECTED)])
     found = screen(Fleet(world, DisruptionSettings()))
     assert ([c.name for c in found.graceful], [c.name for c in found.eventual]) == ([], ["n1"])
@@ -126,7 +126,7 @@ def test_a_node_whose_replacement_failed_rests() -> None:
 
 
 def test_a_missing_type_zone_or_capacity_type_costs_the_price_and_nothing_else() -> None:
-    """D-29; T-23."""
+    """DIS-29; DIT-23."""
     pair = a_pair("n1", node=without(a_pair("n1"), names.ZONE))
     found = screen(Fleet(a_world([pair]), DisruptionSettings())).graceful
     assert [(c.name, c.price) for c in found] == [("n1", 0.0)]

@@ -1,4 +1,4 @@
-"""Consolidatable, Drifted, expiry, stamps and the migration of hashes (D-163 to D-185, N-5)."""
+"""Consolidatable, Drifted, expiry, stamps and the migration of hashes (DIS-163 to DIS-185, NPL-5)."""
 
 from dataclasses import replace
 
@@ -42,12 +42,12 @@ def drift_of(claim: NodeClaim, pool: NodePool) -> str:
 def test_a_claim_drifts_when_hashes_of_one_version_differ(
     claim: dict[str, str], pool: dict[str, str], reason: str
 ) -> None:
-    """D-171."""
+    """DIS-171."""
     assert drift_of(a_pair("n1", claim={"annotations": claim}).claim, a_pool(annotations=pool)) == reason
 
 
 def test_a_list_narrowed_past_the_value_drifts_and_a_widened_one_does_not() -> None:
-    """D-173."""
+    """DIS-173."""
     claim = a_pair("n1").claim
     reasons = [
         drift_of(claim, a_pool(requirements=(Expression(key=names.ZONE, operator="In", values=values),)))
@@ -57,13 +57,13 @@ def test_a_list_narrowed_past_the_value_drifts_and_a_widened_one_does_not() -> N
 
 
 def test_a_claim_that_is_not_launched_is_not_drifted() -> None:
-    """D-170."""
+    """DIS-170."""
     claim = replace(a_pair("n1").claim, conditions=(), annotations=stamped("1"))
     assert judge_drifted(claim, a_pool(annotations=stamped("2")), FACTS, NOW).verdict == "clear"
 
 
 def test_a_changed_reason_keeps_the_place_in_the_order() -> None:
-    """D-170."""
+    """DIS-170."""
     claim = a_pair("n1", also=[condition(names.DRIFTED, changed=NOW - 99, reason="Other")]).claim
     judgement = judge_drifted(claim, a_pool(), replace(FACTS, provider_reason="AMIDrift"), NOW)
     result = resulting_condition(judgement, claim, names.DRIFTED, NOW)
@@ -71,20 +71,20 @@ def test_a_changed_reason_keeps_the_place_in_the_order() -> None:
 
 
 def test_quiet_counts_from_initialisation_where_no_pod_was_ever_seen() -> None:
-    """D-167."""
+    """DIS-167."""
     claim = a_pair("n1").claim
     pools = [a_pool(consolidate_after=after) for after in (HOUR, HOUR + 1, None)]
     assert [judge_consolidatable(claim, pool, NOW).verdict for pool in pools] == ["set", "clear", "clear"]
 
 
 def test_a_claim_expires_at_the_boundary() -> None:
-    """D-181."""
+    """DIS-181."""
     claim = replace(a_pair("n1").claim, expire_after=24 * HOUR)
     assert (is_expired(claim, NOW - 0.001), is_expired(claim, NOW)) == (False, True)
 
 
 def test_a_restart_stamps_only_what_had_no_stamp() -> None:
-    """Q-12: upstream restarts every timer; ours dates a list of pods by the pods' own times."""
+    """DIQ-12: upstream restarts every timer; ours dates a list of pods by the pods' own times."""
     pods = [a_pod("n1", started=NOW - 500.0), a_pod("n1", started=NOW - 5.0, owner="DaemonSet")]
     seen = a_pair("n1", claim={"last_pod_event": NOW - 499.0}).claim
     missed = a_pair("n1", claim={"last_pod_event": NOW - 600.0}).claim
@@ -92,7 +92,7 @@ def test_a_restart_stamps_only_what_had_no_stamp() -> None:
 
 
 def test_a_change_of_the_algorithm_drifts_nothing_that_had_not_drifted() -> None:
-    """N-5, D-178."""
+    """NPL-5, DIS-178."""
     old = a_pair("n1", claim={"annotations": stamped("1", "v2")}).claim
     drifted = replace(old, name="d", conditions=(*old.conditions, condition(names.DRIFTED)))
     current = replace(old, name="c", annotations=stamped("1"))

@@ -1,4 +1,4 @@
-"""Consolidation: fewer or cheaper nodes (D-96 to D-119), and the second look (D-135)."""
+"""Consolidation: fewer or cheaper nodes (DIS-96 to DIS-119), and the second look (DIS-135)."""
 
 from dataclasses import replace
 from itertools import count
@@ -34,14 +34,14 @@ def refused(world: Snapshot, settings: DisruptionSettings = SETTINGS) -> set[str
 
 
 def test_pods_that_fit_elsewhere_let_their_node_go() -> None:
-    """T-79: the node with fewer pods."""
+    """DIT-79: the node with fewer pods."""
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")], types=TYPES[2:3])
     command = plan(world).commands[0]
     assert (command.method, [t.node for t in command.targets], command.destinations) == ("single", ["n1"], ("n2",))
 
 
 def test_a_dear_node_is_replaced_by_a_cheaper_one() -> None:
-    """T-66."""
+    """DIT-66."""
     found = plan(a_world([a_pair("n1", "m16")], [a_pod("n1")]))
     made = found.commands[0].replacements[0]
     assert (found.type_lists[made.type_list], found.commands[0].summary) == (
@@ -51,14 +51,14 @@ def test_a_dear_node_is_replaced_by_a_cheaper_one() -> None:
 
 
 def test_where_spot_is_allowed_it_is_demanded() -> None:
-    """D-99 step 8."""
+    """DIS-99 step 8."""
     found = plan(a_world([a_pair("n1", "m16")], [a_pod("n1")], pools=[a_pool(**FLEXIBLE)]))
     wanted = {e.key: e.values for e in found.commands[0].replacements[0].requirements}
     assert wanted[names.CAPACITY_TYPE] == ("spot",)
 
 
 def test_nothing_is_replaced_by_what_might_cost_as_much() -> None:
-    """D-101."""
+    """DIS-101."""
     assert refused(a_world([a_pair("n1", "m2")], [a_pod("n1")])) == {"Can't replace with a cheaper node"}
 
 
@@ -66,14 +66,14 @@ SPOT = {"capacity_type": names.CAPACITY_SPOT}
 
 
 def test_spot_is_not_replaced_by_spot_unless_that_is_switched_on() -> None:
-    """T-68."""
+    """DIT-68."""
     world = a_world([a_pair("n1", "m16", **SPOT)], [a_pod("n1")], pools=[a_pool(**FLEXIBLE)])
     assert refused(world) == {"SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"}
 
 
 @pytest.mark.parametrize(("count", "goes"), [(14, False), (15, True), (18, True)])
 def test_one_spot_node_needs_fifteen_cheaper_types(count: int, goes: bool) -> None:
-    """T-67, T-70: and the fifteen cheapest are what is launched."""
+    """DIT-67, DIT-70: and the fifteen cheapest are what is launched."""
     types = [a_type(f"t{i:02}", 2, 0.01 * (i + 1)) for i in range(count)] + [a_type("m16", 16, 9.0)]
     world = a_world([a_pair("n1", "m16", **SPOT)], [a_pod("n1")], pools=[a_pool(**FLEXIBLE)], types=types)
     settings = replace(SETTINGS, spot_to_spot=True)
@@ -85,7 +85,7 @@ def test_one_spot_node_needs_fifteen_cheaper_types(count: int, goes: bool) -> No
 
 
 def test_three_small_nodes_become_one() -> None:
-    """T-95."""
+    """DIT-95."""
     pairs = [a_pair(f"n{i}", "m8") for i in range(3)]
     world = a_world(pairs, [a_pod(f"n{i}", "5") for i in range(3)])
     command = plan(world).commands[0]
@@ -93,7 +93,7 @@ def test_three_small_nodes_become_one() -> None:
 
 
 def test_two_of_the_cheapest_never_become_a_new_one_of_their_type() -> None:
-    """T-96, D-111: one goes and the other stays."""
+    """DIT-96, DIS-111: one goes and the other stays."""
     command = plan(
         a_world([a_pair("n1", "m2"), a_pair("n2", "m2")], [a_pod("n1", "500m"), a_pod("n2", "500m")])
     ).commands[0]
@@ -111,7 +111,7 @@ def test_the_wide_search_passes_over_a_node_that_cannot_go() -> None:
 
 
 def test_a_destination_inside_its_own_quiet_time_takes_no_running_pod() -> None:
-    """T-88, D-87."""
+    """DIT-88, DIS-87."""
     settling = a_pair("n2", pool="b", claim={"last_pod_event": NOW - 10})
     pools = [a_pool(), a_pool("b", consolidate_after=60.0)]
     world = a_world([a_pair("n1", "m2"), settling], [a_pod("n1"), a_pod("n2")], pools=pools)
@@ -119,14 +119,14 @@ def test_a_destination_inside_its_own_quiet_time_takes_no_running_pod() -> None:
 
 
 def test_a_protected_pod_or_a_closed_budget_leaves_the_other_node() -> None:
-    """T-83."""
+    """DIT-83."""
     pods = [a_pod("n1", labels={"app": "y"}), a_pod("n2"), a_pod("n2")]
     world = a_world([a_pair("n1"), a_pair("n2")], pods, pdbs=[a_pdb(labels={"app": "y"})])
     assert [t.node for t in plan(world).commands[0].targets] == ["n2"]
 
 
 def test_an_empty_node_is_never_taken_for_being_underutilized() -> None:
-    """D-97."""
+    """DIS-97."""
     pool = a_pool(budgets=(Budget(nodes="0", reasons=("Empty",)),))
     assert isinstance(choose(a_world([a_pair("n1"), a_pair("n2")], pools=[pool]), SETTINGS, never), NothingToDo)
 
@@ -141,7 +141,7 @@ def test_an_empty_node_is_never_taken_for_being_underutilized() -> None:
     ],
 )
 def test_what_changed_during_the_wait_ends_the_command(later: dict[str, Any], reason: Invalidity) -> None:
-    """D-135; T-93, T-94."""
+    """DIS-135; DIT-93, DIT-94."""
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
     added = {"do-not-disrupt": a_pod("n1", do_not_disrupt="true"), "large": a_pod("n1", "6")}
     pod = added.get(later.pop("pods_on", ""))
@@ -157,7 +157,7 @@ def test_what_did_not_change_is_carried_out() -> None:
 
 
 def test_when_time_runs_out_the_last_valid_command_stands() -> None:
-    """D-112: the first probe is answered, then the time is up."""
+    """DIS-112: the first probe is answered, then the time is up."""
     world = a_world([a_pair(f"n{i}") for i in range(8)], [a_pod(f"n{i}", "100m") for i in range(8)], types=TYPES[2:3])
     asked = count(1)
     found = run(MULTI, Round(world, SETTINGS, lambda: next(asked) > 20)).found
@@ -165,7 +165,7 @@ def test_when_time_runs_out_the_last_valid_command_stands() -> None:
 
 
 def test_without_any_time_nothing_is_decided_and_nothing_is_wrong() -> None:
-    """T-27."""
+    """DIT-27."""
     world = a_world([a_pair(f"n{i}") for i in range(4)], [a_pod(f"n{i}", "100m") for i in range(4)])
     choice = choose(world, SETTINGS, lambda: True)
     assert isinstance(choice, NothingToDo) and choice.errors == ()

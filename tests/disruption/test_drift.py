@@ -1,4 +1,4 @@
-"""Drift in waves, static pools, graceful expiry (D-69 to D-81 and what is ours)."""
+"""Drift in waves, static pools, graceful expiry (DIS-69 to DIS-81 and what is ours)."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -59,12 +59,12 @@ def test_every_replacement_holds_the_pods_of_its_own_node() -> None:
 
 
 def test_a_wave_is_as_large_as_the_budget() -> None:
-    """T-2, T-42."""
+    """DIT-2, DIT-42."""
     assert len(plan(a_full_pool(10, budgets=(Budget(nodes="30%"),))).commands) == 3
 
 
 def test_upstreams_way_is_one_node_per_pass_the_earliest_first() -> None:
-    """D-70, D-71."""
+    """DIS-70, DIS-71."""
     world = a_full_pool(5)
     assert nodes(plan(world, DisruptionSettings(profile=KARPENTER)).commands) == [["n00"]]
 
@@ -81,7 +81,7 @@ def test_no_two_commands_of_a_wave_count_the_same_room() -> None:
 
 
 def test_a_node_whose_pods_find_no_place_delays_no_other() -> None:
-    """T-44; D-91."""
+    """DIT-44; DIS-91."""
     pairs = [a_drifted("n1", since=NOW - 9), a_drifted("n2")]
     pods = [a_pod("n1", "64"), a_pod("n2", "1")]
     world = a_world(pairs, pods, pools=[a_pool(**NEVER_QUIET, budgets=(Budget(nodes="1"),))])
@@ -89,14 +89,14 @@ def test_a_node_whose_pods_find_no_place_delays_no_other() -> None:
 
 
 def test_empty_nodes_go_before_others_that_drifted_earlier() -> None:
-    """T-49."""
+    """DIT-49."""
     pairs = [a_drifted("busy", since=NOW - 99), a_drifted("idle")]
     world = a_world(pairs, [a_pod("busy")], pools=[a_pool(**NEVER_QUIET, budgets=(Budget(nodes="1"),))])
     assert nodes(plan(world).commands) == [["idle"]]
 
 
 def test_a_replacement_on_its_way_is_no_destination_for_others() -> None:
-    """Upstream skips the second node until the first replacement is up (D-89), or gives it away."""
+    """Upstream skips the second node until the first replacement is up (DIS-89), or gives it away."""
     marked = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/p1"}, "deleting_since": None})
     planned = a_pod("n1", "2")
     made = {names.PLAN: "p1/0", names.PLANNED_PODS: planned.uid}
@@ -118,7 +118,7 @@ def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() ->
 
 
 def test_drift_of_protected_pods_needs_a_grace_period() -> None:
-    """T-46, D-72: blocked pods are left out, so nothing is made for them."""
+    """DIT-46, DIS-72: blocked pods are left out, so nothing is made for them."""
     protected: dict[str, Any] = {"do_not_disrupt": "true"}
     without = a_world([a_drifted("n1")], [a_pod("n1", **protected)], pools=[a_pool(**NEVER_QUIET)])
     given = a_world(
@@ -142,7 +142,7 @@ def test_drift_of_protected_pods_needs_a_grace_period() -> None:
 def test_a_static_pool_drifts_within_budget_replicas_and_limit(
     replicas: int, limit: int | None, budget: str, expected: int
 ) -> None:
-    """T-54, T-56, T-57."""
+    """DIT-54, DIT-56, DIT-57."""
     limits = None if limit is None else {NODES: limit}
     pool = a_pool(replicas=replicas, limits=limits, budgets=(Budget(nodes=budget),))
     choice = choose(a_world([a_drifted(f"n{i}") for i in range(5)], pools=[pool]), DisruptionSettings(), never)
@@ -151,7 +151,7 @@ def test_a_static_pool_drifts_within_budget_replicas_and_limit(
 
 
 def test_a_marked_node_whose_replacement_is_not_there_yet_leaves_no_room() -> None:
-    """D-76, D-78: between a mark and its claim the place is taken, or two nodes would share one."""
+    """DIS-76, DIS-78: between a mark and its claim the place is taken, or two nodes would share one."""
     pool = a_pool(replicas=2, limits={NODES: 3})
     marked = a_drifted("n1", claim={"annotations": {names.OWNER: "c/disrupt/0199-1"}})
     choice = choose(a_world([marked, a_drifted("n2")], pools=[pool]), DisruptionSettings(), never)
@@ -159,7 +159,7 @@ def test_a_marked_node_whose_replacement_is_not_there_yet_leaves_no_room() -> No
 
 
 def test_the_last_place_under_a_limit_has_one_name_for_every_plan() -> None:
-    """N-42: two plans that know nothing of each other name the same claim; the API server gives it to one."""
+    """NPL-42: two plans that know nothing of each other name the same claim; the API server gives it to one."""
     pool = a_pool(replicas=2, limits={NODES: 3})
     older, newer = (plan(a_world([a_drifted(n), a_pair("x")], pools=[pool])) for n in ("n1", "n2"))
     [one], [other] = ((r.name for c in p.commands for r in c.replacements) for p in (older, newer))
@@ -182,7 +182,7 @@ def test_an_expired_node_is_replaced_first_only_where_its_pool_asks() -> None:
 
 
 def test_an_expired_node_of_a_static_pool_is_replaced_from_the_template_within_its_limits() -> None:
-    """D-76, D-77 hold for it, though another pool could take its pods at once."""
+    """DIS-76, DIS-77 hold for it, though another pool could take its pods at once."""
     first, old = {names.REPLACE_FIRST: "true"}, {"expire_after": 3600.0}
     pools = [a_pool(replicas=2, limits={NODES: 3}, annotations=first), a_pool("b", **NEVER_QUIET, annotations=first)]
     pairs = [a_pair("n1", claim=old), a_pair("n2", claim=old), a_pair("n3", pool="b", claim=old)]

@@ -1,4 +1,4 @@
-"""Empty nodes (D-63 to D-68), decided and looked at again (D-134)."""
+"""Empty nodes (DIS-63 to DIS-68), decided and looked at again (DIS-134)."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,12 +34,12 @@ def planned(world: Snapshot) -> DisruptionPlan:
 
 
 def test_all_empty_nodes_go_in_one_command_the_dearest_first() -> None:
-    """D-64; T-34."""
+    """DIS-64; DIT-34."""
     assert taken(a_world([a_pair("n1", "m4"), a_pair("n2", "m16"), a_pair("n3", "m8")])) == ["n2", "n3", "n1"]
 
 
 def test_a_budget_of_thirty_percent_of_ten_takes_three() -> None:
-    """T-29."""
+    """DIT-29."""
     pool = a_pool(budgets=(Budget(nodes="30%"),))
     assert taken(a_world([a_pair(f"n{i}") for i in range(10)], pools=[pool])) == ["n0", "n1", "n2"]
 
@@ -58,13 +58,13 @@ def test_a_budget_of_thirty_percent_of_ten_takes_three() -> None:
     ],
 )
 def test_a_node_is_empty_when_disturbing_its_pods_costs_nothing(pod: dict[str, Any], empty: bool) -> None:
-    """D-36; T-36."""
+    """DIS-36; DIT-36."""
     pool = a_pool(policy="WhenEmpty")
     assert taken(a_world([a_pair("n1")], [a_pod("n1", **pod)], pools=[pool])) == (["n1"] if empty else [])
 
 
 def test_a_node_is_left_until_consolidate_after_has_elapsed() -> None:
-    """D-63, D-167: by the facts, whatever the condition says, the boundary included."""
+    """DIS-63, DIS-167: by the facts, whatever the condition says, the boundary included."""
     pool = a_pool(consolidate_after=30.0)
     early = a_pair("n1", also=[names.CONSOLIDATABLE], claim={"last_pod_event": NOW - 29.9})
     late = a_pair("n2", claim={"last_pod_event": NOW - 30.0})
@@ -80,7 +80,7 @@ def test_the_wait_is_until_the_moment_at_which_the_next_node_is_quiet() -> None:
 
 
 def test_virtual_buffer_pods_hold_a_node() -> None:
-    """D-68; T-39: a count of zero does not."""
+    """DIS-68; DIT-39: a count of zero does not."""
     assert taken(a_world([a_pair("n1"), a_pair("n2")], buffer_pods={"n1": 2, "n2": 0})) == ["n2"]
 
 
@@ -107,14 +107,14 @@ def test_a_replacement_that_no_mark_wants_is_emptied() -> None:
 
 
 def test_a_plan_names_its_nodes_by_uid_and_waits_fifteen_seconds() -> None:
-    """D-132."""
+    """DIS-132."""
     plan = planned(a_world([a_pair("n1")]))
     target = plan.commands[0].targets[0]
     assert (target.claim_uid, target.node_uid, plan.validate_after) == ("claim-uid-n1", "node-uid-n1", 15.0)
 
 
 def test_a_node_that_gained_a_pod_falls_out_and_the_rest_go_on() -> None:
-    """D-134; T-80."""
+    """DIS-134; DIT-80."""
     world = a_world([a_pair("n1"), a_pair("n2")])
     later = replace(world, now=NOW + 15, pods={p.uid: p for p in [a_pod("n1")]})
     verdict = revalidate(planned(world), later, SETTINGS)
@@ -129,7 +129,7 @@ def test_a_new_node_under_an_old_name_is_not_the_planned_one() -> None:
 
 
 def test_a_budget_that_shrank_keeps_the_first_of_the_command() -> None:
-    """D-134: upstream picks at random; ours is the command's own order."""
+    """DIS-134: upstream picks at random; ours is the command's own order."""
     world = a_world([a_pair("n1"), a_pair("n2", "m16")])
     later = replace(world, pools={"a": a_pool(budgets=(Budget(nodes="1"),))})
     verdict = revalidate(planned(world), later, SETTINGS)
@@ -137,7 +137,7 @@ def test_a_budget_that_shrank_keeps_the_first_of_the_command() -> None:
 
 
 def test_a_budget_that_closed_ends_it() -> None:
-    """D-134."""
+    """DIS-134."""
     world = a_world([a_pair("n1")])
     later = replace(world, pools={"a": a_pool(budgets=(Budget(nodes="0"),))})
     verdict = revalidate(planned(world), later, SETTINGS)

@@ -1,4 +1,5 @@
-"""Which method decides, which pools stand for themselves, and how large a command may be (D-2, D-76 to D-78, D-107)."""
+"""Which method decides, which pools stand for themselves, and how large a command may be (DIS-2, DIS-76 to DIS-78,
+DIS-107)."""
 
 from dataclasses import replace
 from typing import Any
@@ -40,7 +41,7 @@ def a_drifted(name: str, since: float = NOW - 60, **changes: Any) -> Pair:
 
 
 def test_an_empty_node_that_has_drifted_goes_as_empty() -> None:
-    """D-2, D-67; T-30: unless its pool is never consolidated."""
+    """DIS-2, DIS-67; DIT-30: unless its pool is never consolidated."""
     world = a_world([a_drifted("n1")])
     assert [c.reason for c in plan(world).commands] == ["Empty"]
     never_quiet = replace(world, pools={"a": a_pool(consolidate_after=None)})
@@ -48,7 +49,7 @@ def test_an_empty_node_that_has_drifted_goes_as_empty() -> None:
 
 
 def test_drift_comes_before_consolidation() -> None:
-    """D-2: the node that could be consolidated waits for the next decision."""
+    """DIS-2: the node that could be consolidated waits for the next decision."""
     world = a_world([a_pair("n1", "m16"), a_drifted("n2", type_name="m16")], [a_pod("n1"), a_pod("n2")])
     assert [(c.reason, c.targets[0].node) for c in plan(world).commands] == [("Drifted", "n2")]
     undrifted = a_world([a_pair("n1", "m16")], [a_pod("n1")])
@@ -56,7 +57,7 @@ def test_drift_comes_before_consolidation() -> None:
 
 
 def test_a_rejected_command_of_several_nodes_is_published_for_each() -> None:
-    """D-140, Q-1: upstream forgets the nodes of such a command."""
+    """DIS-140, DIQ-1: upstream forgets the nodes of such a command."""
     pairs = [a_pair(f"n{i}", "m8") for i in range(3)]
     world = a_world(pairs, [a_pod(f"n{i}", "5") for i in range(3)])
     found = plan(world)
@@ -75,7 +76,7 @@ def test_a_rejected_command_of_several_nodes_is_published_for_each() -> None:
 
 
 def test_only_the_chosen_command_is_published_as_a_candidate() -> None:
-    """D-100: upstream publishes every probe of the search."""
+    """DIS-100: upstream publishes every probe of the search."""
     pairs = [a_pair(f"n{i}", "m8") for i in range(6)]
     decision = decide(a_world(pairs, [a_pod(f"n{i}", "5") for i in range(6)]), SETTINGS, never)
 
@@ -87,7 +88,7 @@ def test_only_the_chosen_command_is_published_as_a_candidate() -> None:
 
 
 def test_no_move_is_made_whose_launch_is_certain_to_fail() -> None:
-    """Q-9: spot is demanded where it is allowed; without any spot offering the launch could only fail."""
+    """DIQ-9: spot is demanded where it is allowed; without any spot offering the launch could only fail."""
     types = [
         replace(each, offerings=tuple(o for o in each.offerings if "spot" not in o.requirements[0].values))
         for each in TYPES
@@ -99,7 +100,7 @@ def test_no_move_is_made_whose_launch_is_certain_to_fail() -> None:
 
 
 def test_at_most_a_hundred_nodes_leave_in_one_command() -> None:
-    """Q-7: upstream's search admits one more."""
+    """DIQ-7: upstream's search admits one more."""
     pairs = [a_pair(f"n{i:03}") for i in range(105)]
     pods = [a_pod(f"n{i:03}", "10m") for i in range(105)]
     [command] = plan(a_world(pairs, pods, types=TYPES[2:3])).commands
@@ -107,7 +108,7 @@ def test_at_most_a_hundred_nodes_leave_in_one_command() -> None:
 
 
 def test_a_static_pool_gives_up_its_earliest_drift_first() -> None:
-    """Q-19: upstream takes any."""
+    """DIQ-19: upstream takes any."""
     pool = a_pool(replicas=3, budgets=(Budget(nodes="1"),))
     pairs = [a_drifted("n1", NOW - 10), a_drifted("n2", NOW - 30), a_drifted("n3", NOW - 20)]
     world = a_world(pairs, [a_pod(p.node.name) for p in pairs], pools=[pool])
@@ -115,7 +116,7 @@ def test_a_static_pool_gives_up_its_earliest_drift_first() -> None:
 
 
 def test_several_static_pools_drift_at_once_and_each_within_its_own_limit() -> None:
-    """D-77; T-55, T-58."""
+    """DIS-77; DIT-55, DIT-58."""
     budgets = (Budget(nodes="1"),)
     pools = [
         a_pool("a", replicas=2, budgets=budgets),
@@ -129,7 +130,7 @@ def test_several_static_pools_drift_at_once_and_each_within_its_own_limit() -> N
 
 @pytest.mark.parametrize("broken", [Catalogue(error="no"), Catalogue()])
 def test_a_pool_that_cannot_be_listed_leaves_the_others_as_they_are(broken: Catalogue) -> None:
-    """D-26; T-74, T-81."""
+    """DIS-26; DIT-74, DIT-81."""
     pairs = [a_pair("n1", "m16"), a_pair("n2", "m16", pool="b")]
     world = a_world(pairs, [a_pod("n1"), a_pod("n2", "9")], pools=[a_pool(), a_pool("b")])
     world = replace(world, catalogues={**world.catalogues, "b": broken})
@@ -138,13 +139,13 @@ def test_a_pool_that_cannot_be_listed_leaves_the_others_as_they_are(broken: Cata
 
 @pytest.mark.parametrize(("grace", "mode"), [(None, "graceful"), (0.0, "forceful"), (60.0, "eventual")])
 def test_a_grace_period_names_the_way_of_termination(grace: float | None, mode: str) -> None:
-    """D-191."""
+    """DIS-191."""
     world = a_world([a_pair("n1", claim={"termination_grace": grace})])
     assert plan(world).commands[0].targets[0].mode == mode
 
 
 def test_a_spot_node_is_deleted_whatever_the_gate_says() -> None:
-    """D-106."""
+    """DIS-106."""
     spot = names.CAPACITY_SPOT
     pairs = [a_pair("n1", capacity_type=spot), a_pair("n2", capacity_type=spot)]
     types = [a_type("m8", 8, 0.4)]
@@ -154,7 +155,7 @@ def test_a_spot_node_is_deleted_whatever_the_gate_says() -> None:
 
 
 def test_without_a_ready_pool_pods_may_still_fit_on_nodes_that_stand() -> None:
-    """D-93: upstream's simulation fails as a whole; ours says pod by pod what fits nowhere."""
+    """DIS-93: upstream's simulation fails as a whole; ours says pod by pod what fits nowhere."""
     room = [a_drifted("n1"), a_pair("n2")]
     closed = [a_pool(conditions=(condition("Ready", status="False"),), consolidate_after=None)]
     fits = plan(a_world(room, [a_pod("n1")], pools=closed))
@@ -167,7 +168,7 @@ def test_without_a_ready_pool_pods_may_still_fit_on_nodes_that_stand() -> None:
 
 
 def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None:
-    """D-89; T-1: others may not."""
+    """DIS-89; DIT-1: others may not."""
     leaving = a_pair("old", claim={"deleting_since": NOW})
     young = a_pair("new")
     labels = {k: v for k, v in young.node.labels.items() if k != names.INITIALIZED}
@@ -184,7 +185,7 @@ def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None
 
 @pytest.mark.parametrize(("value", "goes"), [("true", False), ("false", True), ("1h", True), ("", True)])
 def test_a_node_is_held_by_exactly_one_word(value: str, goes: bool) -> None:
-    """D-27; T-32, T-59: static drift too."""
+    """DIS-27; DIT-32, DIT-59: static drift too."""
     protected = {"annotations": {names.DO_NOT_DISRUPT: value}}
     empty = choose(a_world([a_pair("n1", node=protected)]), SETTINGS, never)
     static = a_world([a_drifted("n1", node=protected)], pools=[a_pool(replicas=1)])
@@ -193,13 +194,13 @@ def test_a_node_is_held_by_exactly_one_word(value: str, goes: bool) -> None:
 
 
 def test_a_static_pool_of_no_replicas_never_drifts() -> None:
-    """T-59: what it has is surplus."""
+    """DIT-59: what it has is surplus."""
     world = a_world([a_drifted("n1")], pools=[a_pool(replicas=0)])
     assert isinstance(choose(world, SETTINGS, never), NothingToDo)
 
 
 def test_each_of_ten_pools_has_a_budget_of_its_own() -> None:
-    """D-49; T-43, T-64: drift, and several nodes at once under a percentage that is rounded up."""
+    """DIS-49; DIT-43, DIT-64: drift, and several nodes at once under a percentage that is rounded up."""
     letters = "abcdefghij"
     one = [a_pool(p, budgets=(Budget(nodes="1"),), consolidate_after=None) for p in letters]
     drifted = a_world([a_drifted(f"{p}{i}", pool=p) for p in letters for i in range(3)], pools=one)
@@ -212,7 +213,7 @@ def test_each_of_ten_pools_has_a_budget_of_its_own() -> None:
 
 
 def test_a_score_is_not_weighed_again_after_the_wait() -> None:
-    """D-129: the node has become as dear to disturb as it can be, in a pool that costs twice as much."""
+    """DIS-129: the node has become as dear to disturb as it can be, in a pool that costs twice as much."""
     pool = a_pool(policy="Balanced")
     world = a_world(
         [a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")], pools=[pool], types=TYPES[2:3]

@@ -1,4 +1,4 @@
-"""Movements: a decision that is quicker than the stamp knows of the pods that have just gone (D-163, D-167)."""
+"""Movements: a decision that is quicker than the stamp knows of the pods that have just gone (DIS-163, DIS-167)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Killed, repeated, failing, or robbed of its database: a life of nodes ends well (design 4, 5, 9).
+"""Killed, repeated, failing, or robbed of its database: a life of nodes ends well.
 
 One life per fault or few; every test asks one fact of each. Facts come from the cloud's rows, the ledger, the objects
 and Temporal's own histories.
@@ -38,7 +38,7 @@ async def test_every_ordered_kill_has_struck(lived: Lived) -> None:
 
 @each_life
 async def test_exactly_one_instance_is_ever_bought_for_a_claim(lived: Lived) -> None:
-    """D-1."""
+    """DUR-1."""
     assert lived.bought and set(lived.bought.values()) == {1}
 
 

@@ -1,4 +1,4 @@
-"""A thousand claims struck between the cloud's answer and its record: never a second instance (D-1).
+"""A thousand claims struck between the cloud's answer and its record: never a second instance (DUR-1).
 
 Many claims per kill: all launches of a round stand at that point when the worker is killed; more than some thirty do
 not stand there at once on two cores. The small round is in `make test`, the thousand in `make soak`.

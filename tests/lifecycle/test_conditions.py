@@ -1,4 +1,4 @@
-"""P-4 to P-7: conditions and the root that follows from them."""
+"""PLM-4 to PLM-7: conditions and the root that follows from them."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.lifecycle.objects import a_claim, a_joined_claim, is_now
 
 
 def test_missing_dependents_stand_at_unknown_since_the_creation() -> None:
-    """P-4: this is what starts the clocks of liveness."""
+    """PLM-4: this is what starts the clocks of liveness."""
     found = conditions_of_claim(a_claim(created=1000.0))
 
     assert {(c.type, c.status, c.reason, c.changed) for c in found.conditions} == {
@@ -18,7 +18,7 @@ def test_missing_dependents_stand_at_unknown_since_the_creation() -> None:
 
 
 def test_a_condition_that_keeps_its_status_keeps_its_time() -> None:
-    """P-5: reason and message may change, the transition time may not."""
+    """PLM-5: reason and message may change, the transition time may not."""
     claim = a_claim(conditions=(is_now(names.LAUNCHED, "Unknown", changed=1000.0),))
 
     found = conditions_of_claim(claim).set(unknown(names.LAUNCHED, 1200.0, ("LaunchFailed", "no")))
@@ -29,7 +29,7 @@ def test_a_condition_that_keeps_its_status_keeps_its_time() -> None:
 
 
 def test_a_condition_that_changes_its_status_changes_its_time() -> None:
-    """P-5."""
+    """PLM-5."""
     found = conditions_of_claim(a_claim()).set(true(names.LAUNCHED, 1200.0))
 
     launched = found.find(names.LAUNCHED)
@@ -38,7 +38,7 @@ def test_a_condition_that_changes_its_status_changes_its_time() -> None:
 
 
 def test_the_claim_is_ready_once_all_dependents_are_true() -> None:
-    """P-6."""
+    """PLM-6."""
     found = conditions_of_claim(a_claim())
     for at, kind in enumerate((names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION)):
         found = found.set(true(kind, 1100.0 + at))
@@ -49,7 +49,7 @@ def test_the_claim_is_ready_once_all_dependents_are_true() -> None:
 
 
 def test_a_dependent_that_is_false_makes_the_claim_not_ready_and_names_it() -> None:
-    """P-6: the newest transition is named first."""
+    """PLM-6: the newest transition is named first."""
     found = conditions_of_claim(a_claim()).set(true(names.LAUNCHED, 1100.0))
     found = found.set(false(names.REGISTERED_CONDITION, 1200.0, ("MultipleNodesFound", "two")))
 
@@ -60,7 +60,7 @@ def test_a_dependent_that_is_false_makes_the_claim_not_ready_and_names_it() -> N
 
 
 def test_a_dependent_of_an_older_generation_is_not_healthy() -> None:
-    """P-6: it has not been judged since the object changed."""
+    """PLM-6: it has not been judged since the object changed."""
     claim = a_joined_claim(generation=2)
 
     ready = conditions_of_claim(claim).set(true("ConsistentStateFound", 1300.0)).find(names.READY)
@@ -70,7 +70,7 @@ def test_a_dependent_of_an_older_generation_is_not_healthy() -> None:
 
 
 def test_the_claim_stays_ready_while_it_terminates() -> None:
-    """P-5, B-68: a deletion raises the generation; setting a condition raises that of all others."""
+    """PLM-5, BEH-68: a deletion raises the generation; setting a condition raises that of all others."""
     claim = a_joined_claim(generation=2, deleting_since=1300.0)
 
     found = conditions_of_claim(claim).set(true(names.INSTANCE_TERMINATING, 1301.0))
@@ -82,21 +82,21 @@ def test_the_claim_stays_ready_while_it_terminates() -> None:
 
 
 def test_conditions_are_written_in_order_of_their_times_with_the_root_last() -> None:
-    """P-7."""
+    """PLM-7."""
     found = conditions_of_claim(a_joined_claim()).set(true(names.DRAINED, 900.0))
 
     assert [c.type for c in found.conditions] == ["Drained", "Initialized", "Launched", "Registered", "Ready"]
 
 
 def test_what_is_so_already_is_no_change() -> None:
-    """P-5: fully equal is not a modification, so nothing is written."""
+    """PLM-5: fully equal is not a modification, so nothing is written."""
     claim = a_joined_claim()
 
     assert claim_conditions_with(claim, true(names.LAUNCHED, 2000.0)) is None
 
 
 def test_clearing_sorts_by_name_and_refuses_dependents() -> None:
-    """P-7."""
+    """PLM-7."""
     claim = a_joined_claim(conditions=(*a_joined_claim().conditions, is_now(names.DISRUPTION_REASON)))
 
     found = conditions_of_claim(claim).clear(names.DISRUPTION_REASON)

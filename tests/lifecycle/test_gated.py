@@ -1,4 +1,4 @@
-"""G-10 to G-16, N-40 to N-44: node repair and static pools, behind their gates."""
+"""GCR-10 to GCR-16, NPL-40 to NPL-44: node repair and static pools, behind their gates."""
 
 from dataclasses import replace
 from typing import Any
@@ -51,7 +51,7 @@ def some(count: int, unhealthy: int, **fields: Any) -> list[NodeClaim | Node]:
 
 
 def test_a_node_that_is_unhealthy_for_too_long_is_replaced_at_once() -> None:
-    """G-15, G-16, B-40: its deadline is now."""
+    """GCR-15, GCR-16, BEH-40: its deadline is now."""
     found = find_repairs(a_snapshot(*a_pair(1, silent(60))), (SILENT,))
 
     assert [(order.claim.name, order.reason, order.at_once) for order in found.orders] == [
@@ -67,12 +67,12 @@ def test_a_node_that_is_unhealthy_for_too_long_is_replaced_at_once() -> None:
     ],
 )
 def test_another_type_or_status_is_not_unhealthy(condition: Condition) -> None:
-    """G-12, B-41."""
+    """GCR-12, BEH-41."""
     assert find_repairs(a_snapshot(*a_pair(1, condition)), (SILENT,)).orders == ()
 
 
 def test_of_two_policies_the_earlier_counts_and_is_waited_for() -> None:
-    """G-12, G-13, B-43."""
+    """GCR-12, GCR-13, BEH-43."""
     broken = Condition(type="GpuReady", status="False", changed=NOW - 7 * MINUTE)
 
     found = find_repairs(a_snapshot(*a_pair(1, silent(20), broken)), (SILENT, BROKEN))
@@ -82,14 +82,14 @@ def test_of_two_policies_the_earlier_counts_and_is_waited_for() -> None:
 
 @pytest.mark.parametrize(("count", "unhealthy", "replaced"), [(3, 1, 1), (10, 2, 2), (10, 3, 0), (3, 2, 0)])
 def test_more_than_a_fifth_of_a_pool_stops_its_repair(count: int, unhealthy: int, replaced: int) -> None:
-    """G-14, B-45, B-46: rounded up."""
+    """GCR-14, BEH-45, BEH-46: rounded up."""
     found = find_repairs(a_snapshot(*some(count, unhealthy)), (SILENT,))
 
     assert (len(found.orders), len(found.blocked)) == (replaced, 0 if replaced else unhealthy)
 
 
 def test_a_claim_without_a_pool_is_counted_among_all_nodes() -> None:
-    """G-14, B-45."""
+    """GCR-14, BEH-45."""
     found = find_repairs(a_snapshot(*some(10, 3, labels={})), (SILENT,))
 
     assert found.orders == ()
@@ -98,7 +98,7 @@ def test_a_claim_without_a_pool_is_counted_among_all_nodes() -> None:
 
 
 def test_a_node_without_one_claim_is_not_repaired() -> None:
-    """G-10."""
+    """GCR-10."""
     claim, node = a_pair(1, silent(60))
 
     assert find_repairs(a_snapshot(node), (SILENT,)).orders == ()
@@ -115,14 +115,14 @@ def nodes(count: int, **fields: Any) -> list[NodeClaim]:
 
 @pytest.mark.parametrize(("have", "numbers"), [(0, (0, 1, 2)), (2, (0,)), (3, ()), (4, ())])
 def test_a_static_pool_gets_what_it_lacks(have: int, numbers: tuple[int, ...]) -> None:
-    """N-41, N-42, B-96."""
+    """NPL-41, NPL-42, BEH-96."""
     expected = (Shortfall(pool="pool", numbers=numbers),) if numbers else ()
 
     assert shortfalls(a_snapshot(static(3), *nodes(have))) == expected
 
 
 def test_the_limit_of_nodes_counts_what_is_leaving() -> None:
-    """N-42, B-96, B-126."""
+    """NPL-42, BEH-96, BEH-126."""
     leaving = a_claim("leaving", deleting_since=NOW)
 
     found = shortfalls(a_snapshot(static(10, limits={"nodes": 5}), *nodes(2), leaving))
@@ -131,7 +131,7 @@ def test_the_limit_of_nodes_counts_what_is_leaving() -> None:
 
 
 def test_a_marked_node_is_replaced_by_its_disruption_and_not_by_the_count() -> None:
-    """N-41; upstream subtracts only what runs (N-42) and makes one too many."""
+    """NPL-41; upstream subtracts only what runs (NPL-42) and makes one too many."""
     marked = a_joined_claim("marked", annotations={names.OWNER: "c/disrupt/1"})
 
     assert shortfalls(a_snapshot(static(3), *nodes(1), marked)) == (Shortfall(pool="pool", numbers=(0,)),)
@@ -147,12 +147,12 @@ def test_a_marked_node_is_replaced_by_its_disruption_and_not_by_the_count() -> N
     ],
 )
 def test_pools_that_are_not_ready_leaving_dynamic_or_empty_get_nothing(pool: NodePool) -> None:
-    """N-40, B-96."""
+    """NPL-40, BEH-96."""
     assert shortfalls(a_snapshot(pool)) == ()
 
 
 def test_a_surplus_goes_unlaunched_first_then_empty_then_by_cost_and_protected_last() -> None:
-    """N-44, B-97."""
+    """NPL-44, BEH-97."""
     unlaunched = a_claim("z-unlaunched")
     empty, dear, cheap, protected = nodes(4)
     pods = [

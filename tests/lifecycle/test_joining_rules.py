@@ -1,4 +1,4 @@
-"""L-20 to L-43: what a Node must say, what keeps it from being initialised, and for how long a claim may wait."""
+"""LIF-20 to LIF-43: what a Node must say, what keeps it from being initialised, and for how long a claim may wait."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ INIT = Taint(key="init", effect="NoSchedule")
 
 
 def test_registration_is_one_change_that_makes_the_node_the_claims() -> None:
-    """L-23, L-25, B-54."""
+    """LIF-23, LIF-25, BEH-54."""
     claim = a_claim(
         labels={names.NODE_POOL: "pool", "team": "a"},
         annotations={"note": "x", names.OWNER: "w", names.LAUNCH_REQUEST: "{}", names.PLAN: "p/0"},
@@ -37,7 +37,7 @@ def test_registration_is_one_change_that_makes_the_node_the_claims() -> None:
 
 
 def test_a_registered_node_is_left_as_it_is() -> None:
-    """L-29, B-57: a start-up taint that its owner lifted does not come back."""
+    """LIF-29, BEH-57: a start-up taint that its owner lifted does not come back."""
     claim = a_claim(labels={}, startup_taints=(INIT,))
     owner = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name=claim.name, uid=claim.uid)
 
@@ -46,28 +46,28 @@ def test_a_registered_node_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize(("value", "taints"), [("true", ()), ("false", (DEDICATED,))])
 def test_taints_are_not_synchronised_where_the_node_says_so(value: str, taints: tuple[Taint, ...]) -> None:
-    """L-23, L-29, B-56: the unregistered taint goes all the same."""
+    """LIF-23, LIF-29, BEH-56: the unregistered taint goes all the same."""
     node = a_node(labels={names.DO_NOT_SYNC_TAINTS: value})
 
     assert registered(a_claim(taints=(DEDICATED,)), node).taints == taints
 
 
 def test_a_taint_that_the_node_has_with_another_value_is_not_added_twice() -> None:
-    """L-23: by key and effect."""
+    """LIF-23: by key and effect."""
     node = a_node(taints=(UNREGISTERED, replace(DEDICATED, value="cpu")))
 
     assert registered(a_claim(taints=(DEDICATED,)), node).taints == (replace(DEDICATED, value="cpu"),)
 
 
 def test_a_node_without_taint_and_label_is_told_of() -> None:
-    """L-22, B-55."""
+    """LIF-22, BEH-55."""
     assert came_unmarked(a_node(taints=()))
     assert not came_unmarked(a_node())
     assert not came_unmarked(a_joined_node())
 
 
 def test_a_node_that_has_everything_is_initialised() -> None:
-    """L-38."""
+    """LIF-38."""
     assert blocker(a_joined_claim(), (a_joined_node(),)) is None
 
 
@@ -82,7 +82,7 @@ BLOCKED = {
 
 @pytest.mark.parametrize("reason", sorted(BLOCKED))
 def test_what_is_missing_is_named(reason: str) -> None:
-    """L-31 to L-35, B-60."""
+    """LIF-31 to LIF-35, BEH-60."""
     claim = a_joined_claim(startup_taints=(INIT,))
 
     found = blocker(claim, BLOCKED[reason])
@@ -92,14 +92,14 @@ def test_what_is_missing_is_named(reason: str) -> None:
 
 
 def test_two_nodes_are_as_bad_as_none() -> None:
-    """L-31."""
+    """LIF-31."""
     found = blocker(a_joined_claim(), (a_joined_node("a"), a_joined_node("b")))
 
     assert found == ("NodeNotFound", "Node not registered with cluster")
 
 
 def test_a_taint_is_named_as_it_is_written() -> None:
-    """L-33."""
+    """LIF-33."""
     claim = a_joined_claim(startup_taints=(DEDICATED,))
 
     assert blocker(claim, (a_joined_node(taints=(DEDICATED,)),)) == (
@@ -109,7 +109,7 @@ def test_a_taint_is_named_as_it_is_written() -> None:
 
 
 def test_an_unreachable_taint_without_execution_is_ephemeral_and_with_it_is_not() -> None:
-    """A-34."""
+    """API-34."""
     for effect, expected in (("NoSchedule", "KnownEphemeralTaintsExist"), ("NoExecute", None)):
         node = a_joined_node(taints=(Taint(key="node.kubernetes.io/unreachable", effect=effect),))
         found = blocker(a_joined_claim(), (node,))
@@ -117,26 +117,26 @@ def test_an_unreachable_taint_without_execution_is_ephemeral_and_with_it_is_not(
 
 
 def test_a_launch_may_take_five_minutes() -> None:
-    """L-41, the boundary included."""
+    """LIF-41, the boundary included."""
     claim = a_claim(created=1000.0)
 
     assert [launch_overdue(claim, now) for now in (1299.9, 1300.0)] == [False, True]
 
 
 def test_the_clock_of_a_launch_is_the_conditions_not_the_creation() -> None:
-    """B-65."""
+    """BEH-65."""
     claim = a_claim(created=1000.0, conditions=(is_now(names.LAUNCHED, "Unknown", changed=1200.0),))
 
     assert [launch_overdue(claim, now) for now in (1400.0, 1500.0)] == [False, True]
 
 
 def test_registration_may_take_fifteen_minutes_from_the_creation() -> None:
-    """L-43: launch time included."""
+    """LIF-43: launch time included."""
     claim = a_claim(created=1000.0, conditions=(is_now(names.LAUNCHED, changed=1200.0),))
 
     assert [registration_overdue(claim, now) for now in (1899.9, 1900.0)] == [False, True]
 
 
 def test_a_registered_claim_is_never_overdue() -> None:
-    """L-40."""
+    """LIF-40."""
     assert not registration_overdue(a_joined_claim(), 10**9)

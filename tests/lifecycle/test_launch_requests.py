@@ -1,4 +1,4 @@
-"""D-1: one request, one token, until the cloud says that it made nothing."""
+"""DUR-1: one request, one token, until the cloud says that it made nothing."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_the_token_is_the_same_for_one_generation_and_another_for_the_next() -> 
 
 
 def test_labels_of_the_claim_win_and_annotations_of_the_cloud_win() -> None:
-    """L-13."""
+    """LIF-13."""
     claim = a_claim(labels={"a": "claim"}, annotations={"b": "claim", "c": "same"})
 
     assert missing_labels(claim, {"a": "cloud", "z": "cloud"}) == {"z": "cloud"}

@@ -1,4 +1,4 @@
-"""The numbers of a static pool's claims: whoever gives one, the limit of nodes holds (N-42, B-96)."""
+"""The numbers of a static pool's claims: whoever gives one, the limit of nodes holds (NPL-42, BEH-96)."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_claims_under_other_names_lower_the_end() -> None:
 
 
 def test_a_marked_node_is_owed_its_replacement_until_that_is_there() -> None:
-    """D-76, D-78: upstream reserves it in memory."""
+    """DIS-76, DIS-78: upstream reserves it in memory."""
     old = numbered(POOL, 0, annotations=marked("p1"))
     made = numbered(POOL, 2, annotations={names.PLAN: "p1/0"})
 

@@ -1,4 +1,4 @@
-"""N-10 to N-33: what a NodePool uses, whether it may be used, whether its nodes come up; L-70, L-76."""
+"""NPL-10 to NPL-33: what a NodePool uses, whether it may be used, whether its nodes come up; LIF-70, LIF-76."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,12 +39,12 @@ def a_snapshot(*objects: NodePool | NodeClaim | Node) -> Snapshot:
 
 
 def test_a_pool_without_nodes_uses_nothing() -> None:
-    """N-11, B-92."""
+    """NPL-11, BEH-92."""
     assert pool_usage(a_snapshot(a_pool())) == {"pool": ZEROS}
 
 
 def test_a_claim_counts_with_what_was_bought_until_its_node_is_initialised() -> None:
-    """N-11, S-7, B-92: the node's own entries where it has any."""
+    """NPL-11, STA-7, BEH-92: the node's own entries where it has any."""
     claim = a_claim(provider_id="aws:///zone/i-1", capacity=BOUGHT)
     node = a_joined_node(capacity={"cpu": 3 * 10**9, "memory": 0, "gpu": 1})
 
@@ -68,7 +68,7 @@ def test_a_claim_counts_with_what_was_bought_until_its_node_is_initialised() -> 
     ],
 )
 def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> None:
-    """S-9, S-12, L-5."""
+    """STA-9, STA-12, LIF-5."""
     assert pool_usage(a_snapshot(a_pool(), claim)) == {"pool": ZEROS}
 
 
@@ -82,7 +82,7 @@ def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> No
     ],
 )
 def test_a_class_that_is_not_ready_closes_its_pool(found: bool, deleting: bool, ready: str, reason: str) -> None:
-    """N-15, N-21, B-93."""
+    """NPL-15, NPL-21, BEH-93."""
     own = Condition(type="Ready", status=ready, reason="SubnetsNotFound", message="no subnets")
     fault = class_readiness(found, deleting, own)
 
@@ -98,7 +98,7 @@ def test_a_class_that_is_not_ready_closes_its_pool(found: bool, deleting: bool, 
 
 
 def test_a_pool_that_makes_sense_with_a_class_that_is_ready_is_ready() -> None:
-    """N-21."""
+    """NPL-21."""
     conditions = conditions_of_pool(a_pool(), NOW)
     for condition in readiness(a_pool(), None, NOW):
         conditions = conditions.set(condition)
@@ -140,13 +140,13 @@ BAD: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("template", GOOD)
 def test_a_template_that_makes_sense_passes(template: dict[str, Any]) -> None:
-    """A-19, N-22, B-95."""
+    """API-19, NPL-22, BEH-95."""
     assert pool_faults(a_pool(template=template)) == ()
 
 
 @pytest.mark.parametrize("template", BAD)
 def test_a_template_that_does_not_make_sense_is_told_of(template: dict[str, Any]) -> None:
-    """A-18, A-19, B-95."""
+    """API-18, API-19, BEH-95."""
     assert pool_faults(a_pool(template=template))
 
 
@@ -179,7 +179,7 @@ def gave_up(name: str, at: float = NOW + 10) -> NodeClaim:
 
 
 def test_a_new_pool_is_unknown_until_a_node_comes_up() -> None:
-    """N-32, N-33, B-53."""
+    """NPL-32, NPL-33, BEH-53."""
     fresh = judged(a_pool())
     assert status(fresh)[0] == "Unknown"
 
@@ -187,7 +187,7 @@ def test_a_new_pool_is_unknown_until_a_node_comes_up() -> None:
 
 
 def test_two_failures_of_four_make_a_pool_unhealthy_and_one_does_not() -> None:
-    """N-30, N-33, B-66."""
+    """NPL-30, NPL-33, BEH-66."""
     fresh = judged(a_pool())
 
     once = judged(fresh, gave_up("a"))
@@ -198,7 +198,7 @@ def test_two_failures_of_four_make_a_pool_unhealthy_and_one_does_not() -> None:
 
 
 def test_a_claim_counts_once_however_often_it_is_seen() -> None:
-    """D-7."""
+    """DUR-7."""
     pool = judged(a_pool())
     for _ in range(3):
         pool = judged(pool, gave_up("a"))
@@ -209,7 +209,7 @@ def test_a_claim_counts_once_however_often_it_is_seen() -> None:
 
 
 def test_one_success_after_two_failures_changes_nothing_and_three_do() -> None:
-    """N-33, B-58: two failures stay among the last four until enough successes push them out."""
+    """NPL-33, BEH-58: two failures stay among the last four until enough successes push them out."""
     pool = judged(judged(a_pool()), gave_up("a"), gave_up("b"))
     one = judged(pool, came_up("c", NOW + 20))
     three = judged(one, came_up("d", NOW + 21), came_up("e", NOW + 22))
@@ -219,7 +219,7 @@ def test_one_success_after_two_failures_changes_nothing_and_three_do() -> None:
 
 @pytest.mark.parametrize(("generation", "class_generation"), [(2, 1), (1, 2)])
 def test_a_change_of_the_pool_or_its_class_begins_anew(generation: int, class_generation: int) -> None:
-    """N-32, B-94: nodes that came up before say nothing about the new template."""
+    """NPL-32, BEH-94: nodes that came up before say nothing about the new template."""
     pool = judged(judged(a_pool()), came_up("a"))
     changed = replace(pool, generation=generation)
 
@@ -233,7 +233,7 @@ def test_a_change_of_the_pool_or_its_class_begins_anew(generation: int, class_ge
 def test_a_pool_taken_over_from_karpenter_keeps_its_verdict(
     standing: str, results: tuple[tuple[str, bool], ...]
 ) -> None:
-    """N-31, B-94."""
+    """NPL-31, BEH-94."""
     pool = a_pool(conditions=(is_now(HEALTHY, standing),))
 
     health = judge_health(pool, (), 1, NOW)
@@ -252,14 +252,14 @@ def test_a_pool_taken_over_from_karpenter_keeps_its_verdict(
     ],
 )
 def test_other_claims_and_other_ends_say_nothing(claim: NodeClaim) -> None:
-    """N-33, L-12, B-66."""
+    """NPL-33, LIF-12, BEH-66."""
     if claim.condition(names.LAUNCHED) is not None:
         claim = replace(claim, conditions=(is_now(names.LAUNCHED, changed=NOW),))
     assert status(judged(judged(a_pool()), claim))[0] == "Unknown"
 
 
 def test_a_launch_that_timed_out_gives_the_reason_of_the_launch() -> None:
-    """N-33."""
+    """NPL-33."""
     launched = is_now(names.LAUNCHED, "Unknown", reason="BadImage", message="no image", changed=NOW)
     late = [a_claim(name, owners=OWNED, created=NOW, deleting_since=NOW + 300, conditions=(launched,)) for name in "ab"]
 
@@ -267,7 +267,7 @@ def test_a_launch_that_timed_out_gives_the_reason_of_the_launch() -> None:
 
 
 def test_a_missing_class_label_is_named_for_claims_and_their_nodes() -> None:
-    """L-70, B-84."""
+    """LIF-70, BEH-84."""
     claim = a_joined_claim(labels={names.NODE_POOL: "pool"})
     stranger = a_claim("x", labels={}, node_class=replace(NODE_CLASS, group="other.cloud"))
 
@@ -281,7 +281,7 @@ def test_a_missing_class_label_is_named_for_claims_and_their_nodes() -> None:
 
 
 def test_a_node_that_is_smaller_than_what_was_bought_is_told_of() -> None:
-    """L-76, B-85."""
+    """LIF-76, BEH-85."""
     claim = a_joined_claim(requests={"memory": 1, "cpu": 1, "gpu": 0}, capacity={"memory": 1000, "cpu": 10**9})
     node = a_joined_node(capacity={"memory": 500, "cpu": 9 * 10**8})
 

@@ -1,4 +1,4 @@
-"""Repair hears neither budgets nor do-not-disrupt (G-15, B-44)."""
+"""Repair hears neither budgets nor do-not-disrupt (GCR-15, BEH-44)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What wants an owner or an end, and what is left over on one side (T-4, T-10, L-60, G-1 to G-6)."""
+"""What wants an owner or an end, and what is left over on one side (TRM-4, TRM-10, LIF-60, GCR-1 to GCR-6)."""
 
 from dataclasses import replace
 from typing import Any
@@ -67,17 +67,17 @@ def test_a_finished_cluster_wants_nothing() -> None:
     ],
 )
 def test_an_unfinished_claim_wants_its_workflow(claim: NodeClaim, workflow: str) -> None:
-    """Design 4: the sweep; a lost signal and a lost database are one case."""
+    """the sweep; a lost signal and a lost database are one case."""
     assert owners(a_snapshot(claim)) == (StartOwner(claim=REF, workflow_type=workflow),)
 
 
 def test_a_claim_without_our_finalizer_wants_no_termination() -> None:
-    """L-50."""
+    """LIF-50."""
     assert owners(a_snapshot(a_claim(deleting_since=NOW, finalizers=("other/one",)))) == ()
 
 
 def test_claims_and_nodes_of_another_provider_are_left_alone() -> None:
-    """P-1, P-2, B-4."""
+    """PLM-1, PLM-2, BEH-4."""
     fields: dict[str, Any] = {"node_class": OTHER, "expire_after": 1.0, "annotations": {names.OWNER: "x"}}
     node = a_joined_node(labels={"other.cloud/otherclass": "default"}, deleting_since=NOW, provider_id="other:///1")
 
@@ -85,7 +85,7 @@ def test_claims_and_nodes_of_another_provider_are_left_alone() -> None:
 
 
 def test_a_deleted_node_deletes_its_claim() -> None:
-    """T-4, B-5, B-123."""
+    """TRM-4, BEH-5, BEH-123."""
     snapshot = a_snapshot(a_joined_claim(), a_managed_node(deleting_since=NOW))
 
     assert [(order.claim, order.reason) for order in deserted(snapshot)] == [(REF, "node_deleted")]
@@ -93,19 +93,19 @@ def test_a_deleted_node_deletes_its_claim() -> None:
 
 
 def test_a_deleted_node_without_a_claim_is_released() -> None:
-    """T-10, B-2."""
+    """TRM-10, BEH-2."""
     assert releases(a_snapshot(a_managed_node(deleting_since=NOW))) == (StartRelease(node="node-1", uid="uid-node-1"),)
 
 
 def test_a_deleted_node_with_two_claims_has_none() -> None:
-    """T-3, B-3: and neither claim is deleted for it."""
+    """TRM-3, BEH-3: and neither claim is deleted for it."""
     snapshot = a_snapshot(a_joined_claim("a"), a_joined_claim("b"), a_managed_node(deleting_since=NOW))
 
     assert (len(releases(snapshot)), deserted(snapshot)) == (1, ())
 
 
 def test_an_empty_provider_id_matches_nothing() -> None:
-    """P-3."""
+    """PLM-3."""
     snapshot = a_snapshot(a_claim(), a_managed_node(provider_id="", deleting_since=NOW))
 
     assert (len(releases(snapshot)), deserted(snapshot)) == (1, ())
@@ -113,12 +113,12 @@ def test_an_empty_provider_id_matches_nothing() -> None:
 
 @pytest.mark.parametrize("node", [a_managed_node(), a_managed_node(deleting_since=NOW, finalizers=())])
 def test_a_node_that_is_not_leaving_or_not_held_by_us_is_left_alone(node: Node) -> None:
-    """T-1, T-2."""
+    """TRM-1, TRM-2."""
     assert releases(a_snapshot(node)) == ()
 
 
 def test_a_claim_expires_at_the_moment_and_not_before() -> None:
-    """L-60, B-80: also before it is registered (L-62)."""
+    """LIF-60, BEH-80: also before it is registered (LIF-62)."""
     claim = a_claim(created=1000.0, expire_after=1000.0)
     early, due = a_snapshot(claim, now=1999.9), a_snapshot(claim, now=2000.0)
 
@@ -128,7 +128,7 @@ def test_a_claim_expires_at_the_moment_and_not_before() -> None:
 
 
 def test_a_claim_that_never_expires_or_is_leaving_is_kept() -> None:
-    """L-60."""
+    """LIF-60."""
     leaving = a_claim("gone", created=0.0, expire_after=1.0, deleting_since=NOW)
 
     assert expired(a_snapshot(a_claim(expire_after=None), leaving)) == ()
@@ -173,7 +173,7 @@ def test_a_mark_is_named_with_its_owner() -> None:
 
 
 def test_a_deleted_claim_keeps_its_mark() -> None:
-    """S-20: termination owns the taint."""
+    """STA-20: termination owns the taint."""
     claim = a_joined_claim(annotations={names.OWNER: "c/disrupt/1"}, deleting_since=NOW)
 
     assert marks(a_snapshot(claim, a_managed_node(taints=(LEAVING_TAINT,)))) == ()
@@ -187,7 +187,7 @@ def test_a_deleted_claim_keeps_its_mark() -> None:
     ],
 )
 def test_a_mark_that_karpenter_left_behind_is_found(objects: tuple[NodeClaim | Node, ...]) -> None:
-    """D-26: taken over from a process that was stopped in between; it names no owner."""
+    """DUR-26: taken over from a process that was stopped in between; it names no owner."""
     assert marks(a_snapshot(*objects)) == (TakeOffMark(claim=REF, owner=""),)
 
 
@@ -195,7 +195,7 @@ def test_a_mark_that_karpenter_left_behind_is_found(objects: tuple[NodeClaim | N
     "node", [a_managed_node(conditions=SILENT), a_managed_node("other", provider_id="aws:///zone/i-2")]
 )
 def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
-    """G-2, G-3, B-82, B-83."""
+    """GCR-2, GCR-3, BEH-82, BEH-83."""
     (order,) = vanished(a_snapshot(a_joined_claim(), node), [])
 
     assert (order.claim, order.reason) == (REF, "garbage_collected")
@@ -212,12 +212,12 @@ def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
     ],
 )
 def test_other_claims_are_kept(claim: NodeClaim, node: Node, sold: list[LaunchedInstance]) -> None:
-    """G-2, G-3, B-82: listed; its kubelet is alive; not registered; leaving; not ours."""
+    """GCR-2, GCR-3, BEH-82: listed; its kubelet is alive; not registered; leaving; not ours."""
     assert vanished(a_snapshot(claim, node), sold) == ()
 
 
 def test_an_instance_without_a_claim_is_terminated_when_it_is_seen_again() -> None:
-    """G-6."""
+    """GCR-6."""
     found = orphans(a_snapshot(), [SOLD])
 
     assert collect(found, frozenset()) == ()
@@ -251,11 +251,11 @@ def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> N
 def test_instances_with_a_claim_and_young_ones_are_left_alone(
     claims: tuple[NodeClaim, ...], instance: LaunchedInstance
 ) -> None:
-    """G-6."""
+    """GCR-6."""
     assert orphans(a_snapshot(*claims), [instance]) == ()
 
 
 @pytest.mark.parametrize(("found", "sold", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])
 def test_many_orphans_at_once_stop_the_collection(found: int, sold: int, stopped: bool) -> None:
-    """Design 4: more than three and more than a tenth: a backup was restored, or a tag is wrong."""
+    """more than three and more than a tenth: a backup was restored, or a tag is wrong."""
     assert too_many(found, sold) is stopped

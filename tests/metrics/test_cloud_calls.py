@@ -1,4 +1,4 @@
-"""Calls to the cloud are timed, and their errors named as Karpenter names them (C-16)."""
+"""Calls to the cloud are timed, and their errors named as Karpenter names them (CLD-16)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -42,7 +42,7 @@ def told(meter: Meter, name: str, *labels: str) -> list[tuple[object, ...]]:
 async def test_a_launch_that_comes_to_nothing_is_an_error_with_upstreams_name(
     meter: Meter, answer: NoCapacity | ClassNotReady | LaunchRefused, error: str
 ) -> None:
-    """C-9, B-113: anything without a name of upstream's is empty."""
+    """CLD-9, BEH-113: anything without a name of upstream's is empty."""
     cloud = FakeCloud(World())
     cloud.answer = answer
 

@@ -1,4 +1,4 @@
-"""Metrics of conditions and terminations by kind, and their twins under the older names (M-5, W-167)."""
+"""Metrics of conditions and terminations by kind, and their twins under the older names (MET-5, AWS-167)."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_the_same_status_said_again_is_no_transition(told: Told) -> None:
 
 
 def test_gauges_tell_how_an_object_stands_and_go_with_it(told: Told) -> None:
-    """W-167: node classes, which are kept raw, as well."""
+    """AWS-167: node classes, which are kept raw, as well."""
     told.hear("EC2NodeClass", "default", a_condition("False", BORN), deletionTimestamp="2026-01-01T00:01:00Z")
 
     lines = told.lines()
@@ -105,7 +105,7 @@ def test_gauges_tell_how_an_object_stands_and_go_with_it(told: Told) -> None:
 
 
 def test_nodes_have_no_twins_and_no_family_stands_twice(told: Told) -> None:
-    """M-5: Prometheus refuses a page on which a family is announced twice."""
+    """MET-5: Prometheus refuses a page on which a family is announced twice."""
     told.hear("Node", "n", a_condition("True", BORN), labels={**LABELS, names.INITIALIZED: "true"})
     told.hear("NodePool", "p", a_condition("True", BORN))
 

@@ -1,4 +1,4 @@
-"""What decisions about disruption count, by upstream's names and labels (D-192, section 22)."""
+"""What decisions about disruption count, by upstream's names and labels (DIS-192)."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def counted(meter: Meter, name: str) -> list[Counted]:
 
 
 def test_a_decision_tells_candidates_by_reason_and_how_long_it_took(meter: Meter) -> None:
-    """D-4."""
+    """DIS-4."""
     drifted = [condition(names.DRIFTED, changed=NOW - 60)]
     pairs = [a_pair("n1", also=drifted), a_pair("n2", also=drifted, node={"conditions": ()})]
     world = a_world(pairs, [a_pod("n1"), a_pod("n2")], pools=[a_pool(budgets=(Budget(nodes="1"),))])
@@ -46,7 +46,7 @@ def test_a_decision_tells_candidates_by_reason_and_how_long_it_took(meter: Meter
 
 
 def test_a_command_counts_once_and_once_for_each_of_its_pools(meter: Meter) -> None:
-    """D-143, D-151, D-190."""
+    """DIS-143, DIS-151, DIS-190."""
     pools = [a_pool("a"), a_pool("b")]
     plan = decide(a_world([a_pair("n1"), a_pair("n2", pool="b")], pools=pools), DisruptionSettings(), never).choice
     assert isinstance(plan, DisruptionPlan)
@@ -76,7 +76,7 @@ def test_a_command_counts_once_and_once_for_each_of_its_pools(meter: Meter) -> N
 def test_nodes_that_do_not_survive_the_wait_are_counted_unless_the_simulation_came_out_otherwise(
     meter: Meter, reason: Invalidity, number: int
 ) -> None:
-    """D-134 to D-136."""
+    """DIS-134 to DIS-136."""
     invalid = Invalid(reason=reason, message="", candidates=3)
 
     counting_disruption.looked_again(SecondLook(validity=invalid, notices=()), "multi")
@@ -92,7 +92,8 @@ def test_timeouts_stand_at_zero_before_there_is_one(meter: Meter) -> None:
 
 
 def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -> None:
-    """D-126: a move of any policy counts; only Balanced weighs it, and the score tells what the pool itself thinks."""
+    """DIS-126: a move of any policy counts; only Balanced weighs it, and the score tells what the pool itself
+    thinks."""
     pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true"), a_pod("n3"), a_pod("n4", do_not_disrupt="true")]
     pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3", pool="b"), a_pair("n4", pool="b")]
     balanced = a_world(pairs[:2], pods[:2], pools=[a_pool(policy="Balanced")])
@@ -110,7 +111,7 @@ def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -
 
 
 def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
-    """D-124, D-126: to delete the node would be worth it, but its pods need another one that saves half as much."""
+    """DIS-124, DIS-126: to delete the node would be worth it, but its pods need another one that saves half as much."""
     moved = [a_pod("n1", "0.3") for _ in range(12)]
     held = [a_pod("n2", "8", do_not_disrupt="true")]
     world = a_world([a_pair("n1"), a_pair("n2")], [*moved, *held], pools=[a_pool(policy="Balanced")])
@@ -125,7 +126,7 @@ def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: 
 
 
 def test_a_replace_is_counted_under_its_reason_and_type(meter: Meter) -> None:
-    """D-143; T-25, T-26."""
+    """DIS-143; DIT-25, DIT-26."""
     small = a_world([a_pair(f"n{i}", "m8") for i in range(3)], [a_pod(f"n{i}", "5") for i in range(3)])
     drifted = a_world([a_pair("n1", also=[condition(names.DRIFTED, changed=NOW - 60)])], [a_pod("n1")])
     for world in (small, drifted):
@@ -140,7 +141,7 @@ def test_a_replace_is_counted_under_its_reason_and_type(meter: Meter) -> None:
 
 
 def test_failed_replacements_are_counted_under_their_consolidation_type(meter: Meter) -> None:
-    """D-157; Q-2: upstream's label says the decision once more."""
+    """DIS-157; DIQ-2: upstream's label says the decision once more."""
     counting_disruption.failed("multi", 2)
 
     labels = {"decision": "replace", "reason": "underutilized", "consolidation_type": "multi"}
@@ -148,7 +149,7 @@ def test_failed_replacements_are_counted_under_their_consolidation_type(meter: M
 
 
 def test_both_drifts_are_one_number(meter: Meter) -> None:
-    """Q-3: upstream's second gauge overwrites the first."""
+    """DIQ-3: upstream's second gauge overwrites the first."""
     drifted = [condition(names.DRIFTED, changed=NOW - 60)]
     pairs = [a_pair("n1", also=drifted), a_pair("n2", pool="b", also=drifted)]
     closed = (Budget(nodes="0"),)

@@ -43,7 +43,7 @@ def test_a_histogram_has_cumulative_buckets() -> None:
 
 
 def test_durations_have_upstreams_buckets() -> None:
-    """M-1, M-3."""
+    """MET-1, MET-3."""
     bounds = {name: (len(edges), edges[0], edges[-1]) for name, (_, edges) in meters.HISTOGRAMS.items()}
 
     assert bounds["nodeclaims_termination_duration_seconds"] == (12, 1.0, 2048.0)
@@ -53,7 +53,7 @@ def test_durations_have_upstreams_buckets() -> None:
 
 
 def test_a_nodes_gauges_tell_what_its_pods_request() -> None:
-    """M-3: cpu in cores; M-4: a series for each resource."""
+    """MET-3: cpu in cores; MET-4: a series for each resource."""
     node = a_joined_node(
         labels={names.NODE_POOL: "pool"}, allocatable={"cpu": 3 * 10**9}, capacity={"cpu": 4 * 10**9}, created=500.0
     )

@@ -1,4 +1,4 @@
-"""Karpenter's metric names, counted once each by the steps of a node's life (M-1, B-28, B-30, B-51)."""
+"""Karpenter's metric names, counted once each by the steps of a node's life (MET-1, BEH-28, BEH-30, BEH-51)."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ async def test_a_launch_without_capacity_counts_a_disruption(environment: Activi
 
 
 async def test_a_termination_counts_node_and_claim_once(environment: ActivityEnvironment, meter: Meter) -> None:
-    """B-28, B-67: durations from the deletion and from the creation."""
+    """BEH-28, BEH-67: durations from the deletion and from the creation."""
     stage = test_departing.new_stage()
     stage.world.put(test_departing.a_leaving_claim(), a_joined_node(deleting_since=1000.0))
     departure = await environment.run(stage.departing.begin_departure, ClaimRef(name="pool-1", uid="uid-pool-1"))
@@ -119,7 +119,7 @@ async def test_an_instance_that_took_its_time_tells_how_long(environment: Activi
 
 
 async def test_evictions_are_counted_by_their_answer(environment: ActivityEnvironment, meter: Meter) -> None:
-    """T-26, B-30, B-31, B-33."""
+    """TRM-26, BEH-30, BEH-31, BEH-33."""
     stage = test_draining.new_stage()
     pod = a_pod()
     stage.holds(pod)
@@ -139,7 +139,7 @@ async def test_evictions_are_counted_by_their_answer(environment: ActivityEnviro
 
 
 async def test_a_pod_that_lingers_is_counted_once(environment: ActivityEnvironment, meter: Meter) -> None:
-    """T-28: however often it is deleted by force."""
+    """TRM-28: however often it is deleted by force."""
     stage = test_draining.new_stage()
     pod = a_pod()
     stage.holds(pod)
@@ -153,7 +153,7 @@ async def test_a_pod_that_lingers_is_counted_once(environment: ActivityEnvironme
 
 
 def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> None:
-    """G-16: the condition's type in snake case."""
+    """GCR-16: the condition's type in snake case."""
     claim = a_joined_claim(image_id="ami-1")
     order = DeleteClaim(
         claim=ClaimRef(name=claim.name, uid=claim.uid), reason="unhealthy", condition="KernelReady", pods=3
@@ -172,7 +172,7 @@ def test_a_repair_counts_the_claim_its_pods_and_the_condition(meter: Meter) -> N
 
 @pytest.mark.parametrize("reason", ["expired", "garbage_collected"])
 def test_a_claim_that_is_deleted_by_itself_is_counted_with_its_pods(meter: Meter, reason: str) -> None:
-    """L-63, G-5, M-2."""
+    """LIF-63, GCR-5, MET-2."""
     claim = a_joined_claim(termination_grace=60.0)
 
     ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason=reason, pods=2))
@@ -186,7 +186,7 @@ def test_a_claim_that_is_deleted_by_itself_is_counted_with_its_pods(meter: Meter
 
 @pytest.mark.parametrize(("grace", "mode"), [(None, "graceful"), (0.0, "forceful"), (60.0, "eventual")])
 def test_the_mode_of_a_termination_is_its_grace(meter: Meter, grace: float | None, mode: str) -> None:
-    """M-2."""
+    """MET-2."""
     claim = a_joined_claim(termination_grace=grace)
 
     ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason="expired"))
@@ -195,7 +195,7 @@ def test_the_mode_of_a_termination_is_its_grace(meter: Meter, grace: float | Non
 
 
 def test_a_claim_that_is_surplus_is_no_disruption(meter: Meter) -> None:
-    """M-1: upstream's reasons and no others."""
+    """MET-1: upstream's reasons and no others."""
     claim = a_joined_claim()
 
     ordered(claim, DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason="static_scale_down", pods=3))

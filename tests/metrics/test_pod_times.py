@@ -1,4 +1,4 @@
-"""Times of pods: what was seen pending is counted once, at the change that ends its wait (M-1, M-6, B-117)."""
+"""Times of pods: what was seen pending is counted once, at the change that ends its wait (MET-1, MET-6, BEH-117)."""
 
 from dataclasses import replace
 from typing import Any
@@ -60,7 +60,7 @@ def test_a_pod_is_counted_when_it_is_bound_and_when_it_is_ready(observed: list[t
 
 
 def test_a_pod_that_was_never_seen_pending_counts_nothing(observed: list[tuple[str, float]]) -> None:
-    """M-6: a new process begins anew."""
+    """MET-6: a new process begins anew."""
     times = PodTimes(Clock())
     running = pending(phase="Running", node_name="n1")
     times.heard(None, running)
@@ -71,7 +71,7 @@ def test_a_pod_that_was_never_seen_pending_counts_nothing(observed: list[tuple[s
 
 @pytest.mark.parametrize("end", [None, "Succeeded", "Failed"])
 def test_a_pod_that_ends_or_is_deleted_observes_nothing(observed: list[tuple[str, float]], end: str | None) -> None:
-    """M-6, B-117: it would be negative."""
+    """MET-6, BEH-117: it would be negative."""
     times, pod = PodTimes(Clock()), pending()
     times.heard(None, pod)
     times.heard(pod, None if end is None else replace(pod, phase=end))
@@ -80,7 +80,7 @@ def test_a_pod_that_ends_or_is_deleted_observes_nothing(observed: list[tuple[str
 
 
 def test_gauges_say_how_long_a_pod_has_waited_for_what() -> None:
-    """B-117, S-236: no room in a later round takes the time of the first success away."""
+    """BEH-117, PLC-236: no room in a later round takes the time of the first success away."""
     clock = Clock()
     times, pod = PodTimes(clock), pending()
     times.heard(None, pod)

@@ -1,4 +1,4 @@
-"""Upstream's hash of a NodePool's template (N-1 to N-4) and Go's durations."""
+"""Upstream's hash of a NodePool's template (NPL-1 to NPL-4) and Go's durations."""
 
 from typing import Any
 
@@ -40,12 +40,12 @@ def template(ref: dict[str, str], metadata: dict[str, Any] | None = None, **spec
     ],
 )
 def test_a_template_hashes_as_upstream_has_it(given: dict[str, Any], expected: str) -> None:
-    """N-4."""
+    """NPL-4."""
     assert template_hash(given) == expected
 
 
 def test_two_identical_taints_cancel_out() -> None:
-    """N-3."""
+    """NPL-3."""
     twice = template(KWOK, expireAfter="720h", taints=[RICH_TAINTS[0], RICH_TAINTS[0]])
     assert template_hash(twice) == template_hash(template(KWOK, expireAfter="720h", taints=[]))
 

@@ -1,4 +1,4 @@
-"""Old spellings of keys mean the new ones (S-33, A-22)."""
+"""Old spellings of keys mean the new ones (PLC-33, API-22)."""
 
 import pytest
 

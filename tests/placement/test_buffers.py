@@ -1,4 +1,5 @@
-"""CapacityBuffers: what room they ask for (S-211, S-212) and what a pass makes of it (S-29, S-213, S-214; T-171)."""
+"""CapacityBuffers: what room they ask for (PLC-211, PLC-212) and what a pass makes of it (PLC-29, PLC-213, PLC-214;
+PLT-171)."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +42,7 @@ def asked_for(of: int = 0, **fields: Any) -> int:
     ],
 )
 def test_a_buffer_asks_for_its_replicas_within_its_limits(fields: dict[str, Any], count: int) -> None:
-    """S-211: the limits alone where no size is given; only resources that the pods ask for count."""
+    """PLC-211: the limits alone where no size is given; only resources that the pods ask for count."""
     limits = parse_resources(fields.get("limits"))
     assert asked_for(**fields | {"limits": limits}) == count
 
@@ -60,13 +61,13 @@ def test_a_buffer_asks_for_its_replicas_within_its_limits(fields: dict[str, Any]
     ],
 )
 def test_a_percentage_is_of_the_workload_and_rounded_up(replicas: int, fields: dict[str, Any], count: int) -> None:
-    """The greater of the two that are asked for (S-211)."""
+    """The greater of the two that are asked for (PLC-211)."""
     assert asked_for(replicas, **fields) == count
 
 
 @pytest.mark.parametrize(("limits", "count"), [({}, 0), ({"cpu": 4 * 10**9}, 4)])
 def test_a_percentage_of_no_replicas_is_no_size(limits: dict[str, int], count: int) -> None:
-    """A percentage of no replicas is no size (S-211)."""
+    """A percentage of no replicas is no size (PLC-211)."""
     buffer = a_buffer(workload=DEPLOYMENT, percentage=50, limits=limits)
     found = resolve(buffer, a_snapshot(**with_buffers(buffer, Deployment=a_source(0))))
     assert isinstance(found, Resolved) and found.replicas == count
@@ -74,7 +75,7 @@ def test_a_percentage_of_no_replicas_is_no_size(limits: dict[str, int], count: i
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet"])
 def test_other_workloads_are_followed_too(kind: str) -> None:
-    """Other workloads are followed too (S-211)."""
+    """Other workloads are followed too (PLC-211)."""
     buffer = a_buffer(workload=WorkloadRef(kind=kind, name="web"), percentage=50)
     found = resolve(buffer, a_snapshot(**with_buffers(buffer, cpu="1", **{kind: a_source(4)})))
     assert isinstance(found, Resolved) and found.replicas == 2
@@ -108,7 +109,7 @@ def test_other_workloads_are_followed_too(kind: str) -> None:
     ],
 )
 def test_what_cannot_be_resolved_is_said_by_object_and_field(fields: dict[str, Any], reason: str, message: str) -> None:
-    """S-211; the others go on."""
+    """PLC-211; the others go on."""
     bad, good = a_buffer("bad", **fields), a_buffer("good", replicas=2)
     world = a_snapshot(**with_buffers(bad, good))
 
@@ -117,7 +118,7 @@ def test_what_cannot_be_resolved_is_said_by_object_and_field(fields: dict[str, A
 
 
 def test_a_template_that_cannot_be_read_is_named_with_its_fault() -> None:
-    """A template that cannot be read is named with its fault (S-211)."""
+    """A template that cannot be read is named with its fault (PLC-211)."""
     buffer = a_buffer()
     world = a_snapshot(
         **with_buffers(buffer) | {"pod_templates": {"default/small": a_source(pod=None, fault="no spec")}}
@@ -128,7 +129,7 @@ def test_a_template_that_cannot_be_read_is_named_with_its_fault() -> None:
 
 
 def test_virtual_pods_are_the_template_with_names_uids_and_annotations_of_the_buffer() -> None:
-    """Virtual pods are the template with names, UIDs and annotations of the buffer (S-212, T-171)."""
+    """Virtual pods are the template with names, UIDs and annotations of the buffer (PLC-212, PLT-171)."""
     pods = virtual_pods(a_snapshot(**with_buffers(a_buffer(replicas=2)))).pending
 
     assert [(p.namespace, p.name, p.uid) for p in pods] == [
@@ -151,14 +152,14 @@ def test_a_buffer_of_another_strategy_or_one_that_goes_asks_for_nothing(fields: 
 
 
 def test_virtual_pods_make_new_nodes_beside_pending_pods() -> None:
-    """Virtual pods make new nodes beside pending pods (S-29, S-213)."""
+    """Virtual pods make new nodes beside pending pods (PLC-29, PLC-213)."""
     world = a_snapshot([a_pod("real", "3")], **with_buffers(a_buffer(replicas=1)))
 
     assert groups(placed(world)) == [["capacity-buffer-spare-1", "real"]]
 
 
 def test_a_resource_that_only_buffers_ask_for_is_counted() -> None:
-    """S-29: a node without it is no place."""
+    """PLC-29: a node without it is no place."""
     template = a_template(requests={**a_template().requests, "example.com/gpu": 1})
     fields = with_buffers(a_buffer()) | {"pod_templates": {"default/small": a_source(pod=template)}}
 
@@ -180,7 +181,7 @@ def test_a_resource_that_only_buffers_ask_for_is_counted() -> None:
 def test_a_buffer_fits_where_all_its_room_stands(
     cpu: str, replicas: int, nodes: list[str], verdict: str | None
 ) -> None:
-    """S-214, T-171: any pod on a new claim, or refused, needs new capacity; of no pods nothing is said."""
+    """PLC-214, PLT-171: any pod on a new claim, or refused, needs new capacity; of no pods nothing is said."""
     pairs = [a_node(f"n{number}", cpu=size) for number, size in enumerate(nodes)]
     world = a_snapshot(nodes=pairs, **with_buffers(a_buffer(replicas=replicas), cpu=cpu))
 
@@ -188,7 +189,7 @@ def test_a_buffer_fits_where_all_its_room_stands(
 
 
 def test_each_buffer_is_judged_for_itself() -> None:
-    """Each buffer is judged by itself (S-214)."""
+    """Each buffer is judged by itself (PLC-214)."""
     world = a_snapshot(nodes=[a_node("n1", cpu="2")], **with_buffers(a_buffer("one", replicas=2), a_buffer("two")))
 
     assert verdicts(world, placed(world)) == {
@@ -198,7 +199,7 @@ def test_each_buffer_is_judged_for_itself() -> None:
 
 
 def test_where_no_pool_is_usable_nothing_is_seen_of_a_buffer() -> None:
-    """Where no pool is usable, a buffer gets no verdict (S-12, S-214)."""
+    """Where no pool is usable, a buffer gets no verdict (PLC-12, PLC-214)."""
     world = a_snapshot(pools=[], nodes=[a_node("n1")], **with_buffers(a_buffer()))
 
     assert verdicts(world, placed(world)) == {}
@@ -206,7 +207,7 @@ def test_where_no_pool_is_usable_nothing_is_seen_of_a_buffer() -> None:
 
 
 def test_real_pods_are_nominated_counted_and_reported_as_if_there_were_no_buffer() -> None:
-    """S-213, T-171: filtered from nominations, errors and mappings."""
+    """PLC-213, PLT-171: filtered from nominations, errors and mappings."""
     pending = [a_pod("fits"), a_pod("large", "99")]
     world = a_snapshot(pending, [a_node("n1", cpu="1"), a_node("n2", cpu="1")], **with_buffers(a_buffer(replicas=2)))
 
@@ -220,7 +221,7 @@ def test_real_pods_are_nominated_counted_and_reported_as_if_there_were_no_buffer
 
 
 def test_a_plan_counts_virtual_pods_and_names_real_ones() -> None:
-    """S-213: a plan of a thousand virtual pods is as long as one of ten."""
+    """PLC-213: a plan of a thousand virtual pods is as long as one of ten."""
     world = a_snapshot([a_pod("real")], **with_buffers(a_buffer(replicas=4)))
 
     (node,), _ = proposed_nodes(placed(world).new, an_index(world).settings.well_known)
@@ -229,7 +230,7 @@ def test_a_plan_counts_virtual_pods_and_names_real_ones() -> None:
 
 
 def test_virtual_pods_that_a_claim_on_its_way_is_for_are_promised_room() -> None:
-    """Design 10: the next round leaves them out; a simulation counts them."""
+    """the next round leaves them out; a simulation counts them."""
     _, claim = a_node("n1")
     coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2,other=7"})
     world = replace(a_snapshot(**with_buffers(a_buffer(replicas=3))), claims={claim.name: coming})

@@ -15,7 +15,7 @@ def _a_compiler_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_snapshots_of_one_list_share_what_was_compiled() -> None:
-    """F-22: nothing is worked out again that has not changed."""
+    """PLF-22: nothing is worked out again that has not changed."""
     first, second = (an_index(a_snapshot([a_pod(name)])) for name in "pq")
 
     (one,), (other,) = first.templates, second.templates
@@ -24,7 +24,7 @@ def test_two_snapshots_of_one_list_share_what_was_compiled() -> None:
 
 
 def test_a_type_that_has_changed_is_compiled_anew() -> None:
-    """S-115: a price of today, not of yesterday."""
+    """PLC-115: a price of today, not of yesterday."""
     small = a_type("small", "2", 0.1)
     dear = replace(small, offerings=tuple(replace(offer, available=False) for offer in small.offerings))
 

@@ -1,4 +1,4 @@
-"""To which zone is a pending pod bound, before anything is placed (S-231, S-232, T-161)?"""
+"""To which zone is a pending pod bound, before anything is placed (PLC-231, PLC-232, PLT-161)?"""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_pending_pod_counts_for_the_zone_that_it_is_bound_to(name: str) -> None:
-    """S-232: of its selector, its volumes and its own groups, whatever says anything."""
+    """PLC-232: of its selector, its volumes and its own groups, whatever says anything."""
     shape, zone = CASES[name]
     there = a_bound_pod("there", "n1", shape=a_shape({"app": "there"}))
     snapshot = a_snapshot([there, a_pod("p", shape=shape)], [a_node("n1", zone="z1", cpu="1")], **VOLUMES)
@@ -71,7 +71,7 @@ def test_a_pending_pod_counts_for_the_zone_that_it_is_bound_to(name: str) -> Non
 
 
 def test_pods_are_counted_and_those_that_run_are_not() -> None:
-    """S-231: a pod of a leaving node needs room and is not pending."""
+    """PLC-231: a pod of a leaving node needs room and is not pending."""
     node, claim = a_node("n1")
     bound: PodShape = a_shape(node_selector=((names.ZONE, "z1"),))
     pods = [a_bound_pod("moves", "n1", shape=bound), *(a_pod(f"p{i}") for i in range(3)), a_pod("q", shape=bound)]

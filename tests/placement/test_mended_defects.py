@@ -40,42 +40,42 @@ def values(placement: Placement, pod: str, key: str) -> list[str]:
 
 
 def test_a_spread_is_not_shared_with_one_that_differs_in_the_value_of_a_selector() -> None:
-    """S-169, Q-2: a pod that alone is always placed on-demand is placed so beside another such pod too."""
+    """PLC-169, PLQ-2: a pod that alone is always placed on-demand is placed so beside another such pod too."""
     assert values(answer("nd-001"), "pB", names.CAPACITY_TYPE) == ["on-demand"]
 
 
 def test_two_spreads_that_differ_in_min_domains_stay_apart() -> None:
-    """S-169, Q-3."""
+    """PLC-169, PLQ-3."""
     assert answer("nd-012").refused == ()
 
 
 def test_a_value_that_a_pool_excludes_is_no_domain() -> None:
-    """S-166, Q-4: upstream waits for a domain that can never be."""
+    """PLC-166, PLQ-4: upstream waits for a domain that can never be."""
     assert answer("nd-004").refused == ()
 
 
 def test_the_first_of_a_self_affine_group_gets_one_zone() -> None:
-    """S-179, Q-6: upstream may leave two open."""
+    """PLC-179, PLQ-6: upstream may leave two open."""
     assert values(answer("nd-014"), "p", names.ZONE) == ["z1"]
 
 
 def test_a_daemon_with_several_terms_counts_in_every_pool() -> None:
-    """S-182b, Q-7: upstream forgets a term once a pool has not matched it."""
+    """PLC-182b, PLQ-7: upstream forgets a term once a pool has not matched it."""
     assert [node.requests["pods"] for node in answer("nd-003").new] == [2, 2]
 
 
 def test_two_spreads_on_one_key_agree_on_a_domain() -> None:
-    """S-174, Q-8."""
+    """PLC-174, PLQ-8."""
     assert values(answer("nd-005"), "p", names.ZONE) == ["z2"]
 
 
 def test_a_group_that_is_first_seen_after_a_relaxation_counts_what_was_placed_before() -> None:
-    """S-181b, Q-26: three pods in z1, so the next may not go there."""
+    """PLC-181b, PLQ-26: three pods in z1, so the next may not go there."""
     assert values(answer("nd-006"), "p", names.ZONE) == ["z2"]
 
 
 def test_of_equal_domains_the_first_by_name_is_taken() -> None:
-    """S-177, Q-10: upstream picks at random."""
+    """PLC-177, PLQ-10: upstream picks at random."""
     assert values(answer("nd-013"), "p", names.ZONE) == ["z1"]
 
 
@@ -90,12 +90,12 @@ def test_of_equal_domains_the_first_by_name_is_taken() -> None:
     ],
 )
 def test_a_label_gets_the_first_value_or_the_smallest_number(item: Requirement, value: str) -> None:
-    """S-48, S-197, Q-10: upstream draws a number."""
+    """PLC-48, PLC-197, PLQ-10: upstream draws a number."""
     assert concrete_value(item) == value
 
 
 def test_each_claim_says_for_itself_whether_its_minimum_was_lowered() -> None:
-    """S-125: upstream says of all claims of a pool what is true of the last."""
+    """PLC-125: upstream says of all claims of a pool what is true of the last."""
     pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
     relaxed = a_pod("relaxed", cpu="14", shape=a_shape({"app": "x"}))
     other = a_pod("other", cpu="1", shape=a_shape(anti_affinity=(near(names.HOSTNAME, app="x"),)))

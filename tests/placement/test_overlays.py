@@ -1,4 +1,4 @@
-"""NodeOverlays: which types they select, who wins, who contradicts whom (S-138, N-50 to N-56)."""
+"""NodeOverlays: which types they select, who wins, who contradicts whom (PLC-138, NPL-50 to NPL-56)."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def prices(item: InstanceType) -> dict[tuple[str, str], float]:
 
 
 def test_an_overlay_prices_only_the_offerings_that_it_selects() -> None:
-    """An overlay prices only the offerings that it selects (N-52, N-56)."""
+    """An overlay prices only the offerings that it selects (NPL-52, NPL-56)."""
     before = overlaid()
     after = overlaid(an_overlay("a", (names.CAPACITY_TYPE, "spot"), (names.INSTANCE_TYPE, "small"), price="0.001"))
 
@@ -59,21 +59,21 @@ def test_an_overlay_prices_only_the_offerings_that_it_selects() -> None:
 
 
 def test_a_signed_price_changes_what_the_cloud_asks_and_never_below_nothing() -> None:
-    """A signed price is added to the price of the cloud, down to zero at most (S-138, N-56)."""
+    """A signed price is added to the price of the cloud, down to zero at most (PLC-138, NPL-56)."""
     base = prices(the_type(overlaid(), "small"))
     assert prices(the_type(overlaid(an_overlay("a", price="+50%")), "small")) == {k: v * 1.5 for k, v in base.items()}
     assert set(prices(the_type(overlaid(an_overlay("a", price="-1000")), "small")).values()) == {0.0}
 
 
 def test_capacity_belongs_to_the_whole_type_if_any_offering_is_selected() -> None:
-    """Capacity belongs to the whole type if any offering is selected (N-52)."""
+    """Capacity belongs to the whole type if any offering is selected (NPL-52)."""
     found = overlaid(an_overlay("a", (names.CAPACITY_TYPE, "spot"), capacity=GPU))
     assert the_type(found, "large").capacity["example.com/gpu"] == 2
     assert the_type(found, "large").capacity_overlay
 
 
 def test_the_heavier_overlay_wins_per_offering_and_per_resource() -> None:
-    """The heavier overlay wins per offering and per resource (S-138, N-51, N-53)."""
+    """The heavier overlay wins per offering and per resource (PLC-138, NPL-51, NPL-53)."""
     found = overlaid(
         an_overlay("light", price="7", capacity={**GPU, "example.com/fpga": 1}, weight=1),
         an_overlay("heavy", price="5", capacity={"example.com/gpu": 4}, weight=2),
@@ -85,7 +85,7 @@ def test_the_heavier_overlay_wins_per_offering_and_per_resource() -> None:
 
 
 def test_of_two_overlays_of_one_weight_on_one_price_the_earlier_name_is_rejected_everywhere() -> None:
-    """N-51, N-53: names are taken from the end of the alphabet."""
+    """NPL-51, NPL-53: names are taken from the end of the alphabet."""
     found = overlaid(
         an_overlay("a", price="5", capacity=GPU),
         an_overlay("b", (names.INSTANCE_TYPE, "small"), price="5"),
@@ -96,7 +96,7 @@ def test_of_two_overlays_of_one_weight_on_one_price_the_earlier_name_is_rejected
 
 
 def test_two_overlays_of_one_weight_that_meet_nowhere_are_both_applied() -> None:
-    """Two overlays of one weight that meet nowhere are both applied (N-53)."""
+    """Two overlays of one weight that meet nowhere are both applied (NPL-53)."""
     found = overlaid(
         an_overlay("a", (names.INSTANCE_TYPE, "large"), price="5"),
         an_overlay("b", (names.INSTANCE_TYPE, "small"), price="6"),
@@ -105,13 +105,13 @@ def test_two_overlays_of_one_weight_that_meet_nowhere_are_both_applied() -> None
 
 
 def test_equals_below_a_heavier_overlay_still_contradict_each_other() -> None:
-    """Equals below a heavier overlay still contradict each other (N-53)."""
+    """Equals below a heavier overlay still contradict each other (NPL-53)."""
     found = overlaid(an_overlay("top", price="1", weight=9), an_overlay("a", price="2"), an_overlay("b", price="3"))
     assert found.verdicts == {"top": "applied", "b": "applied", "a": "conflict"}
 
 
 def test_an_overlay_may_select_by_the_pools_name_and_its_labels() -> None:
-    """A label that is defined nowhere selects nothing (S-138)."""
+    """A label that is defined nowhere selects nothing (PLC-138)."""
     pools = (a_pool("left"), a_pool("right"))
     found = overlaid(
         an_overlay("a", (names.NODE_POOL, "left"), price="5"), an_overlay("b", ("team", "none"), price="6"), pools=pools
@@ -122,21 +122,21 @@ def test_an_overlay_may_select_by_the_pools_name_and_its_labels() -> None:
 
 
 def test_an_overlay_with_a_fault_is_skipped() -> None:
-    """An overlay with a fault is skipped (N-51)."""
+    """An overlay with a fault is skipped (NPL-51)."""
     found = overlaid(an_overlay("a", price="5", fault="nonsense"))
     assert found.verdicts == {"a": "invalid"}
     assert found.catalogues == overlaid().catalogues
 
 
 def test_a_pool_that_cannot_be_listed_keeps_its_error_and_the_others_go_on() -> None:
-    """A pool that cannot be listed keeps its error and the others go on (N-50)."""
+    """A pool that cannot be listed keeps its error and the others go on (NPL-50)."""
     found = overlaid(an_overlay("a", price="5"), fault="broken")
     assert found.catalogues["broken"].error == "cannot be listed"
     assert set(prices(the_type(found, "small")).values()) == {5.0}
 
 
 def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
-    """A claim says that an overlay has touched its types (S-139)."""
+    """A claim says that an overlay has touched its types (PLC-139)."""
     pool = a_pool()
     found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01", capacity=GPU), pools=(pool,))
     snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})
@@ -148,7 +148,7 @@ def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
 
 
 def test_an_offering_that_gets_another_price_keeps_the_capacity_that_it_overrides() -> None:
-    """S-139, Q-22: upstream's copy loses it."""
+    """PLC-139, PLQ-22: upstream's copy loses it."""
     small = a_type("small", "2", 0.1)
     first, *others = small.offerings
     larger = replace(small, offerings=(replace(first, capacity_override={"example.com/gpu": 1}), *others))

@@ -28,7 +28,7 @@ SOFT = (Taint(key="soft", effect="PreferNoSchedule"),)
 
 
 def test_the_pods_of_a_leaving_node_open_no_round_by_themselves() -> None:
-    """S-1: upstream begins one for the node's taint."""
+    """PLC-1: upstream begins one for the node's taint."""
     node, claim = a_node("n1")
 
     asked = asking(a_snapshot([a_bound_pod("p", "n1")], [(node, replace(claim, deleting_since=NOW))]))
@@ -37,7 +37,7 @@ def test_the_pods_of_a_leaving_node_open_no_round_by_themselves() -> None:
 
 
 def test_a_volume_is_stronger_than_a_preference_and_never_given_up() -> None:
-    """S-55."""
+    """PLC-55."""
     shape = a_shape(
         volumes=(VolumeUse(claim_name="data"),), preferred_terms=(term(one_of(names.ZONE, "z1"), weight=100),)
     )
@@ -51,7 +51,7 @@ def test_a_volume_is_stronger_than_a_preference_and_never_given_up() -> None:
 
 
 def test_a_pod_that_is_tried_again_has_all_its_preferences_back() -> None:
-    """S-111: it failed without them as well, and then came whom it must be near to."""
+    """PLC-111: it failed without them as well, and then came whom it must be near to."""
     shape = a_shape(
         affinity=(near(names.HOSTNAME, app="leader"),), preferred_terms=(term(one_of(names.ZONE, "z3"), weight=1),)
     )
@@ -64,7 +64,7 @@ def test_a_pod_that_is_tried_again_has_all_its_preferences_back() -> None:
 
 
 def test_a_node_keeps_what_a_pod_of_this_pass_required_of_a_label_that_it_lacks() -> None:
-    """S-148."""
+    """PLC-148."""
     other_than_a = a_shape(required_terms=(term(Expression(key="team", operator="NotIn", values=("a",))),))
     of_b = a_pod("b", cpu="1", shape=a_shape(required_terms=(term(one_of("team", "b")),)))
 
@@ -75,7 +75,7 @@ def test_a_node_keeps_what_a_pod_of_this_pass_required_of_a_label_that_it_lacks(
 
 
 def test_a_daemon_set_with_resource_claims_takes_no_room_on_new_nodes() -> None:
-    """S-182e."""
+    """PLC-182e."""
     plain = DaemonSet(name="d", namespace="default", pod=a_pod("d", cpu="1"))
     claiming = replace(plain, pod=a_pod("d", cpu="1", shape=a_shape(uses_resource_claims=True)))
 
@@ -87,7 +87,7 @@ def test_a_daemon_set_with_resource_claims_takes_no_room_on_new_nodes() -> None:
 
 
 def test_a_spread_that_does_not_count_its_own_pods_spreads_nothing() -> None:
-    """S-173, T-115."""
+    """PLC-173, PLT-115."""
     shape = a_shape({"app": "x"}, spread=(spread(names.HOSTNAME, app="another"),))
 
     assert groups(placed(a_snapshot([a_pod(f"p{n}", cpu="100m", shape=shape) for n in range(3)]))) == [
@@ -96,7 +96,7 @@ def test_a_spread_that_does_not_count_its_own_pods_spreads_nothing() -> None:
 
 
 def test_a_node_with_a_soft_taint_is_used_only_where_some_pool_has_such_a_taint() -> None:
-    """Q-12: nothing else makes a pod tolerate it, and then only after a new node was tried."""
+    """PLQ-12: nothing else makes a pod tolerate it, and then only after a new node was tried."""
     node = a_node("n1", taints=SOFT)
     plain, soft = a_pool(requirements=(one_of(names.ZONE, "nowhere"),)), a_pool("soft", taints=SOFT)
 
@@ -107,7 +107,7 @@ def test_a_node_with_a_soft_taint_is_used_only_where_some_pool_has_such_a_taint(
 
 
 def test_selector_requirement_and_preference_on_several_keys_are_all_honoured() -> None:
-    """T-27."""
+    """PLT-27."""
     shape = a_shape(
         node_selector=((names.ZONE, "z2"),),
         required_terms=(term(one_of(names.CAPACITY_TYPE, "spot")),),
@@ -121,7 +121,7 @@ def test_selector_requirement_and_preference_on_several_keys_are_all_honoured() 
 
 
 def test_a_heavier_pools_minimum_is_lowered_before_a_lighter_pool_is_tried() -> None:
-    """S-123, S-160, T-64."""
+    """PLC-123, PLC-160, PLT-64."""
     minimum = (Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=9),)
     pools = [a_pool("heavy", weight=10, requirements=minimum), a_pool("light")]
 
@@ -131,7 +131,7 @@ def test_a_heavier_pools_minimum_is_lowered_before_a_lighter_pool_is_tried() -> 
 
 
 def test_a_spread_waits_for_domains_that_its_pods_cannot_use() -> None:
-    """Q-5: z2 is only in a pool that the selector rules out, and stays the minimum."""
+    """PLQ-5: z2 is only in a pool that the selector rules out, and stays the minimum."""
     pools = [
         a_pool("a", requirements=(one_of("team", "a"), one_of(names.ZONE, "z1"))),
         a_pool("b", requirements=(one_of("team", "b"), one_of(names.ZONE, "z2"))),
@@ -144,7 +144,7 @@ def test_a_spread_waits_for_domains_that_its_pods_cannot_use() -> None:
 
 
 def test_volumes_are_counted_on_nodes_that_stand_and_not_on_new_ones() -> None:
-    """S-84, Q-20: how many a new node can attach is not known."""
+    """PLC-84, PLQ-20: how many a new node can attach is not known."""
     pods = [a_pod(f"p{n}", cpu="100m", shape=a_shape(volumes=(VolumeUse(claim_name=f"c{n}"),))) for n in range(3)]
     claims = {
         f"default/c{n}": VolumeClaim(

@@ -1,4 +1,4 @@
-"""Where pods go: the rules of section 5 to 15, one sentence each."""
+"""Where pods go: one rule each."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ from tests.placement.builders import (
 
 
 def test_a_pod_goes_to_an_existing_node_before_a_new_one() -> None:
-    """S-95 (c)."""
+    """PLC-95 (c)."""
     snapshot = a_snapshot([a_pod("p")], [a_node("n1")])
 
     placement = placed(snapshot)
@@ -38,7 +38,7 @@ def test_a_pod_goes_to_an_existing_node_before_a_new_one() -> None:
 
 
 def test_an_initialised_node_is_tried_before_one_that_still_comes_up() -> None:
-    """An initialised node is tried before one that still comes up (S-67, T-93)."""
+    """An initialised node is tried before one that still comes up (PLC-67, PLT-93)."""
     coming = a_node("a-first-by-name", labels={names.INITIALIZED: "false"})
     snapshot = a_snapshot([a_pod("p")], [coming, a_node("z-last-by-name")])
 
@@ -46,14 +46,14 @@ def test_an_initialised_node_is_tried_before_one_that_still_comes_up() -> None:
 
 
 def test_a_new_node_lists_every_type_that_holds_its_pods_cheapest_first() -> None:
-    """A new node lists every type that holds its pods, cheapest first (S-120, S-126, T-50)."""
+    """A new node lists every type that holds its pods, cheapest first (PLC-120, PLC-126, PLT-50)."""
     placement = placed(a_snapshot([a_pod("p", cpu="3")]))
 
     assert [item.name for item in placement.new[0].types] == ["medium", "large", "huge"]
 
 
 def test_the_emptiest_open_claim_takes_the_next_pod() -> None:
-    """The new node with the fewest pods takes the next one (S-97)."""
+    """The new node with the fewest pods takes the next one (PLC-97)."""
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
     big = [a_pod(f"big-{i}", cpu="2", shape=apart) for i in range(2)]
     small = [a_pod(f"small-{i}", cpu="100m") for i in range(2)]
@@ -62,28 +62,28 @@ def test_the_emptiest_open_claim_takes_the_next_pod() -> None:
 
 
 def test_the_heaviest_pool_wins_whatever_the_price() -> None:
-    """The heaviest pool wins, whatever the price (S-13, S-160)."""
+    """The heaviest pool wins, whatever the price (PLC-13, PLC-160)."""
     pools = [a_pool("light", weight=1), a_pool("heavy", weight=10), a_pool("unweighted")]
 
     assert [node.pool for node in placed(a_snapshot([a_pod("p")], pools=pools)).new] == ["heavy"]
 
 
 def test_without_a_usable_pool_nothing_is_placed_not_even_on_nodes() -> None:
-    """Without a usable pool nothing is placed, not even on existing nodes (S-12)."""
+    """Without a usable pool nothing is placed, not even on existing nodes (PLC-12)."""
     placement = placed(a_snapshot([a_pod("p")], [a_node("n1")], pools=[]))
 
     assert (placement.existing, [i.why for i in placement.ignored]) == ({}, ["no dynamic nodepools found"])
 
 
 def test_a_pod_that_selects_a_zone_gets_a_node_there() -> None:
-    """A pod that selects a zone gets a node there (S-45, T-24)."""
+    """A pod that selects a zone gets a node there (PLC-45, PLT-24)."""
     placement = placed(a_snapshot([a_pod("p", shape=a_shape(node_selector=((names.ZONE, "z2"),)))]))
 
     assert placement.new[0].requirements[names.ZONE].values == {"z2"}
 
 
 def test_a_taint_of_the_pool_keeps_intolerant_pods_away_and_names_itself() -> None:
-    """A taint of the pool keeps intolerant pods away and is named (S-150, T-135)."""
+    """A taint of the pool keeps intolerant pods away and is named (PLC-150, PLT-135)."""
     pool = a_pool(taints=(Taint(key="gpu", effect="NoSchedule"),))
 
     refused = placed(a_snapshot([a_pod("p")], pools=[pool])).refused[0]
@@ -92,7 +92,7 @@ def test_a_taint_of_the_pool_keeps_intolerant_pods_away_and_names_itself() -> No
 
 
 def test_a_startup_taint_blocks_no_pod_until_the_node_is_initialised() -> None:
-    """A startup taint blocks no pod until the node is initialised (S-81, S-65, T-92)."""
+    """A startup taint blocks no pod until the node is initialised (PLC-81, PLC-65, PLT-92)."""
     startup = (Taint(key="boot", effect="NoSchedule"),)
     coming, claim = a_node("n1", labels={names.INITIALIZED: "false"}, taints=startup)
     ready, _ = a_node("n1", taints=startup)
@@ -105,21 +105,21 @@ def test_a_startup_taint_blocks_no_pod_until_the_node_is_initialised() -> None:
 
 
 def test_a_soft_taint_is_given_in_to_after_everything_else() -> None:
-    """A PreferNoSchedule taint is tolerated after all else was given up (S-108, T-14)."""
+    """A PreferNoSchedule taint is tolerated after all else was given up (PLC-108, PLT-14)."""
     pool = a_pool(taints=(Taint(key="soft", effect="PreferNoSchedule"),))
 
     assert groups(placed(a_snapshot([a_pod("p")], pools=[pool]))) == [["p"]]
 
 
 def test_two_pods_that_want_one_host_port_get_two_nodes() -> None:
-    """Two pods that want one host port get two nodes (S-82, T-97)."""
+    """Two pods that want one host port get two nodes (PLC-82, PLT-97)."""
     shape = a_shape(host_ports=(HostPort(address="0.0.0.0", port=80, protocol="TCP"),))
 
     assert groups(placed(a_snapshot([a_pod("a", shape=shape), a_pod("b", shape=shape)]))) == [["a"], ["b"]]
 
 
 def test_the_order_among_pods_is_cpu_then_memory_then_age_then_uid() -> None:
-    """S-89: the oldest of equals gets the only room."""
+    """PLC-89: the oldest of equals gets the only room."""
     node = a_node("n1", cpu="1")
     pods = [a_pod("young", created=2.0), a_pod("old", created=1.0)]
 
@@ -127,7 +127,7 @@ def test_the_order_among_pods_is_cpu_then_memory_then_age_then_uid() -> None:
 
 
 def test_pods_spread_over_zones_one_by_one() -> None:
-    """Pods spread over zones one by one (S-177, T-111)."""
+    """Pods spread over zones one by one (PLC-177, PLT-111)."""
     shape = a_shape({"app": "x"}, spread=(spread(names.ZONE, app="x"),))
 
     placement = placed(a_snapshot([a_pod(f"p{i}", shape=shape) for i in range(3)]))
@@ -136,7 +136,7 @@ def test_pods_spread_over_zones_one_by_one() -> None:
 
 
 def test_existing_pods_count_in_a_spread() -> None:
-    """Existing pods count in a spread (S-172, T-112)."""
+    """Existing pods count in a spread (PLC-172, PLT-112)."""
     shape = a_shape({"app": "x"}, spread=(spread(names.ZONE, app="x"),))
     bound = a_bound_pod("b", "n1", shape=a_shape({"app": "x"}))
     snapshot = a_snapshot([bound, a_pod("p", shape=shape)], [a_node("n1", zone="z1")])
@@ -145,7 +145,7 @@ def test_existing_pods_count_in_a_spread() -> None:
 
 
 def test_a_soft_spread_gives_way_where_only_one_node_is_allowed() -> None:
-    """A soft spread gives way where only one node is allowed (S-107, T-113)."""
+    """A soft spread gives way where only one node is allowed (PLC-107, PLT-113)."""
     shape = a_shape(
         {"app": "x"}, spread=(spread(names.ZONE, "ScheduleAnyway", app="x"),), node_selector=((names.ZONE, "z1"),)
     )
@@ -156,7 +156,7 @@ def test_a_soft_spread_gives_way_where_only_one_node_is_allowed() -> None:
 
 
 def test_preferences_are_ignored_when_the_policy_says_so() -> None:
-    """Preferences are ignored when the policy says so (S-46, T-33)."""
+    """Preferences are ignored when the policy says so (PLC-46, PLT-33)."""
     preferred = a_shape(preferred_terms=(term(one_of(names.ZONE, "z3"), weight=10),))
     snapshot = a_snapshot([a_pod("p", shape=preferred)])
 
@@ -167,14 +167,14 @@ def test_preferences_are_ignored_when_the_policy_says_so() -> None:
 
 
 def test_a_later_required_term_is_used_when_the_first_is_impossible() -> None:
-    """A later required term is used when the first is impossible (S-103, T-31)."""
+    """A later required term is used when the first is impossible (PLC-103, PLT-31)."""
     shape = a_shape(required_terms=(term(one_of(names.ZONE, "nowhere")), term(one_of(names.ZONE, "z2"))))
 
     assert placed(a_snapshot([a_pod("p", shape=shape)])).new[0].requirements[names.ZONE].values == {"z2"}
 
 
 def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() -> None:
-    """S-180, S-181a: the second pod does not hold the term, it is repelled by it."""
+    """PLC-180, PLC-181a: the second pod does not hold the term, it is repelled by it."""
     holder = a_pod("holder", cpu="2", shape=a_shape(anti_affinity=(near(names.HOSTNAME, app="x"),)))
     repelled = a_pod("repelled", shape=a_shape({"app": "x"}))
 
@@ -182,7 +182,7 @@ def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() 
 
 
 def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_zone_is_pinned() -> None:
-    """S-180, S-181, T-130: that no open claim may take the second pod says nothing about zones for a new one."""
+    """PLC-180, PLC-181, PLT-130: that no open claim may take the second pod says nothing about zones for a new one."""
     shape = a_shape({"app": "x"}, anti_affinity=(near(names.ZONE, app="x"), near(names.HOSTNAME, app="x")))
 
     placement = placed(a_snapshot([a_pod(f"p{n}", shape=shape) for n in range(3)]))
@@ -192,7 +192,7 @@ def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_z
 
 
 def test_affinity_to_a_pod_that_comes_later_in_the_queue_is_met_in_the_same_pass() -> None:
-    """Affinity to a pod that comes later in the queue is met in the same pass (S-92, T-131)."""
+    """Affinity to a pod that comes later in the queue is met in the same pass (PLC-92, PLT-131)."""
     follower = a_pod("follower", cpu="2", shape=a_shape(affinity=(near(names.HOSTNAME, app="leader"),)))
     leader = a_pod("leader", cpu="1", shape=a_shape({"app": "leader"}))
 
@@ -200,7 +200,7 @@ def test_affinity_to_a_pod_that_comes_later_in_the_queue_is_met_in_the_same_pass
 
 
 def test_affinity_that_no_pod_meets_is_refused_with_its_key() -> None:
-    """Affinity that no pod meets is refused with its key (S-179)."""
+    """Affinity that no pod meets is refused with its key (PLC-179)."""
     shape = a_shape(affinity=(near(names.ZONE, app="ghost"),))
 
     refused = placed(a_snapshot([a_pod("p", shape=shape)])).refused[0]
@@ -209,7 +209,7 @@ def test_affinity_that_no_pod_meets_is_refused_with_its_key() -> None:
 
 
 def test_the_first_of_a_group_pins_one_zone_and_the_others_follow() -> None:
-    """S-179 with Q-6 mended."""
+    """PLC-179 with PLQ-6 mended."""
     shape = a_shape({"app": "x"}, affinity=(near(names.ZONE, app="x"),))
     placement = placed(a_snapshot([a_pod(f"p{i}", cpu="10", shape=shape) for i in range(3)]))
 
@@ -217,7 +217,7 @@ def test_the_first_of_a_group_pins_one_zone_and_the_others_follow() -> None:
 
 
 def test_a_limit_of_the_pool_ends_its_growth() -> None:
-    """S-159, S-161, T-71: the claim is charged with the largest type that it may become."""
+    """PLC-159, PLC-161, PLT-71: the claim is charged with the largest type that it may become."""
     pool = a_pool(limits=parse_resources({"cpu": "8"}))
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
 
@@ -227,7 +227,7 @@ def test_a_limit_of_the_pool_ends_its_growth() -> None:
 
 
 def test_new_claims_count_against_the_limit_of_nodes() -> None:
-    """Q-1, T-73: upstream lets one batch exceed it."""
+    """PLQ-1, PLT-73: upstream lets one batch exceed it."""
     pool = a_pool(limits={"nodes": 2})
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
     snapshot = a_snapshot([a_pod(f"p{i}", shape=apart) for i in range(3)], pools=[pool])
@@ -238,14 +238,14 @@ def test_new_claims_count_against_the_limit_of_nodes() -> None:
 
 
 def test_a_second_claim_is_opened_rather_than_breaking_a_minimum_of_values() -> None:
-    """A second node is opened rather than breaking a minimum of values (S-122, T-60)."""
+    """A second node is opened rather than breaking a minimum of values (PLC-122, PLT-60)."""
     pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
 
     assert groups(placed(a_snapshot([a_pod("a", "3"), a_pod("b", "3")], pools=[pool]))) == [["a"], ["b"]]
 
 
 def test_best_effort_lowers_the_minimum_and_says_so_on_the_claim() -> None:
-    """Best effort lowers the minimum and says so on the claim (S-123, S-125, T-63)."""
+    """Best effort lowers the minimum and says so on the claim (PLC-123, PLC-125, PLT-63)."""
     pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=9),))
     settings = PlacementSettings(min_values_policy="BestEffort")
 
@@ -258,7 +258,7 @@ def test_best_effort_lowers_the_minimum_and_says_so_on_the_claim() -> None:
 
 
 def test_a_pod_too_large_for_every_type_is_refused_for_that() -> None:
-    """A pod too large for every type is refused for that (S-124)."""
+    """A pod too large for every type is refused for that (PLC-124)."""
     refused = placed(a_snapshot([a_pod("p", cpu="100")])).refused[0]
 
     assert (refused.reasons, refused.pools[0].remedy) == (
@@ -268,33 +268,33 @@ def test_a_pod_too_large_for_every_type_is_refused_for_that() -> None:
 
 
 def test_a_pod_with_resource_claims_is_refused_with_upstreams_reason() -> None:
-    """A pod with resource claims is refused with the reason of Karpenter (S-200)."""
+    """A pod with resource claims is refused with the reason of Karpenter (PLC-200)."""
     assert placed(a_snapshot([a_pod("p", shape=a_shape(uses_resource_claims=True))])).refused[0].reasons == ("dra",)
 
 
 def test_when_the_time_is_up_the_pods_not_reached_are_said_to_be_so() -> None:
-    """When the time is up, the pods that were not reached are refused as such (Q-23, F-53)."""
+    """When the time is up, the pods that were not reached are refused as such (PLQ-23, PLF-53)."""
     placement = place(an_index(a_snapshot([a_pod("p")])), should_stop=lambda: True)
 
     assert (placement.complete, placement.refused[0].reasons) == (False, ("not_reached",))
 
 
 def test_more_types_than_a_claim_may_list_are_cut_by_price() -> None:
-    """More types than a claim may list are cut by price (S-137)."""
+    """More types than a claim may list are cut by price (PLC-137)."""
     settings = PlacementSettings(max_types=2)
 
     assert [t.name for t in placed(a_snapshot([a_pod("p")]), settings).new[0].types] == ["small", "medium"]
 
 
 def test_a_simulation_moves_the_pods_of_the_node_that_is_imagined_gone() -> None:
-    """A simulation moves the pods of the node that is imagined gone (S-216, S-217)."""
+    """A simulation moves the pods of the node that is imagined gone (PLC-216, PLC-217)."""
     snapshot = a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), a_node("n2")])
 
     assert list(simulate(an_index(snapshot), frozenset({"n1"})).existing) == ["n2"]
 
 
 def test_a_simulation_does_not_trust_a_node_that_still_comes_up() -> None:
-    """A simulation does not trust a node that still comes up (S-219, T-190)."""
+    """A simulation does not trust a node that still comes up (PLC-219, PLT-190)."""
     coming = a_node("n2", labels={names.INITIALIZED: "false"})
     snapshot = a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), coming])
 
@@ -304,7 +304,7 @@ def test_a_simulation_does_not_trust_a_node_that_still_comes_up() -> None:
 
 
 def test_consolidation_leaves_nodes_alone_that_are_still_filling() -> None:
-    """Consolidation leaves nodes alone that are still filling (S-91)."""
+    """Consolidation leaves nodes alone that are still filling (PLC-91)."""
     pool = a_pool(disruption=DisruptionPolicy(consolidate_after=60.0))
     node, claim = a_node("n2")
     settling = (node, replace(claim, last_pod_event=NOW - 10))
@@ -330,21 +330,21 @@ def test_a_pod_that_was_planned_onto_a_claim_not_launched_is_left_out_but_needs_
 
 
 def test_a_toleration_alone_adds_no_taint() -> None:
-    """A toleration alone adds no taint (T-135)."""
+    """A toleration alone adds no taint (PLT-135)."""
     shape = a_shape(tolerations=(Toleration(key="k", operator="Exists"),))
 
     assert placed(a_snapshot([a_pod("p", shape=shape)])).new[0].taints == ()
 
 
 def test_the_same_snapshot_gives_the_same_answer_twice() -> None:
-    """The same snapshot gives the same answer twice (F-52)."""
+    """The same snapshot gives the same answer twice (PLF-52)."""
     snapshot = a_snapshot([a_pod(f"p{i}", cpu=f"{i + 1}") for i in range(5)], types=TYPES)
 
     assert placed(snapshot) == placed(snapshot)
 
 
 def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> None:
-    """S-54, Q-13: upstream places it as if it had no volumes."""
+    """PLC-54, PLQ-13: upstream places it as if it had no volumes."""
     pod = a_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="gone"),)))
     snapshot = a_snapshot([])
 
@@ -356,7 +356,7 @@ def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> N
 
 
 def test_a_relaxed_pod_is_given_back_as_it_came() -> None:
-    """S-99: no copy, and with the preference that it had to give up."""
+    """PLC-99: no copy, and with the preference that it had to give up."""
     preferred = replace(term(one_of(names.ZONE, "nowhere")), weight=5)
     pod = a_pod("p", shape=a_shape(preferred_terms=(preferred,)))
 
@@ -367,7 +367,7 @@ def test_a_relaxed_pod_is_given_back_as_it_came() -> None:
 
 
 def test_what_is_left_of_a_node_is_exact_beyond_64_bits() -> None:
-    """S-66, S-77: an extended resource may be any number; one more than is left does not fit."""
+    """PLC-66, PLC-77: an extended resource may be any number; one more than is left does not fit."""
     most = 2**70
     node, claim = a_node("n1")
     node = replace(node, allocatable={**node.allocatable, "example.com/tokens": most})
@@ -383,7 +383,7 @@ def test_what_is_left_of_a_node_is_exact_beyond_64_bits() -> None:
 
 
 def test_two_nodes_of_one_hostname_count_as_one_host_for_spread() -> None:
-    """S-172: a pod on either keeps the next one off both."""
+    """PLC-172: a pod on either keeps the next one off both."""
     shape = a_shape({"app": "a"}, spread=(spread(names.HOSTNAME, app="a"),))
     twins = [a_node(name, labels={names.HOSTNAME: "twin"}) for name in ("n1", "n2")]
     there = a_bound_pod("old", "n1", shape=shape)

@@ -52,7 +52,7 @@ def test_a_pod_that_moves_later_is_not_placed_at_the_start() -> None:
 
 
 def test_reasons_are_given_for_pods_that_run_and_not_for_pending_ones() -> None:
-    """Pending pods had no place before the simulation either (D-90)."""
+    """Pending pods had no place before the simulation either (DIS-90)."""
     pods = [a_pod("p", cpu="100"), a_bound_pod("b", "n1", cpu="100")]
     index = an_index(a_snapshot(pods, [a_node("n1", cpu="100")]))
 

@@ -1,4 +1,4 @@
-"""How large a node is taken to be: before it is initialised (S-63), and what is left of a type (S-116)."""
+"""How large a node is taken to be: before it is initialised (PLC-63), and what is left of a type (PLC-116)."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def joined(node: Node, claim: NodeClaim) -> ClusterNode:
 def test_what_a_joining_node_does_not_report_yet_is_what_was_bought(
     labels: dict[str, str], expected: dict[str, int]
 ) -> None:
-    """Lifecycle S-7: a zero that the kubelet reports, and a resource that it does not name yet."""
+    """Lifecycle PLC-7: a zero that the kubelet reports, and a resource that it does not name yet."""
     claim = a_joined_claim(capacity=BOUGHT, allocatable=BOUGHT)
     node = a_joined_node(labels=labels, capacity={"cpu": 3900, "memory": 0}, allocatable={"cpu": 3900, "memory": 0})
 
@@ -42,7 +42,7 @@ def a_type(capacity: dict[str, int], overhead: dict[str, int]) -> InstanceType:
 
 
 def test_huge_pages_come_out_of_memory_and_never_below_zero() -> None:
-    """C-13, B-114: only that last step stops at zero."""
+    """CLD-13, BEH-114: only that last step stops at zero."""
     kept = {"cpu": 100, "memory": 10}
 
     some = allocatable(a_type({"cpu": 1000, "memory": 100, "hugepages-2Mi": 30}, kept))
@@ -53,7 +53,7 @@ def test_huge_pages_come_out_of_memory_and_never_below_zero() -> None:
 
 
 def test_an_offering_may_have_a_capacity_and_an_overhead_of_its_own() -> None:
-    """C-12, C-13: merged over the type's by name."""
+    """CLD-12, CLD-13: merged over the type's by name."""
     offering = Offering(
         requirements=(),
         price=1.0,

@@ -1,4 +1,4 @@
-"""What asks for a provisioning round (S-1): pods, buffers, and room that has come or gone."""
+"""What asks for a provisioning round (PLC-1): pods, buffers, and room that has come or gone."""
 
 from dataclasses import replace
 
@@ -16,14 +16,14 @@ def a_world(*pods: str, bound: tuple[str, ...] = (), replicas: int = 2) -> Snaps
 
 
 def test_a_buffer_asks_for_a_round_as_a_pending_pod_does() -> None:
-    """A buffer asks for a round as a pending pod does (S-1)."""
+    """A buffer asks for a round as a pending pod does (PLC-1)."""
     found = asking(a_world("web"))
     assert [sorted(part) for part in (found.pods, found.buffers)] == [["uid-web"], ["buffer-spare"]]
     assert found.all == found.pods | found.buffers
 
 
 def test_a_buffer_that_asks_for_nothing_or_has_its_claims_opens_no_window() -> None:
-    """S-1: nor one that cannot be resolved."""
+    """PLC-1: nor one that cannot be resolved."""
     world = a_world()
     _, claim = a_node("n2")
     coming = replace(claim, provider_id="", annotations={names.PLANNED_BUFFERS: "buffer-spare=2"})
@@ -33,14 +33,14 @@ def test_a_buffer_that_asks_for_nothing_or_has_its_claims_opens_no_window() -> N
 
 
 def test_where_only_buffers_ask_they_are_tried_again_after_thirty_seconds() -> None:
-    """S-1: a virtual pod never stops being pending, and must not keep the planner busy."""
+    """PLC-1: a virtual pod never stops being pending, and must not keep the planner busy."""
     assert asking(a_world("web")).again_after() == AGAIN_SECONDS == 10.0
     assert asking(a_world()).again_after() == BUFFERS_AGAIN_SECONDS == 30.0
     assert Tried().again_after() == 0.0
 
 
 def test_a_pod_that_comes_or_goes_where_a_buffer_has_its_room_asks_again_at_once() -> None:
-    """S-1: a change wakes the decision; a pod that waits for its scheduler changes nothing."""
+    """PLC-1: a change wakes the decision; a pod that waits for its scheduler changes nothing."""
     before = asking(a_world(bound=("one",))).room
     assert asking(a_world("waits", bound=("one",))).room == before
     assert asking(a_world(bound=("one", "two"))).room != before
@@ -53,7 +53,7 @@ def test_without_buffers_bound_pods_do_not_matter() -> None:
 
 
 def test_a_template_or_a_size_that_changes_asks_again() -> None:
-    """A template or a size that changes asks again (S-1)."""
+    """A template or a size that changes asks again (PLC-1)."""
     world = a_world()
     other = {"default/small": a_source(cpu="2", generation=2)}
     rooms = [asking(w).room for w in (world, a_world(replicas=3), replace(world, pod_templates=other))]

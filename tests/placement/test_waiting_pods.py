@@ -1,4 +1,4 @@
-"""Which pods take part in a pass (S-19 to S-32)."""
+"""Which pods take part in a pass (PLC-19 to PLC-32)."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,19 +32,19 @@ def _why(shape: PodShape) -> list[str]:
 
 
 def test_a_pod_that_the_scheduler_has_not_given_up_on_is_invisible() -> None:
-    """S-20: gated pods too."""
+    """PLC-20: gated pods too."""
     found = pending_pods(a_snapshot([replace(a_pod("p"), unschedulable=False)]), SETTINGS)
 
     assert (found.pending, found.ignored) == ((), ())
 
 
 def test_a_pod_that_selects_a_hostname_is_ignored_even_for_existing_nodes() -> None:
-    """A pod that selects a hostname is ignored, even for existing nodes (S-24)."""
+    """A pod that selects a hostname is ignored, even for existing nodes (PLC-24)."""
     assert _why(a_shape(node_selector=((names.HOSTNAME, "n1"),))) == [f"label {names.HOSTNAME} is restricted"]
 
 
 def test_a_pod_that_keeps_off_all_pools_is_ignored_in_silence() -> None:
-    """A pod that selects against all NodePools is ignored without an Event (S-22)."""
+    """A pod that selects against all NodePools is ignored without an Event (PLC-22)."""
     shape = a_shape(required_terms=(term(Expression(key=names.NODE_POOL, operator="DoesNotExist")),))
 
     found = pending_pods(a_snapshot([a_pod("p", shape=shape)]), SETTINGS)
@@ -53,7 +53,7 @@ def test_a_pod_that_keeps_off_all_pools_is_ignored_in_silence() -> None:
 
 
 def test_one_bad_term_of_several_makes_the_pod_ignored() -> None:
-    """S-23: every required term is looked at, not only the first."""
+    """PLC-23: every required term is looked at, not only the first."""
     shape = a_shape(required_terms=(term(one_of(names.ZONE, "z1")), term(one_of("karpenter.sh/unknown", "x"))))
 
     assert _why(shape) == ["label karpenter.sh/unknown is restricted"]
@@ -75,12 +75,12 @@ def test_one_bad_term_of_several_makes_the_pod_ignored() -> None:
     ],
 )
 def test_each_fault_of_an_expression_has_its_words(expression: Expression, fault: str) -> None:
-    """Each fault of an expression has a text of its own (S-23)."""
+    """Each fault of an expression has a text of its own (PLC-23)."""
     assert expression_fault(expression, names.WELL_KNOWN_LABELS) == fault
 
 
 def test_a_pod_that_has_ended_gets_no_node() -> None:
-    """Q-21: upstream would buy one."""
+    """PLQ-21: upstream would buy one."""
     snapshot = a_snapshot([replace(a_pod("p"), phase="Failed")])
 
     ours = pending_pods(snapshot, SETTINGS)
@@ -98,7 +98,7 @@ def _budget(name: str = "b", **fields: Any) -> PodDisruptionBudget:
 
 
 def test_a_budget_that_never_allows_an_eviction_holds_its_pods() -> None:
-    """A budget that never allows an eviction holds its pods (S-32)."""
+    """A budget that never allows an eviction holds its pods (PLC-32)."""
     pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
 
     assert [
@@ -109,7 +109,7 @@ def test_a_budget_that_never_allows_an_eviction_holds_its_pods() -> None:
 
 
 def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() -> None:
-    """Two budgets on one pod block it, and an unhealthy pod may be evicted (S-32)."""
+    """Two budgets on one pod block it, and an unhealthy pod may be evicted (PLC-32)."""
     pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
     unready = replace(pod, ready=False)
     lenient = _budget(max_unavailable="0", always_allow_unhealthy=True)
@@ -122,7 +122,7 @@ def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() ->
 
 
 def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move() -> None:
-    """The pods of a leaving node need room but for those that must not move (S-30, S-31)."""
+    """The pods of a leaving node need room but for those that must not move (PLC-30, PLC-31)."""
     node, claim = a_node("n1")
     pods = [a_bound_pod("moves", "n1"), replace(a_bound_pod("stays", "n1"), do_not_disrupt="true")]
     snapshot = a_snapshot(pods, [(node, replace(claim, deleting_since=NOW))])

@@ -22,7 +22,7 @@ def is_available(catalogue: Catalogue, sold: Instance) -> bool:
 
 
 def as_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
-    """The claim as the launch leaves it (L-13)."""
+    """The claim as the launch leaves it (LIF-13)."""
     return dataclasses.replace(
         claim,
         labels={**instance.labels, **claim.labels},
@@ -36,7 +36,7 @@ class TestCatalogue:
     async def test_every_type_says_something_of_every_well_known_label_and_every_offering_where_and_how(
         self, cloud_world: CloudWorld
     ) -> None:
-        """C-11, C-12."""
+        """CLD-11, CLD-12."""
         pool = await cloud_world.pool(await cloud_world.node_class(unique("class")))
 
         catalogue = await cloud_world.catalogues.catalogue(pool)
@@ -54,7 +54,7 @@ class TestCatalogue:
     async def test_an_offering_that_was_refused_is_known_as_short_and_its_type_stays_listed(
         self, cloud_world: CloudWorld
     ) -> None:
-        """C-5, W-72."""
+        """CLD-5, AWS-72."""
         node_class = await cloud_world.node_class(unique("class"))
         pool, claim = await cloud_world.pool(node_class), await cloud_world.claim(node_class)
         sold = await launched(cloud_world, claim)
@@ -79,7 +79,7 @@ class TestCatalogue:
 
 class TestNodeClass:
     async def test_a_ready_class_a_spoiled_one_and_a_missing_one_are_told_apart(self, cloud_world: CloudWorld) -> None:
-        """N-15."""
+        """NPL-15."""
         node_class = await cloud_world.node_class(unique("class"))
 
         ready = await cloud_world.catalogues.node_class(node_class)
@@ -94,7 +94,7 @@ class TestNodeClass:
         assert not missing.found
 
     async def test_its_kind_is_one_that_the_cloud_understands(self, cloud_world: CloudWorld) -> None:
-        """P-1."""
+        """PLM-1."""
         node_class = await cloud_world.node_class(unique("class"))
 
         assert (node_class.group, node_class.kind) in cloud_world.catalogues.supported_classes()
@@ -102,7 +102,7 @@ class TestNodeClass:
 
 class TestDrift:
     async def test_an_instance_drifts_when_its_class_asks_for_something_else(self, cloud_world: CloudWorld) -> None:
-        """C-6."""
+        """CLD-6."""
         node_class = await cloud_world.node_class(unique("class"))
         claim = await cloud_world.claim(node_class)
         standing = as_launched(claim, await launched(cloud_world, claim))

@@ -84,7 +84,7 @@ class TestLaunching:
         assert fits(instance.allocatable, instance.capacity)
 
     async def test_the_same_token_never_buys_a_second(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
-        """W-181."""
+        """AWS-181."""
         before, token = await cloud_world.bought(), unique("token")
         request = await prepared(cloud_world, claim)
 
@@ -94,7 +94,7 @@ class TestLaunching:
         assert await cloud_world.bought() == before + 1
 
     async def test_a_token_used_for_another_request_is_refused(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
-        """W-181: IdempotentParameterMismatch."""
+        """AWS-181: IdempotentParameterMismatch."""
         token = unique("token")
         await launched(cloud_world, claim, token)
         other = await cloud_world.claim(claim.node_class)
@@ -159,7 +159,7 @@ class TestTerminating:
     async def test_an_instance_is_gone_in_the_end_and_is_found_no_more(
         self, cloud_world: CloudWorld, claim: NodeClaim
     ) -> None:
-        """C-2, C-3."""
+        """CLD-2, CLD-3."""
         instance = await launched(cloud_world, claim)
 
         first = await cloud_world.cloud.terminate(instance.provider_id)

@@ -1,4 +1,4 @@
-"""The contract of Notices (V-0)."""
+"""The contract of Notices (EVT-0)."""
 
 from dovetail.model.notice import Notice
 from tests.ports.objects import a_node, a_pod

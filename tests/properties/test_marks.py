@@ -1,4 +1,4 @@
-"""No mark of ours exceeds the allowance of its moment, whatever happens between any two writes (D-49 to D-53).
+"""No mark of ours exceeds the allowance of its moment, whatever happens between any two writes (DIS-49 to DIS-53).
 
 The real Scheduler and DisruptNodes order the real steps, which run on two workers whose caches lag, each kind of object
 by itself. A rule lets a waiting call through, or lets changes arrive, time pass, a worker die, a Scheduler go, nodes

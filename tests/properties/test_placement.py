@@ -31,14 +31,14 @@ def _answer(raw: Json, profile: Profile) -> Json:
 @quick
 @given(clusters())
 def test_every_placement_obeys_every_rule(raw: Json) -> None:
-    """The checker shares no code with the engine (F-51)."""
+    """The checker shares no code with the engine (PLF-51)."""
     assert violations(raw, _answer(raw, DOVETAIL)) == []
 
 
 @quick
 @given(clusters())
 def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Json) -> None:
-    """Under the profile of Karpenter only the skew of relaxed spreads may suffer (Q-26)."""
+    """Under the profile of Karpenter only the skew of relaxed spreads may suffer (PLQ-26)."""
     found = [fault for fault in violations(raw, _answer(raw, KARPENTER)) if "skew" not in fault]
     assert found == []
 
@@ -46,7 +46,7 @@ def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Jso
 @quick
 @given(clusters(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(raw: Json, shuffler: random.Random) -> None:
-    """Pods, nodes and pools come from maps, which have no order (F-52)."""
+    """Pods, nodes and pools come from maps, which have no order (PLF-52)."""
     shuffled = {**raw, **{field: list(raw[field]) for field in ("pods", "nodes", "nodeClaims", "nodePools")}}
     for field in ("pods", "nodes", "nodeClaims", "nodePools"):
         shuffler.shuffle(shuffled[field])
@@ -60,7 +60,7 @@ def _without_a_witness(draft: NodeDraft, rows: int) -> None:
 @quick
 @given(clusters())
 def test_the_short_ways_of_a_try_change_no_answer(raw: Json) -> None:
-    """The first draft is tried before the masks of all are made, and one row before all rows (S-97)."""
+    """The first draft is tried before the masks of all are made, and one row before all rows (PLC-97)."""
     with (
         patch.object(DraftPlacer, "_free", lambda *_: False),
         patch.object(NodeDraft, "settle", _without_a_witness),
@@ -72,7 +72,7 @@ def test_the_short_ways_of_a_try_change_no_answer(raw: Json) -> None:
 @quick
 @given(clusters())
 def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Json) -> None:
-    """An index is not changed by the passes over it (F-22)."""
+    """An index is not changed by the passes over it (PLF-22)."""
     snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     index = Index(snapshot, chosen)
     assert place(index) == place(index)
@@ -81,7 +81,7 @@ def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Json) -> None:
 @quick
 @given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Json, number: int) -> None:
-    """A used index gives the answer of a new one (F-22)."""
+    """A used index gives the answer of a new one (PLF-22)."""
     snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     without = frozenset({f"n{number}"})
     used = Index(snapshot, chosen)
@@ -94,7 +94,7 @@ def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Json, number: int) 
 @quick
 @given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Json, number: int) -> None:
-    """The pods of the node need room, and nothing of the node is left (S-216, S-217)."""
+    """The pods of the node need room, and nothing of the node is left (PLC-216, PLC-217)."""
     snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
     index = Index(snapshot, chosen)
     moved = index.reschedulable_on(name)

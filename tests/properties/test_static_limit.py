@@ -1,4 +1,4 @@
-"""limits.nodes of a static pool holds at every moment, whatever two loops and two workers do (N-42, D-76, B-126).
+"""limits.nodes of a static pool holds at every moment, whatever two loops and two workers do (NPL-42, DIS-76, BEH-126).
 
 Two looks for orders fill the pool, two drifts replace its nodes, a person deletes. Each takes one step after the other,
 in any order of all, and each decides by the real rules on what some cache showed up to three changes ago. No Scheduler

@@ -1,4 +1,4 @@
-"""Recorded histories replay against today's code: what runs in a cluster survives an upgrade (design 4, versioning)."""
+"""Recorded histories replay against today's code: what runs in a cluster survives an upgrade."""
 
 import json
 from pathlib import Path

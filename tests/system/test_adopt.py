@@ -64,7 +64,7 @@ async def results(
 
 @pytest.mark.parametrize("name", DOZEN)
 def test_a_cluster_left_in_mid_flight_comes_out_right(name: str, results: dict[str, Result]) -> None:
-    """D-12, D-197, I2 and the README's four outcomes."""
+    """DIS-12, DIS-197, DUR-30 and the README's four outcomes."""
     assert results[name].problems == ()
 
 
@@ -95,7 +95,7 @@ async def test_every_recorded_state_comes_out_right(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 async def test_states_that_no_recording_holds_come_out_right_too(tmp_path: Path) -> None:
-    """One request more or less: half a mark, one of two objects deleted, no finalizer yet (D-2 to D-16)."""
+    """One request more or less: half a mark, one of two objects deleted, no finalizer yet (DUR-2 to DUR-16)."""
     made = [variant(name, recorded()) for name in VARIANTS]
 
     results = await run(made, tmp_path, AT_ONCE)

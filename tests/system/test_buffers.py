@@ -1,4 +1,4 @@
-"""CapacityBuffers on the embedded world, workers and all, behind their gate (S-1, S-211 to S-214, D-68)."""
+"""CapacityBuffers on the embedded world, workers and all, behind their gate (PLC-1, PLC-211 to PLC-214, DIS-68)."""
 
 import asyncio
 from typing import Any
@@ -50,7 +50,7 @@ def nominations(stage: Stage) -> list[str]:
 
 
 async def test_a_buffer_gets_nodes_keeps_them_is_filled_again_and_gives_them_back(stage: Stage) -> None:
-    """S-211 to S-214, S-1, D-20, D-68: nodes are emptied at once here, but for the buffer's."""
+    """PLC-211 to PLC-214, PLC-1, DIS-20, DIS-68: nodes are emptied at once here, but for the buffer's."""
     stage.start_worker(FEATURE_GATES=GATES)
     stage.apply_pool()
     stage.world.apply(pod_template())
@@ -77,7 +77,7 @@ async def test_a_buffer_gets_nodes_keeps_them_is_filled_again_and_gives_them_bac
 
 
 async def test_a_buffer_follows_its_workload_and_bad_ones_say_why_and_hold_nobody_up(stage: Stage) -> None:
-    """S-211: one percent of a workload is one pod; what is missing is named by object and field."""
+    """PLC-211: one percent of a workload is one pod; what is missing is named by object and field."""
     stage.start_worker(FEATURE_GATES=GATES)
     stage.apply_pool()
     stage.deploy(1)

@@ -1,4 +1,4 @@
-"""The front door as an operator uses it: cancel, pause and resume, and one clear line for what is wrong (design 4).
+"""The front door as an operator uses it: cancel, pause and resume, and one clear line for what is wrong.
 
 The CLI runs as a process. What it brought about is read from the objects and the record, not from what it says, except
 where what it says is the point.

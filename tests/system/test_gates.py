@@ -40,7 +40,7 @@ def most_at_once(stage: Stage) -> int:
 
 
 async def test_a_static_pool_keeps_its_number_through_growing_shrinking_and_a_killed_worker(stage: Stage) -> None:
-    """N-40 to N-44, B-96, B-97, D-21: two workers, one of which dies in the middle; never one too many."""
+    """NPL-40 to NPL-44, BEH-96, BEH-97, DUR-21: two workers, one of which dies in the middle; never one too many."""
     stage.world.apply(node_class())
     stage.world.apply(static_pool(4))
     for _ in range(2):
@@ -64,7 +64,7 @@ async def test_a_static_pool_keeps_its_number_through_growing_shrinking_and_a_ki
 
 
 async def test_a_static_pool_drifts_within_its_limit_of_nodes(stage: Stage) -> None:
-    """D-75 to D-78, N-42, B-126: a replacement first, and never more nodes than the limit."""
+    """DIS-75 to DIS-78, NPL-42, BEH-126: a replacement first, and never more nodes than the limit."""
     limits = {"nodes": "3"}
     stage.world.apply(node_class())
     stage.world.apply(static_pool(2, limits=limits))
@@ -82,7 +82,7 @@ async def test_a_static_pool_drifts_within_its_limit_of_nodes(stage: Stage) -> N
 
 
 async def test_without_the_gate_a_static_pool_gets_nothing(stage: Stage) -> None:
-    """P-13: a dynamic pool beside it shows that the worker works."""
+    """PLM-13: a dynamic pool beside it shows that the worker works."""
     stage.world.apply(node_class())
     stage.world.apply(static_pool(2))
     stage.world.apply(node_pool([TYPE], name="dynamic"))
@@ -96,7 +96,7 @@ async def test_without_the_gate_a_static_pool_gets_nothing(stage: Stage) -> None
 
 
 async def test_a_silent_node_is_repaired_and_its_pods_run_elsewhere(stage: Stage) -> None:
-    """G-15, G-16, B-40, B-44, B-47: at once, whatever its pods ask for."""
+    """GCR-15, GCR-16, BEH-40, BEH-44, BEH-47: at once, whatever its pods ask for."""
     stage.world.set(repair=3.0)
     stage.start_worker(FEATURE_GATES="NodeRepair=true")
     stage.apply_pool()

@@ -52,7 +52,8 @@ async def test_it_is_made_where_the_same_scheduler_still_plans(stage: Stage) -> 
 
 
 async def test_it_is_refused_where_another_scheduler_plans_by_now(stage: Stage) -> None:
-    """D-51: that one knows nothing of it and may take the same allowance. The node goes by a disruption of its own."""
+    """DIS-51: that one knows nothing of it and may take the same allowance. The node goes by a disruption of its
+    own."""
     identity = await held_up(stage)
     await (await stage.workflow(scheduler_id(stage.cluster))).terminate("a person's mistake")
     stage.start_worker()

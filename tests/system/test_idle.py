@@ -1,4 +1,4 @@
-"""What an idle cluster costs: history events of Scheduler and Caretaker, measured over a shortened run (design 4).
+"""What an idle cluster costs: history events of Scheduler and Caretaker, measured over a shortened run.
 
 An idle loop asks once an hour, six events each time. The run is shortened by letting the four waits return after two
 seconds instead of 3,600: the events of each return are counted and the day has 24 returns of each. What happens in

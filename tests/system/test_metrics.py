@@ -25,7 +25,7 @@ async def scrape(port: int, path: str = "/metrics") -> dict[str, float]:
 
 
 async def test_a_worker_that_is_scraped_tells_of_a_nodes_life(stage: Stage) -> None:
-    """M-1: names, labels; B-28: one sample each."""
+    """MET-1: names, labels; BEH-28: one sample each."""
     metrics, health = free_ports(2)
     stage.start_worker(METRICS_PORT=str(metrics), HEALTH_PROBE_PORT=str(health))
     stage.apply_pool()

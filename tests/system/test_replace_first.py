@@ -42,7 +42,7 @@ def _conditions(pod: Json) -> list[Json]:
 async def test_two_nodes_of_one_age_expire_without_an_unready_pod_where_that_is_asked_for(
     stage: Stage, asked_on: str, served: bool
 ) -> None:
-    """L-61, D-181; nowhere: v1's rule, which shows that this world would tell."""
+    """LIF-61, DIS-181; nowhere: v1's rule, which shows that this world would tell."""
     stage.world.set(boot=10.0, pod_stop=8.0)
     stage.start_worker()
     stage.world.apply(node_class())

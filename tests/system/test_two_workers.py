@@ -1,4 +1,4 @@
-"""Two workers at once on one world: either may plan, nothing is done twice, nothing is lost (design 3, 4).
+"""Two workers at once on one world: either may plan, nothing is done twice, nothing is lost.
 
 Random rounds of scaling up and down, with one of the workers killed now and then. Facts come from the world's own log
 of changes and its ledger: every write is there, in order.

@@ -1,4 +1,4 @@
-"""T-31: which attached volumes hold a node; T-7 and T-11: what it says while it leaves."""
+"""TRM-31: which attached volumes hold a node; TRM-7 and TRM-11: what it says while it leaves."""
 
 from dovetail.model import names
 from dovetail.model.pods import VolumeUse
@@ -16,7 +16,7 @@ def attached(volume: str) -> VolumeAttachment:
 
 
 def test_only_volumes_of_pods_that_stay_are_looked_up() -> None:
-    """T-31: also those made for the pod itself."""
+    """TRM-31: also those made for the pod itself."""
     stays = a_pod(
         "stays",
         tolerations=(EVERYTHING,),
@@ -28,7 +28,7 @@ def test_only_volumes_of_pods_that_stay_are_looked_up() -> None:
 
 
 def test_volumes_of_pods_that_stay_and_attachments_without_a_volume_hold_nothing() -> None:
-    """T-31, B-26."""
+    """TRM-31, BEH-26."""
     attachments = (attached("pv-2"), attached("pv-1"), attached(""))
 
     held = holding(attachments, ("apps/data", "apps/missing"), {"apps/data": "pv-1"})
@@ -37,12 +37,12 @@ def test_volumes_of_pods_that_stay_and_attachments_without_a_volume_hold_nothing
 
 
 def test_volumes_of_pods_that_have_ended_hold_the_node() -> None:
-    """T-31: ended pods count as drainable."""
+    """TRM-31: ended pods count as drainable."""
     assert volume_claim_keys((a_pod(phase="Succeeded", volumes=(VolumeUse(claim_name="data"),)),), NOW) == ()
 
 
 def test_the_taint_replaces_one_of_the_same_key_with_another_effect() -> None:
-    """T-7."""
+    """TRM-7."""
     other = Taint(key=names.DISRUPTED_TAINT, effect="NoExecute")
     kept = Taint(key="a", effect="NoSchedule")
 
@@ -51,7 +51,7 @@ def test_the_taint_replaces_one_of_the_same_key_with_another_effect() -> None:
 
 
 def test_the_node_leaves_external_load_balancers() -> None:
-    """T-7."""
+    """TRM-7."""
     labels = {"node.kubernetes.io/exclude-from-external-load-balancers": "karpenter"}
 
     assert leaving_labels(a_node()) == labels
@@ -59,6 +59,6 @@ def test_the_node_leaves_external_load_balancers() -> None:
 
 
 def test_only_our_finalizer_is_taken_off() -> None:
-    """T-11."""
+    """TRM-11."""
     assert finalizers_left(("a/b", names.TERMINATION_FINALIZER)) == ("a/b",)
     assert finalizers_left(("a/b",)) is None

@@ -1,4 +1,4 @@
-"""L-51, T-6: the moment by which a node's pods must be gone."""
+"""LIF-51, TRM-6: the moment by which a node's pods must be gone."""
 
 import pytest
 
@@ -10,7 +10,7 @@ DELETED = 1_700_000_000.0
 
 
 def test_the_deadline_is_the_deletion_plus_the_grace_in_whole_seconds() -> None:
-    """L-51, D-14: never counted from now."""
+    """LIF-51, DUR-14: never counted from now."""
     claim = a_claim(deleting_since=DELETED, termination_grace=90.5)
 
     assert deadline_to_write(claim) == "2023-11-14T22:14:50Z"
@@ -24,7 +24,7 @@ def test_without_a_grace_there_is_no_deadline() -> None:
 
 
 def test_a_deadline_that_is_written_is_never_changed() -> None:
-    """L-51, B-73, I7."""
+    """LIF-51, BEH-73, I7."""
     annotations = {TERMINATION_DEADLINE: "2023-11-14T22:13:25Z"}
     claim = a_claim(deleting_since=DELETED, termination_grace=3600.0, annotations=annotations)
 
@@ -33,7 +33,7 @@ def test_a_deadline_that_is_written_is_never_changed() -> None:
 
 @pytest.mark.parametrize("text", ["soon", "", "1700000000", "2023-11-14", "2023-11-14T22:13:25"])
 def test_a_deadline_that_cannot_be_read_is_reported_and_the_grace_counts(text: str) -> None:
-    """T-6: upstream stops here for ever."""
+    """TRM-6: upstream stops here for ever."""
     annotations = {TERMINATION_DEADLINE: text}
     claim = a_claim(deleting_since=DELETED, termination_grace=60.0, annotations=annotations)
 
@@ -42,5 +42,5 @@ def test_a_deadline_that_cannot_be_read_is_reported_and_the_grace_counts(text: s
 
 
 def test_of_two_deadlines_the_earlier_counts() -> None:
-    """T-20, I7."""
+    """TRM-20, I7."""
     assert [tighter(1.0, 2.0), tighter(None, 2.0), tighter(1.0, None), tighter(None, None)] == [1.0, 2.0, 1.0, None]

@@ -1,4 +1,4 @@
-"""T-13 to T-18: which pods hold a node and which of them go now."""
+"""TRM-13 to TRM-18: which pods hold a node and which of them go now."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def names_of(pods: tuple[Pod, ...]) -> list[str]:
 
 
 def test_the_tiers_leave_one_after_the_other() -> None:
-    """T-15, B-13."""
+    """TRM-15, BEH-13."""
     pods = {
         1: a_pod("plain"),
         2: a_pod("daemon", owners=(DAEMON,)),
@@ -30,7 +30,7 @@ def test_the_tiers_leave_one_after_the_other() -> None:
 
 
 def test_a_terminating_pod_still_holds_its_tier() -> None:
-    """T-15: a later tier starts when the earlier one is gone, not when it was asked to go."""
+    """TRM-15: a later tier starts when the earlier one is gone, not when it was asked to go."""
     pods = (a_pod("ending", deleting_since=NOW + 20), a_pod("daemon", owners=(DAEMON,)))
 
     turn = plan_evictions(pods, None, NOW)
@@ -39,7 +39,7 @@ def test_a_terminating_pod_still_holds_its_tier() -> None:
 
 
 def test_a_pod_that_is_stuck_holds_nothing() -> None:
-    """T-13, B-18: more than a minute past its deletion."""
+    """TRM-13, BEH-18: more than a minute past its deletion."""
     assert names_of(plan_evictions((a_pod("a", deleting_since=NOW - 60),), None, NOW).waiting) == ["a"]
     assert plan_evictions((a_pod("a", deleting_since=NOW - 60.1),), None, NOW).waiting == ()
 
@@ -56,7 +56,7 @@ def test_a_pod_that_is_stuck_holds_nothing() -> None:
     ],
 )
 def test_pods_that_stay_or_have_ended_hold_nothing(pod: Pod) -> None:
-    """T-13, B-8, B-11, B-14."""
+    """TRM-13, BEH-8, BEH-11, BEH-14."""
     assert plan_evictions((pod,), None, NOW).waiting == ()
 
 
@@ -69,12 +69,12 @@ def test_pods_that_stay_or_have_ended_hold_nothing(pod: Pod) -> None:
     ],
 )
 def test_other_pods_are_evicted(pod: Pod) -> None:
-    """T-13, B-9, B-10."""
+    """TRM-13, BEH-9, BEH-10."""
     assert plan_evictions((pod,), None, NOW).evict == (pod,)
 
 
 def test_a_protected_pod_holds_the_node_and_is_not_evicted() -> None:
-    """T-13, T-24."""
+    """TRM-13, TRM-24."""
     pod = a_pod(do_not_disrupt="true")
 
     turn = plan_evictions((pod,), None, NOW)
@@ -84,21 +84,21 @@ def test_a_protected_pod_holds_the_node_and_is_not_evicted() -> None:
 
 @pytest.mark.parametrize(("text", "evicted"), [("2m", False), ("1m", True), ("1d", True), ("0", True), ("-1m", True)])
 def test_a_timed_protection_ends_and_a_bad_one_never_begins(text: str, evicted: bool) -> None:
-    """T-24, B-118: the pod started 100 s ago."""
+    """TRM-24, BEH-118: the pod started 100 s ago."""
     turn = plan_evictions((a_pod(started=NOW - 100, do_not_disrupt=text),), None, NOW)
 
     assert bool(turn.evict) is evicted
 
 
 def test_a_pod_is_forced_when_its_own_grace_no_longer_fits() -> None:
-    """T-14, B-22: strictly, at deadline minus grace."""
+    """TRM-14, BEH-22: strictly, at deadline minus grace."""
     pod = a_pod(grace_seconds=60)
 
     assert [must_force(pod, 1300.0, now) for now in (1240.0, 1240.1)] == [False, True]
 
 
 def test_a_pod_whose_grace_exceeds_the_nodes_is_forced_at_once() -> None:
-    """T-14, B-20, B-21: whatever its tier and its annotation."""
+    """TRM-14, BEH-20, BEH-21: whatever its tier and its annotation."""
     pods = (
         a_pod("plain"),
         a_pod("critical", priority=CRITICAL, grace_seconds=600, do_not_disrupt="true"),
@@ -110,13 +110,13 @@ def test_a_pod_whose_grace_exceeds_the_nodes_is_forced_at_once() -> None:
 
 
 def test_a_pod_without_grace_is_never_forced_and_one_with_none_only_after_the_deadline() -> None:
-    """T-14."""
+    """TRM-14."""
     assert not must_force(a_pod(grace_seconds=None), NOW, NOW + 10**6)
     assert [must_force(a_pod(grace_seconds=0), NOW, now) for now in (NOW, NOW + 0.1)] == [False, True]
 
 
 def test_a_terminating_pod_is_forced_if_it_would_end_after_the_deadline() -> None:
-    """T-14, B-23."""
+    """TRM-14, BEH-23."""
     pod = a_pod(deleting_since=1400.0)
 
     assert [must_force(pod, deadline, NOW) for deadline in (1399.0, 1400.0)] == [True, False]
@@ -124,5 +124,5 @@ def test_a_terminating_pod_is_forced_if_it_would_end_after_the_deadline() -> Non
 
 @pytest.mark.parametrize(("deadline", "grace"), [(NOW + 30.9, 30), (NOW + 0.5, 1), (NOW - 3600, 1)])
 def test_the_grace_of_force_is_what_is_left_and_never_zero(deadline: float, grace: int) -> None:
-    """T-27, B-38, I5."""
+    """TRM-27, BEH-38, I5."""
     assert forced_grace(deadline, NOW) == grace

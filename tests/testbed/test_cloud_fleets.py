@@ -1,4 +1,5 @@
-"""Buying: which pool a fleet takes, what it says of the others, and what the instance then carries (M-7 to M-12)."""
+"""Buying: which pool a fleet takes, what it says of the others, and what the instance then carries (MOT-7 to
+MOT-12)."""
 
 import base64
 from typing import Any
@@ -10,7 +11,7 @@ from tests.testbed.aws_clients import Aws, fleet_request, launched, refused
 
 
 def test_a_fleet_takes_its_cheapest_pool_whatever_their_order(aws: Aws) -> None:
-    """M-7: moto takes the first."""
+    """MOT-7: moto takes the first."""
     aws.template()
 
     answer = aws.fleet(("m5.xlarge", "subnet-0a"), ("m5.large", "subnet-0b"), ("m5.large", "subnet-0a"))
@@ -23,7 +24,7 @@ def test_a_fleet_takes_its_cheapest_pool_whatever_their_order(aws: Aws) -> None:
 
 
 def test_a_famine_in_one_pool_moves_the_launch_to_the_next_and_is_listed(aws: Aws) -> None:
-    """M-8, W-89."""
+    """MOT-8, AWS-89."""
     aws.template()
     aws.patch_world(ice=[{"instanceType": "m5.large"}])
 
@@ -95,7 +96,7 @@ def test_spot_is_chosen_by_the_zone_s_price(aws: Aws) -> None:
 
 
 def test_what_the_template_says_reaches_the_instance(aws: Aws) -> None:
-    """M-10, M-11: groups, profile, volume; a spot instance names its request."""
+    """MOT-10, MOT-11: groups, profile, volume; a spot instance names its request."""
     aws.template()
 
     instance_id = launched(aws.fleet(("m5.large", "subnet-0b"), kind="spot", tags={"owner": "me"}))[0]
@@ -118,7 +119,7 @@ def test_what_the_template_says_reaches_the_instance(aws: Aws) -> None:
     ],
 )
 def test_a_wrong_template_is_told_per_pool_and_launches_nothing(aws: Aws, data: dict[str, Any], code: str) -> None:
-    """W-90: such errors come inside the fleet's answer."""
+    """AWS-90: such errors come inside the fleet's answer."""
     aws.template(**data)
 
     answer = aws.fleet(("m5.large", "subnet-0a"))
@@ -127,7 +128,7 @@ def test_a_wrong_template_is_told_per_pool_and_launches_nothing(aws: Aws, data: 
 
 
 def test_a_fleet_without_its_template_is_refused_as_a_call(aws: Aws) -> None:
-    """W-91: the code by which a launch knows that its template was deleted."""
+    """AWS-91: the code by which a launch knows that its template was deleted."""
     with pytest.raises(ClientError) as refusal:
         aws.fleet(("m5.large", "subnet-0a"))
 
@@ -135,7 +136,7 @@ def test_a_fleet_without_its_template_is_refused_as_a_call(aws: Aws) -> None:
 
 
 def test_a_full_subnet_is_an_error_of_its_pool(aws: Aws) -> None:
-    """W-89: moto answers 500 instead (M-8)."""
+    """AWS-89: moto answers 500 instead (MOT-8)."""
     aws.template()
     aws.patch_world(subnets=[{"id": "subnet-0a", "zone": "us-west-2a", "free": 1, "tags": {}}])
 
@@ -147,7 +148,7 @@ def test_a_full_subnet_is_an_error_of_its_pool(aws: Aws) -> None:
 
 
 def test_a_reservation_gives_what_it_has_and_no_more(aws: Aws) -> None:
-    """W-146, W-149."""
+    """AWS-146, AWS-149."""
     aws.patch_world(reservations=[{"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}])
     aws.template(
         CapacityReservationSpecification={
@@ -165,7 +166,7 @@ def test_a_reservation_gives_what_it_has_and_no_more(aws: Aws) -> None:
 
 
 def test_a_reservation_may_turn_out_full_although_it_is_listed_as_free(aws: Aws) -> None:
-    """A reserved launch asks for on-demand capacity (W-88), so a famine of that strikes it."""
+    """A reserved launch asks for on-demand capacity (AWS-88), so a famine of that strikes it."""
     aws.patch_world(
         reservations=[{"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}],
         ice=[{"capacityType": "on-demand", "code": "ReservationCapacityExceeded", "times": 1}],
@@ -183,7 +184,7 @@ def test_a_reservation_may_turn_out_full_although_it_is_listed_as_free(aws: Aws)
 
 
 def test_a_dry_run_says_so_and_buys_nothing(aws: Aws) -> None:
-    """W-42."""
+    """AWS-42."""
     aws.template()
 
     with pytest.raises(ClientError) as answer:
@@ -207,7 +208,7 @@ def test_run_instances_refuses_where_a_fleet_lists(aws: Aws) -> None:
 
 
 def test_user_data_beyond_sixteen_kibibytes_is_refused(aws: Aws) -> None:
-    """W-43."""
+    """AWS-43."""
     with pytest.raises(ClientError) as refusal:
         aws.template(UserData=base64.b64encode(b"x" * 16385).decode())
 

@@ -1,4 +1,4 @@
-"""Instances over time, and what Describe calls show of them (P2)."""
+"""Instances over time, and what Describe calls show of them."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def test_an_instance_is_pending_then_running(aws: Aws) -> None:
 
 
 def test_a_terminated_instance_shuts_down_first_and_stays_listed(aws: Aws) -> None:
-    """W-105, W-107; moto says terminated at once."""
+    """AWS-105, AWS-107; moto says terminated at once."""
     aws.patch_world(shutdownSeconds=1)
     aws.template()
     (instance_id,) = launched(aws.fleet(POOL))
@@ -79,7 +79,7 @@ def test_a_terminated_instance_gives_its_address_back(aws: Aws) -> None:
 
 
 def test_filters_of_one_name_must_all_hold(aws: Aws) -> None:
-    """W-103 asks for two tag keys; moto lets the last one win."""
+    """AWS-103 asks for two tag keys; moto lets the last one win."""
     aws.template()
     aws.fleet(POOL, tags={"a": "1"})
     both = launched(aws.fleet(POOL, tags={"a": "1", "b": "2"}))
@@ -126,7 +126,7 @@ def test_every_list_has_pages(aws: Aws, operation: str, key: str, size: int) -> 
 
 
 def test_a_new_instance_may_stay_unknown_for_a_while(aws: Aws) -> None:
-    """M-15(4): the look-up by id or tag lags behind the launch."""
+    """MOT-15(4): the look-up by id or tag lags behind the launch."""
     aws.patch_world(visibleAfter=60)
     aws.template()
     (instance_id,) = launched(aws.fleet(POOL))

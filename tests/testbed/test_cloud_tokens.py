@@ -1,4 +1,4 @@
-"""Buying once: client tokens and faults around the effect (M-9, W-181)."""
+"""Buying once: client tokens and faults around the effect (MOT-9, AWS-181)."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -117,7 +117,7 @@ def test_a_refusal_before_the_effect_buys_nothing_and_leaves_the_token_free(aws:
 
 
 def test_no_capacity_is_an_answer_that_its_token_repeats(aws: Aws) -> None:
-    """A launch known to have made nothing needs a new token (W-181: the generation rises)."""
+    """A launch known to have made nothing needs a new token (AWS-181: the generation rises)."""
     aws.template()
     aws.patch_world(ice=[{"times": 1}])
 

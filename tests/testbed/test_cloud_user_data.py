@@ -1,4 +1,4 @@
-"""What a kubelet makes of its user data, and how large its node is (W-54 to W-62, W-97 to W-99)."""
+"""What a kubelet makes of its user data, and how large its node is (AWS-54 to AWS-62, AWS-97 to AWS-99)."""
 
 import pytest
 
@@ -136,7 +136,7 @@ def test_custom_user_data_is_taken_to_register_with_the_taint() -> None:
 def test_a_node_is_as_large_as_the_specification_says(
     name: str, memory: int, pods: int, cpu_left: int, memory_left: int
 ) -> None:
-    """W-62's vectors (AL2023, defaults)."""
+    """AWS-62's vectors (AL2023, defaults)."""
     machine = Machine(
         facts=read_types([name])[name],
         block_devices=[],
@@ -152,7 +152,7 @@ def test_a_node_is_as_large_as_the_specification_says(
 
 
 def test_a_node_has_the_devices_of_its_type_and_the_volume_of_its_template() -> None:
-    """W-58, W-59."""
+    """AWS-58, AWS-59."""
     name = "g5.12xlarge"
     machine = Machine(
         facts=read_types([name])[name],
@@ -166,12 +166,12 @@ def test_a_node_has_the_devices_of_its_type_and_the_volume_of_its_template() -> 
 
     assert (capacity["nvidia.com/gpu"], capacity["vpc.amazonaws.com/efa"]) == ("4", "1")
     assert amount(capacity["ephemeral-storage"]) == 100 * 2**30
-    # 1 GiB for the system and a tenth against eviction (W-60, W-61)
+    # 1 GiB for the system and a tenth against eviction (AWS-60, AWS-61)
     assert amount(allocatable["ephemeral-storage"]) == 89 * 2**30
 
 
 def test_local_disks_replace_the_root_volume() -> None:
-    """W-58: RAID0 counts in gigabytes."""
+    """AWS-58: RAID0 counts in gigabytes."""
     machine = Machine(
         facts=read_types(["m5d.large"])["m5d.large"],
         block_devices=[{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 100}}],

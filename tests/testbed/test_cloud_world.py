@@ -58,7 +58,7 @@ def test_a_reset_brings_the_first_world_back_and_keeps_the_ledger(aws: Aws) -> N
 
 
 def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:
-    """M-5: pricing, spot history and the catalogue for outside checkers."""
+    """MOT-5: pricing, spot history and the catalogue for outside checkers."""
     aws.patch_world(prices={"m5.large": 0.5})
 
     listed = aws.client("pricing").get_products(
@@ -78,7 +78,7 @@ def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:
 
 
 def test_the_price_list_has_bare_metal_under_its_own_family(aws: Aws) -> None:
-    """W-68: both queries must find something, or upstream changes no price."""
+    """AWS-68: both queries must find something, or upstream changes no price."""
     ask = aws.client("pricing").get_products
 
     found = [
@@ -174,7 +174,7 @@ def test_a_request_rate_throttles_what_comes_too_fast(aws: Aws) -> None:
 
 
 def test_profiles_are_listed_under_their_path_only(aws: Aws) -> None:
-    """moto ignores PathPrefix: a collector of profiles would delete everyone's (P2)."""
+    """moto ignores PathPrefix: a collector of profiles would delete everyone's."""
     iam = aws.client("iam")
     iam.create_instance_profile(InstanceProfileName="ours", Path="/karpenter/us-west-2/dovetail/u1/")
     iam.create_instance_profile(InstanceProfileName="theirs", Path="/other/")
@@ -222,7 +222,7 @@ def test_an_interruption_reaches_the_queue_and_takes_the_instance(aws: Aws) -> N
 
 
 def test_an_event_reaches_the_queue_through_a_rule(aws: Aws) -> None:
-    """M-14: EventBridge and SQS are moto's, the queue is the world's."""
+    """MOT-14: EventBridge and SQS are moto's, the queue is the world's."""
     events, sqs = aws.client("events"), aws.client("sqs")
     queue = sqs.get_queue_url(QueueName="dovetail")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

@@ -1,4 +1,4 @@
-"""The settings that Karpenter's core has too (O-1, O-2): names, defaults, and what is no value."""
+"""The settings that Karpenter's core has too (OPS-1, OPS-2): names, defaults, and what is no value."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from dovetail.worker.settings import GATES, SettingsError, read_settings
 
 
 def test_without_settings_the_defaults_of_the_core_are_upstream_s() -> None:
-    """O-1; but no port is opened that nobody named."""
+    """OPS-1; but no port is opened that nobody named."""
     found = read_settings({})
 
     assert (found.batch_max, found.batch_idle) == (10.0, 1.0)
@@ -36,7 +36,7 @@ def test_settings_of_the_core_are_read_by_upstream_s_names() -> None:
 
 
 def test_gates_that_are_not_named_keep_their_defaults_and_unknown_ones_are_ignored() -> None:
-    """O-1, B-115."""
+    """OPS-1, BEH-115."""
     found = read_settings({"FEATURE_GATES": "NodeRepair=true,Unheard=true"})
 
     assert found.gates == {**GATES, "NodeRepair": True}
@@ -44,7 +44,7 @@ def test_gates_that_are_not_named_keep_their_defaults_and_unknown_ones_are_ignor
 
 @pytest.mark.parametrize("gates", ["NodeRepair", "NodeRepair=", "NodeRepair=perhaps", "=true,NodeRepair"])
 def test_a_gate_that_cannot_be_read_ends_the_start(gates: str) -> None:
-    """O-1, B-115."""
+    """OPS-1, BEH-115."""
     with pytest.raises(SettingsError, match="FEATURE_GATES"):
         read_settings({"FEATURE_GATES": gates})
 
@@ -61,12 +61,12 @@ def test_a_gate_that_cannot_be_read_ends_the_start(gates: str) -> None:
     ],
 )
 def test_a_value_of_the_core_that_cannot_be_read_ends_the_start(name: str, value: str) -> None:
-    """O-2: upstream takes its default instead."""
+    """OPS-2: upstream takes its default instead."""
     with pytest.raises(SettingsError, match=name):
         read_settings({name: value})
 
 
 def test_the_command_line_wins_over_the_environment() -> None:
-    """O-2."""
+    """OPS-2."""
     assert read_settings({"CLUSTER_NAME": "environment"}, cluster="line").cluster == "line"
     assert read_settings({"CLUSTER_NAME": "environment"}, cluster=None).cluster == "environment"

@@ -1,4 +1,4 @@
-"""The scrape itself: what budgets allow before anything is taken off (D-58), and every family once."""
+"""The scrape itself: what budgets allow before anything is taken off (DIS-58), and every family once."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader, prices: obje
 
 
 async def test_budgets_are_told_gross_and_no_family_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """D-58, V20: one node is not ready and uses the budget up; the budget is 1 all the same."""
+    """DIS-58: one node is not ready and uses the budget up; the budget is 1 all the same."""
     reader = InMemoryMetricReader()
     monkeypatch.setattr(
         meters,
@@ -64,7 +64,7 @@ async def test_budgets_are_told_gross_and_no_family_twice(monkeypatch: pytest.Mo
 
 
 async def test_a_pools_cost_is_the_price_of_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    """M-1: at the prices of now; a pool that cannot be priced is an error and no zero."""
+    """MET-1: at the prices of now; a pool that cannot be priced is an error and no zero."""
     reader = InMemoryMetricReader()
     meter = MeterProvider(metric_readers=[reader]).get_meter("test")
     monkeypatch.setattr(meters, "INSTRUMENTS", meters.INSTRUMENTS.on(meter))

@@ -1,4 +1,4 @@
-"""The document SCHEDULER_CONFIG (S-56)."""
+"""The document SCHEDULER_CONFIG (PLC-56)."""
 
 import pytest
 from pydantic import ValidationError
@@ -56,6 +56,6 @@ def test_a_bad_document_stops_the_process() -> None:
 
 
 def test_both_engines_know_the_constraints() -> None:
-    """S-58: simulations too."""
+    """PLC-58: simulations too."""
     settings = Settings.model_validate({"SCHEDULER_CONFIG": GOOD})
     assert placement_settings(settings).default_spread == disruption_settings(settings).default_spread == (READ,)

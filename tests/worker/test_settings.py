@@ -1,4 +1,4 @@
-"""Settings by upstream's names (W-157): read, checked, and handed to the adapter."""
+"""Settings by upstream's names (AWS-157): read, checked, and handed to the adapter."""
 
 import pytest
 
@@ -23,7 +23,7 @@ GIVEN = {
 
 
 def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() -> None:
-    """W-157."""
+    """AWS-157."""
     found = _aws_settings(read_settings(GIVEN))
 
     assert (found.cluster, found.region, found.interruption_queue) == ("c", "eu-west-1", "q")
@@ -34,7 +34,7 @@ def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() 
 
 
 def test_without_settings_the_defaults_are_upstream_s() -> None:
-    """W-157, W-158."""
+    """AWS-157, AWS-158."""
     found = _aws_settings(Settings())
 
     assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift, found.expressions) == (False,) * 4
@@ -55,6 +55,6 @@ def test_without_settings_the_defaults_are_upstream_s() -> None:
     ],
 )
 def test_a_value_that_cannot_be_used_is_an_error_that_names_the_variable(name: str, value: str) -> None:
-    """W-157: a silent default is one that nobody chose."""
+    """AWS-157: a silent default is one that nobody chose."""
     with pytest.raises(SettingsError, match=name):
         read_settings({"CLUSTER_NAME": "c", name: value})

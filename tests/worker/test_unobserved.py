@@ -1,4 +1,4 @@
-"""DISABLE_CLUSTER_STATE_OBSERVABILITY: no gauges of the cluster's state (P-13)."""
+"""DISABLE_CLUSTER_STATE_OBSERVABILITY: no gauges of the cluster's state (PLM-13)."""
 
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader

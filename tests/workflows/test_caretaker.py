@@ -1,4 +1,4 @@
-"""Caretaker: every order is carried out, none stops another, and nothing is lost when it begins as new (design 4)."""
+"""Caretaker: every order is carried out, none stops another, and nothing is lost when it begins as new."""
 
 import asyncio
 import time
@@ -100,7 +100,7 @@ def test_every_kind_of_order_has_its_step() -> None:
 
 
 async def test_a_static_pool_is_filled_and_the_new_claims_get_their_owners(full_server: Client) -> None:
-    """N-43: one step creates, then a LaunchNode each; the next look must have seen the claims."""
+    """NPL-43: one step creates, then a LaunchNode each; the next look must have seen the claims."""
     write = Write(kind="NodeClaim", name="claim-1", uid="uid-1", version=9)
     made = CreateOutcome(claims=(CLAIM,), writes=(write,))
     steps = scripted(Orders(orders=(FILL,)), create_node_claims=made)

@@ -70,7 +70,7 @@ async def test_a_claim_is_launched_registered_and_initialised(skipping: Workflow
 
 
 async def test_a_node_that_came_without_its_taint_is_told_of(skipping: WorkflowEnvironment, serving: Serving) -> None:
-    """L-22, V-7."""
+    """LIF-22, EVT-7."""
     steps = willing(await_registered=JoinOutcome(kind="done", node="node-1", unmarked=True), publish=None)
 
     ending = await run(skipping, serving, steps)
@@ -88,7 +88,7 @@ async def test_a_node_that_came_without_its_taint_is_told_of(skipping: WorkflowE
 async def test_a_claim_that_cannot_be_launched_is_deleted_and_terminated_under_the_same_id(
     skipping: WorkflowEnvironment, serving: Serving, kind: Any
 ) -> None:
-    """L-12, L-41."""
+    """LIF-12, LIF-41."""
     steps = willing(launch_instance=LaunchOutcome(kind=kind, message="why"))
 
     ending = await run(skipping, serving, steps)
@@ -112,7 +112,7 @@ async def test_a_claim_deleted_while_it_is_launched_becomes_its_termination(
 async def test_a_node_that_does_not_register_in_time_is_given_up(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:
-    """L-43."""
+    """LIF-43."""
     steps = willing(await_registered=JoinOutcome(kind="timed_out", message="not registered within 900 s"))
 
     ending = await run(skipping, serving, steps)
@@ -131,7 +131,7 @@ async def test_a_claim_that_is_gone_needs_nothing(skipping: WorkflowEnvironment,
 async def test_a_termination_drains_detaches_terminates_and_releases(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:
-    """T-8."""
+    """TRM-8."""
     steps = willing()
 
     ending = await run(skipping, serving, steps, TerminateNode.run)
@@ -151,7 +151,7 @@ async def test_a_termination_drains_detaches_terminates_and_releases(
 async def test_without_a_living_node_nothing_is_waited_for(
     skipping: WorkflowEnvironment, serving: Serving, answers: dict[str, Any], left_out: int
 ) -> None:
-    """T-5, L-54."""
+    """TRM-5, LIF-54."""
     steps = willing(**answers)
 
     ending = await run(skipping, serving, steps, TerminateNode.run)

@@ -1,4 +1,4 @@
-"""DisruptNodes: forward to the delete, undone before it, never after it (D-144 to D-158)."""
+"""DisruptNodes: forward to the delete, undone before it, never after it (DIS-144 to DIS-158)."""
 
 import asyncio
 from dataclasses import replace
@@ -133,7 +133,7 @@ async def test_a_replacement_is_ready_before_the_delete(skipping: WorkflowEnviro
 async def test_a_pure_delete_goes_on_with_the_nodes_that_could_be_marked(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:
-    """D-145."""
+    """DIS-145."""
     steps = willing(mark_nodes=MarkOutcome(marked=("claim-2",), refused=(("claim-1", "a pod was bound"),)))
 
     async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
@@ -145,7 +145,7 @@ async def test_a_pure_delete_goes_on_with_the_nodes_that_could_be_marked(
 async def test_a_refused_mark_undoes_a_command_with_replacements(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:
-    """D-145."""
+    """DIS-145."""
     steps = willing(mark_nodes=MarkOutcome(marked=("claim-2",), refused=(("claim-1", "a pod was bound"),)))
 
     async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
@@ -157,7 +157,7 @@ async def test_a_refused_mark_undoes_a_command_with_replacements(
 async def test_a_replacement_that_fails_takes_the_mark_off_and_is_given_back(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:
-    """D-157."""
+    """DIS-157."""
     steps = willing(await_ready=ReadyOutcome(kind="failed", message="replacement pool-x was not ready in time"))
 
     async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:

@@ -56,7 +56,7 @@ async def until(holds: Callable[[], bool], pause: float = 0.1) -> None:
 async def test_every_message_is_acknowledged_and_only_warnings_that_end_instances_delete_their_claims_once(
     cloud: CloudServer, adapter: AwsAdapter, full_server: Client
 ) -> None:
-    """W-124 to W-134: duplicates, unknown kinds, broken bodies, instances of others."""
+    """AWS-124 to AWS-134: duplicates, unknown kinds, broken bodies, instances of others."""
     scene = Scene(cloud, full_server, instances=3)
     scene.send(SPOT, "i-0")
     scene.send(SPOT, "i-0")
@@ -118,7 +118,7 @@ class Dying:
 async def test_a_worker_that_is_gone_at_any_point_loses_no_warning(
     cloud: CloudServer, adapter: AwsAdapter, full_server: Client, point: str
 ) -> None:
-    """W-127, W-187: durable before it is acknowledged, answered once."""
+    """AWS-127, AWS-187: durable before it is acknowledged, answered once."""
     scene = Scene(cloud, full_server, instances=1)
     dying = Dying(queue_of(adapter), point)
     scene.send(SPOT, "i-0")

@@ -1,4 +1,4 @@
-"""How long a node on which pods are expected is spared (S-10, B-101)."""
+"""How long a node on which pods are expected is spared (STA-10, BEH-101)."""
 
 from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
 from dovetail.workflows.scheduler import NOMINATION_SECONDS
@@ -7,7 +7,7 @@ NOW = 1000.0
 
 
 def test_a_nomination_lasts_twenty_seconds_and_a_new_one_prolongs_it() -> None:
-    """B-101: true at +10 s, false at +21 s."""
+    """BEH-101: true at +10 s, false at +21 s."""
     state = SchedulerState(cluster="c").nominate(("n",), NOW + NOMINATION_SECONDS)
 
     assert [bool(state.forget(NOW + after).nominations) for after in (10.0, 19.9, 21.0)] == [True, True, False]
@@ -22,5 +22,5 @@ def test_an_earlier_end_takes_nothing_from_a_nomination() -> None:
 
 
 def test_a_new_scheduler_disrupts_nothing_for_as_long_as_a_lost_nomination_would_have_lasted() -> None:
-    """D-19."""
+    """DUR-19."""
     assert FRESH_QUIET_SECONDS >= NOMINATION_SECONDS

@@ -1,4 +1,4 @@
-"""Scheduler: two loops, and what they must never lose (design 4; docs/decisions/0001 and 0002)."""
+"""Scheduler: two loops, and what they must never lose (docs/decisions/0001 and 0002)."""
 
 import asyncio
 import time
@@ -286,7 +286,7 @@ async def test_a_plan_that_has_not_seen_what_was_written_meanwhile_is_thrown_awa
 
 
 async def test_a_nominated_node_is_told_to_the_planner_and_not_disrupted(full_server: Client) -> None:
-    """S-10: pods are expected to land on it."""
+    """STA-10: pods are expected to land on it."""
     planned = asyncio.Event()
 
     def after_the_nomination(given: DisruptionRequest) -> Go:
@@ -315,7 +315,7 @@ async def test_a_nominated_node_is_told_to_the_planner_and_not_disrupted(full_se
 
 @pytest.mark.parametrize("verdict", ["go", "drop"])
 async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_server: Client, verdict: str) -> None:
-    """D-134; decision 2."""
+    """DIS-134; decision 2."""
     plan = disruption_plan("node-1")
     judged = Go(plan=plan, held=0) if verdict == "go" else Drop(held=0, why="a pod was bound")
     script = Script(disruption=deque([Hold(plan=plan, due=15.0), judged, Hold(plan=disruption_plan("n2"), due=99.0)]))

@@ -1,7 +1,7 @@
 """A worker that is told to stop finishes the evictions that it has in flight.
 
 Cut off in the middle, an eviction that the API server has booked and not carried out closes its PodDisruptionBudget for
-two minutes (upstream-live, point 6). The worker is the product's own, with its own grace; only the pods are slow.
+two minutes. The worker is the product's own, with its own grace; only the pods are slow.
 """
 
 import asyncio

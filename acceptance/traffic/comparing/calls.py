@@ -35,7 +35,7 @@ _SORTED: Final = frozenset(
     {"InstanceIds", "LaunchTemplateNames", "ProductDescriptions", "Groups", "Resources", "Names"}
 )
 CLAIM_TAGS: Final = frozenset({"karpenter.sh/nodeclaim", "dovetail.sh/claim-uid"})
-# One refusal, which the service names by header and body in two ways (W-188).
+# One refusal, which the service names by header and body in two ways (AWS-188).
 _SAME_CODE: Final = {"AWS.SimpleQueueService.NonExistentQueue": "QueueDoesNotExist"}
 _POOL_TAG: Final = "karpenter.sh/nodepool"
 

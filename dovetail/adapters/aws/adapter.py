@@ -130,7 +130,7 @@ class AwsAdapter:
         )
 
     async def check(self) -> None:
-        """What must hold before a worker starts: the right to ask EC2, a cluster known to zonal shifts (W-159)."""
+        """What must hold before a worker starts: the right to ask EC2, a cluster known to zonal shifts (AWS-159)."""
         denied = await self.calls.dry_run("DescribeInstanceTypes")
         if denied is not None:
             raise refusal("ec2:DescribeInstanceTypes", denied)

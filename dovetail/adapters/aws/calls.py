@@ -100,7 +100,7 @@ class Calls:
             self._observe(service, operation, loop.time() - started, code)
 
     async def dry_run(self, operation: str, **parameters: Any) -> Denied | None:
-        """An EC2 call that only asks whether it would be allowed; None where it would. Not retried (W-42)."""
+        """An EC2 call that only asks whether it would be allowed; None where it would. Not retried (AWS-42)."""
         answer = await self.attempt("ec2", operation, DryRun=True, **parameters)
         if isinstance(answer, Denied):
             return None if answer.code == DRY_RUN_ALLOWED else answer
@@ -193,7 +193,7 @@ def _service_models() -> Any:
 
 
 def pricing_region(region: str) -> str:
-    """The region to ask for prices: the price list is served in a few regions only (W-68)."""
+    """The region to ask for prices: the price list is served in a few regions only (AWS-68)."""
     for prefix, serving in (("ap-", "ap-south-1"), ("cn-", "cn-northwest-1"), ("eu-", "eu-central-1")):
         if region.startswith(prefix):
             return serving

@@ -80,7 +80,7 @@ class AwsCloud:
         if not identity:
             raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
         if self._is_shifted(provider_id):
-            # No call at all: EC2's answers about such a zone are not to be relied on (W-106).
+            # No call at all: EC2's answers about such a zone are not to be relied on (AWS-106).
             raise Unreachable("ec2:TerminateInstances", f"traffic is shifted away from the zone of {provider_id}")
         facts = await self._parts.inventory.live(identity)
         if facts is None:
@@ -100,7 +100,7 @@ class AwsCloud:
         return tuple([await self._described(facts) for facts in await self._parts.inventory.every()])
 
     async def _terminate(self, identity: str) -> None:
-        """Only a description says that an instance is gone, so "not found" here is a failure like any other (W-106).
+        """Only a description says that an instance is gone, so "not found" here is a failure like any other (AWS-106).
 
         Whatever the refusal, missing rights included, the call is made again: an instance whose termination is given up
         is paid for without end.

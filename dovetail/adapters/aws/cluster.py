@@ -1,4 +1,4 @@
-"""What new nodes must know of their cluster (W-157, W-40a).
+"""What new nodes must know of their cluster (AWS-157, AWS-40).
 
 What was given is used; what was not is asked of EKS once and kept for the life of the process. A class's hash covers
 only what was given: with what is learned at the first launch it would change then, and every node drift.
@@ -46,7 +46,7 @@ class Cluster:
         return self._given
 
     async def version(self) -> str:
-        """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (W-159)."""
+        """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (AWS-159)."""
         if not self._facts.version:
             await self._ask()
         if self._version_now is not None and self._clock() - self._version_at >= VERSION_SECONDS:

@@ -1,4 +1,4 @@
-"""What the cluster itself says of what new nodes must know: its version and its DNS address (W-96, W-157).
+"""What the cluster itself says of what new nodes must know: its version and its DNS address (AWS-96, AWS-157).
 
 Read once, before the adapter is opened. An object or a right that is missing leaves a fact out, with a line in the log;
 EKS is asked for what is left.

@@ -1,7 +1,7 @@
 """What an error of AWS means: its code becomes one of dovetail.ports.failures, or an answer to branch on.
 
-Classified by code and status, never by the message's text (W-108, W-188). Only a code of AWS's own says that nothing
-happened; an internal error or a broken connection does not.
+Classified by code and status, never by the message's text (AWS-108, AWS-188). Only a code of AWS's own says that
+nothing happened; an internal error or a broken connection does not.
 """
 
 from dataclasses import dataclass

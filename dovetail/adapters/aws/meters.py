@@ -1,4 +1,4 @@
-"""What the AWS adapter counts, under the names of Karpenter's AWS provider (W-166).
+"""What the AWS adapter counts, under the names of Karpenter's AWS provider (AWS-166).
 
 The 22,000 series of types and offerings are made only when the metrics are read.
 """
@@ -60,7 +60,7 @@ def called(service: str, operation: str, seconds: float, code: str) -> None:
 
 
 def show_user_data(node_class: str, size: int) -> None:
-    """How large a class's user data is, decoded (W-100)."""
+    """How large a class's user data is, decoded (AWS-100)."""
     _user_data[node_class] = size
 
 

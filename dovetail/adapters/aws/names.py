@@ -1,4 +1,4 @@
-"""What AWS's labels, annotations, tags and extended resources are called (W-3 to W-7).
+"""What AWS's labels, annotations, tags and extended resources are called (AWS-3 to AWS-7).
 
 All are upstream's wire format, byte for byte; dovetail/model/names.py has those of Karpenter's core.
 """
@@ -24,7 +24,7 @@ INTERRUPTIBLE: Final = _AWS + "capacity-reservation-interruptible"
 RESERVATION_LABELS: Final = (RESERVATION_ID, RESERVATION_TYPE, INTERRUPTIBLE)
 PLACEMENT_GROUP: Final = _AWS + "placement-group-id"
 PARTITION: Final = _AWS + "placement-group-partition"
-PARTITION_HOOK: Final = PARTITION  # what a registration waits for until the partition is known (W-95)
+PARTITION_HOOK: Final = PARTITION  # what a registration waits for until the partition is known (AWS-95)
 TENANCY: Final = _AWS + "instance-tenancy"
 ZONE_ID: Final = "topology.k8s.aws/zone-id"
 
@@ -51,7 +51,7 @@ ACCELERATOR_NAME: Final = _AWS + "instance-accelerator-name"
 ACCELERATOR_MANUFACTURER: Final = _AWS + "instance-accelerator-manufacturer"
 ACCELERATOR_COUNT: Final = _AWS + "instance-accelerator-count"
 
-# Labels of every instance type or offering; a pool that does not name one lets any value through (W-3).
+# Labels of every instance type or offering; a pool that does not name one lets any value through (AWS-3).
 WELL_KNOWN: Final = frozenset(
     {
         *RESERVATION_LABELS,

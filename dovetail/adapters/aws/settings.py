@@ -1,4 +1,4 @@
-"""The adapter's settings: upstream's provider settings (W-157), under upstream's names.
+"""The adapter's settings: upstream's provider settings (AWS-157), under upstream's names.
 
 They are filled by worker/settings.py, the only place that reads the environment. What is no setting but a fact of the
 cluster (version, DNS address) is in `ClusterFacts`; what is not given there is asked of EKS.
@@ -7,7 +7,7 @@ cluster (version, DNS address) is in `ClusterFacts`; what is not given there is 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-MEMORY_OVERHEAD: Final = 0.075  # the share of an instance's memory that the hypervisor and the system keep (W-54)
+MEMORY_OVERHEAD: Final = 0.075  # the share of an instance's memory that the hypervisor and the system keep (AWS-54)
 
 
 class RateLimit(NamedTuple):
@@ -39,7 +39,7 @@ class AwsSettings:
     threads: int = 32  # calls under way at once
     read_seconds: float = 60.0  # how long an answer may take
     rates: tuple[RateLimit, ...] = (
-        # EC2's own bucket for mutating calls is 50 refilled by 5 a second, for describing calls 100 and 20 (W-182);
+        # EC2's own bucket for mutating calls is 50 refilled by 5 a second, for describing calls 100 and 20 (AWS-182);
         # staying below leaves room for others in the account.
         RateLimit("CreateFleet", burst=50.0, per_second=5.0),
         RateLimit("RunInstances", burst=50.0, per_second=2.0),

@@ -1,6 +1,6 @@
-"""The tags of everything that is made for a class (W-7, W-8, W-183).
+"""The tags of everything that is made for a class (AWS-7, AWS-8, AWS-183).
 
-Our own override the class's; the cluster's IAM policy demands exactly these at creation (W-165). The claim's name and
+Our own override the class's; the cluster's IAM policy demands exactly these at creation (AWS-165). The claim's name and
 UID are in the launch call itself, so that an instance whose launch was never written down is found by them.
 """
 

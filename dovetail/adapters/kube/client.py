@@ -44,7 +44,7 @@ class Request:
 
     @property
     def content_type(self) -> str:
-        """PATCH is always a merge patch (P-8)."""
+        """PATCH is always a merge patch (PLM-8)."""
         return MERGE_PATCH if self.method == "PATCH" else "application/json"
 
 

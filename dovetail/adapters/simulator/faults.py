@@ -1,7 +1,7 @@
 """Ordered faults: calls that fail before their effect, or after it with the answer lost.
 
 Tests order them. The second kind matters most: the instance is launched, and the caller learns only that the cloud is
-unreachable (D-1).
+unreachable (DUR-1).
 """
 
 import sqlite3

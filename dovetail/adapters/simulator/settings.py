@@ -23,7 +23,7 @@ class WorldSettings:
     pod_start: float = 0.5  # from binding to Ready
     pod_stop: float = 1.0  # from the deletion to the containers' exit, at most the pod's grace; a pod may name another
     repair: float = 600.0  # how long a node may be unhealthy before it is repaired
-    shortage: float = 180.0  # how long an offering that was refused is not tried again (W-72)
+    shortage: float = 180.0  # how long an offering that was refused is not tried again (AWS-72)
     never_join: int = 0
     foreign_kubelets: bool = True  # whether Nodes without an instance have a kubelet
 

@@ -1,4 +1,4 @@
-"""How does an EC2NodeClass point at images (W-12 to W-14)?
+"""How does an EC2NodeClass point at images (AWS-12 to AWS-14)?
 
 Either one alias, which follows the images that EKS publishes, or terms by tags, id, name or SSM parameter. The trap
 avoided: the family of an alias is written in lower case, amiFamily is not.

@@ -1,4 +1,4 @@
-"""What may an EC2NodeClass say about disks, network interfaces, metadata and processors (W-17 to W-20)?
+"""What may an EC2NodeClass say about disks, network interfaces, metadata and processors (AWS-17 to AWS-20)?
 
 The pattern of `volumeSize` is Karpenter's, oddities included (a bare "Ti" passes, 18Ti does not), because the same
 manifest must be accepted or refused.

@@ -1,7 +1,7 @@
-"""What does an EC2NodeClass say (W-9, W-14, W-21 to W-25)?
+"""What does an EC2NodeClass say (AWS-9, AWS-14, AWS-21 to AWS-25)?
 
 `spec.kubelet` is an open object as in Karpenter's next release: the API server keeps whatever stands there and the
-class's own validation judges it (W-40), because the kubelet's fields change with every Kubernetes version and may be
+class's own validation judges it (AWS-40), because the kubelet's fields change with every Kubernetes version and may be
 expressions.
 """
 
@@ -32,7 +32,8 @@ from dovetail.api.schema.structural import ApiModel
 AmiFamily = Literal["AL2", "AL2023", "Bottlerocket", "Custom", "Windows2019", "Windows2022", "Windows2025"]
 CUSTOM: Literal["Custom"] = "Custom"
 
-# W-8: Karpenter writes these itself; a user's value would be overwritten or, worse, hide an instance from its cluster.
+# AWS-8: Karpenter writes these itself; a user's value would be overwritten or, worse, hide an instance from its
+# cluster.
 RESERVED_TAGS = (
     "eks:eks-cluster-name",
     "karpenter.sh/nodepool",
@@ -65,7 +66,7 @@ def _not_empty(field: str) -> Obeys:
 
 
 def _family_fits(alias: str, family: str) -> Rule:
-    """W-14: beside an alias, amiFamily is the alias's own family or Custom."""
+    """AWS-14: beside an alias, amiFamily is the alias's own family or Custom."""
     used = f"self.amiSelectorTerms.exists(term, has(term.alias) && term.alias.split('@')[0] == '{alias}')"
     return Rule(
         message=f"if set, amiFamily must be '{family}' or 'Custom' when using {_article(family)} alias",

@@ -1,4 +1,4 @@
-"""What is known of an EC2NodeClass: what its selectors resolved to (W-26)?
+"""What is known of an EC2NodeClass: what its selectors resolved to (AWS-26)?
 
 Written by the resolving of the class, read by launches and by drift. Unlike the spec it is our own output; the shapes
 are Karpenter's, so that either side can read what the other left.

@@ -1,4 +1,4 @@
-"""How does an EC2NodeClass point at subnets, groups and reservations (W-10, W-11, W-15, W-16)?
+"""How does an EC2NodeClass point at subnets, groups and reservations (AWS-10, AWS-11, AWS-15, AWS-16)?
 
 Terms are ORed, what stands in one term is ANDed; the tag value `*` means any value. For subnets and security groups
 Karpenter's own rule on `id` and `name` refuses a list only if every term breaks it. A manifest with one such term among

@@ -1,4 +1,4 @@
-"""Which rules do the selector terms of an EC2NodeClass share (W-10 to W-12, W-15)?
+"""Which rules do the selector terms of an EC2NodeClass share (AWS-10 to AWS-12, AWS-15)?
 
 A term is one entry of a list of selectors; the rules say which of its fields may stand together. Fields are given as
 API name → attribute name, because the CEL side speaks the one and the models the other.

@@ -1,4 +1,4 @@
-"""What does a CapacityBuffer say (S-211)?
+"""What does a CapacityBuffer say (PLC-211)?
 
 Room that is to be kept free, in the API of sig-autoscaling (autoscaling.x-k8s.io), which other autoscalers read too.
 The kind exists here so that a cluster that has no other one can have it, and wrong buffers are refused. What may be

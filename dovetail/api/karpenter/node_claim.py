@@ -1,7 +1,7 @@
-"""What does a NodeClaim say (A-15, A-16)?
+"""What does a NodeClaim say (API-15, API-16)?
 
 The spec can never change, not even in how a quantity is written, so a claim is patched in metadata and status and never
-written back whole (P-8).
+written back whole (PLM-8).
 """
 
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What does a NodeOverlay say (A-17)?
+"""What does a NodeOverlay say (API-17)?
 
 A correction to the price or capacity of instance types, in Karpenter's alpha API. The kind exists so that a cluster's
 overlays stay where they are and wrong ones are refused.

@@ -1,4 +1,4 @@
-"""What does a NodePool say (A-13, A-14)?
+"""What does a NodePool say (API-13, API-14)?
 
 `disruption` absent, `{}` and `{budgets: []}` are three different things; the first two get one budget of 10 %, the last
 means no budget at all.

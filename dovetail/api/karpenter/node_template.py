@@ -1,4 +1,5 @@
-"""What do a NodePool's template and a NodeClaim have in common: taints and the reference to a NodeClass (A-11, A-12)?
+"""What do a NodePool's template and a NodeClaim have in common: taints and the reference to a NodeClass (API-11,
+API-12)?
 
 Only shapes. That a pool may not change the group or kind of its class, and a claim nothing at all, is said where the
 pool and the claim are described.

@@ -1,4 +1,4 @@
-"""What does a status condition look like (A-13, A-16)?
+"""What does a status condition look like (API-13, API-16)?
 
 NodePool, NodeOverlay and EC2NodeClass demand reason and message; NodeClaim does not, because clusters hold claims of
 older versions whose conditions have neither. Making both strict would refuse every status write on such a claim.

@@ -1,4 +1,4 @@
-"""What may stand in a single field: names, durations, quantities, moments, whole numbers (rules A-4 to A-8).
+"""What may stand in a single field: names, durations, quantities, moments, whole numbers (rules API-4 to API-8).
 
 The patterns are those of Karpenter's CRDs, letter for letter, because they are the API: a manifest that passes there
 passes here. JSON schema patterns search, they do not match the whole text, and `$` means the very end; pydantic's
@@ -27,9 +27,9 @@ _quantity = re.compile(QUANTITY)
 
 QualifiedName = Annotated[str, Field(pattern=QUALIFIED_NAME)]
 LabelValue = Annotated[str, Field(max_length=63, pattern=LABEL_VALUE)]
-# A-6: Go's notation without days, fractions or sign.
+# API-6: Go's notation without days, fractions or sign.
 Duration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
-# A-8: kept as written, so that 720h does not become 720h0m0s.
+# API-8: kept as written, so that 720h does not become 720h0m0s.
 NillableDuration = Annotated[str, Field(pattern=r"^(([0-9]+(s|m|h))+|Never)$")]
 Bool = Annotated[bool, Strict()]
 
@@ -57,7 +57,7 @@ def _checked_quantity(value: Any) -> int | str:
     raise PydanticCustomError("quantity", "should match a quantity such as 4, 500m or 8Gi")
 
 
-# A-7. Kept as written: writing an immutable spec back with 50k for 50000 would be refused as a change (P-8).
+# API-7. Kept as written: writing an immutable spec back with 50k for 50000 would be refused as a change (PLM-8).
 Quantity = Annotated[
     int | str,
     PlainValidator(_checked_quantity),

@@ -1,4 +1,4 @@
-"""Which label keys may a spec name (A-10, A-18, A-20, W-3)?
+"""Which label keys may a spec name (API-10, API-18, API-20, AWS-3)?
 
 Karpenter's own domains are closed: only the labels listed here pass. Karpenter compares the end of the domain and does
 not ask for a sub-domain, so `foo-karpenter.sh` is refused too, here as there.
@@ -15,7 +15,7 @@ HOSTNAME = "kubernetes.io/hostname"
 KARPENTER_KEYS = (CAPACITY_TYPE, NODE_POOL)
 
 _AWS = "karpenter.k8s.aws/"
-# W-3: what instance types and offerings carry.
+# AWS-3: what instance types and offerings carry.
 AWS_OVERLAY_KEYS = tuple(
     _AWS + name
     for name in (
@@ -44,7 +44,7 @@ AWS_OVERLAY_KEYS = tuple(
         "nitro-sandbox",
     )
 )
-# W-3: a NodeOverlay may not name these: they belong to a launch, not to a type.
+# AWS-3: a NodeOverlay may not name these: they belong to a launch, not to a type.
 AWS_LAUNCH_KEYS = tuple(
     _AWS + name
     for name in (
@@ -58,7 +58,7 @@ AWS_LAUNCH_KEYS = tuple(
 )
 AWS_KEYS = tuple(sorted(AWS_OVERLAY_KEYS + AWS_LAUNCH_KEYS))
 
-# A-20, W-3: labels whose meaning is fixed; every one may be named although some lie in a closed domain.
+# API-20, AWS-3: labels whose meaning is fixed; every one may be named although some lie in a closed domain.
 WELL_KNOWN = frozenset(
     (
         *KARPENTER_KEYS,

@@ -1,4 +1,4 @@
-"""What is a scheduling requirement, and which lists of them are refused (A-9, A-10, A-17)?
+"""What is a scheduling requirement, and which lists of them are refused (API-9, API-10, API-17)?
 
 NodePool, NodeClaim and NodeOverlay share the shape and differ in the keys they may name. `values` may be absent: a CEL
 rule that reads it without `has` fails with "no such key" instead of the rule's own message.

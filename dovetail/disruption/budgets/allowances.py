@@ -1,4 +1,4 @@
-"""How many more nodes each pool may lose now, for one reason (D-49 to D-51, D-58).
+"""How many more nodes each pool may lose now, for one reason (DIS-49 to DIS-51, DIS-58).
 
 Nodes that are already leaving count, whatever their reason is; one that is NotReady as well counts once.
 """
@@ -35,7 +35,7 @@ class Allowance:
 
     @property
     def left(self) -> int:
-        """How many more nodes may be disrupted (D-49)."""
+        """How many more nodes may be disrupted (DIS-49)."""
         return max(0, self.allowed - self.consuming + self.ahead)
 
 
@@ -77,7 +77,7 @@ def budget_states(fleet: Fleet, pool: str) -> tuple[BudgetState, ...]:
 
 
 def _counts(member: Member) -> bool:
-    """Whether the pool has this node: managed, initialised, its instance not already terminated (D-50)."""
+    """Whether the pool has this node: managed, initialised, its instance not already terminated (DIS-50)."""
     claim = member.claim
     return (
         member.managed and claim is not None and member.is_initialized and not claim.is_true(names.INSTANCE_TERMINATING)
@@ -91,7 +91,7 @@ def _is_being_drained(member: Member, now: float) -> bool:
 
 
 def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
-    """Notices for pools that have nodes and whose budgets allow none at all (D-58)."""
+    """Notices for pools that have nodes and whose budgets allow none at all (DIS-58)."""
     return tuple(
         decision_notice(
             "NodePool",

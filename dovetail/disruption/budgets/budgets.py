@@ -1,6 +1,6 @@
-"""How many nodes of a pool may be disrupted now, for one reason, and which budget says so (D-49 to D-62).
+"""How many nodes of a pool may be disrupted now, for one reason, and which budget says so (DIS-49 to DIS-62).
 
-A fault in any budget of a pool closes the pool for every reason (D-54). Windows are in UTC, and percentages are
+A fault in any budget of a pool closes the pool for every reason (DIS-54). Windows are in UTC, and percentages are
 computed without floats. This is the only file that uses croniter.
 """
 
@@ -67,7 +67,7 @@ def limit_for(states: tuple[BudgetState, ...], reason: str, nodes: int) -> Limit
 
 
 def allowed_nodes(text: str, nodes: int) -> int:
-    """How many nodes the text means: a number, or a percentage of them rounded up (D-53)."""
+    """How many nodes the text means: a number, or a percentage of them rounded up (DIS-53)."""
     number = text.removesuffix("%")
     if not _NUMBER.fullmatch(number) or not number.isascii() or not -(2**63) <= int(number) < 2**63:
         raise BudgetError(f"invalid nodes value of a budget: {text!r}")
@@ -90,7 +90,7 @@ def _judge(budget: Budget, now: float) -> BudgetState:
     duration = budget.duration or 0.0
     hit = first_hit_after(schedule, now - duration)
     if hit is None:
-        return BudgetState(budget=budget, active=True)  # a date that never comes is always active (Q-20)
+        return BudgetState(budget=budget, active=True)  # a date that never comes is always active (DIQ-20)
     if hit > now:
         return BudgetState(budget=budget, active=False, until=hit)
     return BudgetState(budget=budget, active=True, until=_end_of_window(schedule, hit, duration))

@@ -1,8 +1,8 @@
-"""What a cron text of a budget says, in the dialect that upstream reads (D-56).
+"""What a cron text of a budget says, in the dialect that upstream reads (DIS-56).
 
 Five fields (minute, hour, day of month, month, day of week) or a lower-case macro; where both days are restricted,
 either is enough. A general cron library accepts day 7, wrapping ranges, `L` and `W`. For upstream these are errors, and
-an error must close the budget (D-54).
+an error must close the budget (DIS-54).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether a consolidation is worth its disturbance, as the policy Balanced weighs it (D-120 to D-131).
+"""Whether a consolidation is worth its disturbance, as the policy Balanced weighs it (DIS-120 to DIS-131).
 
 The share of a pool's cost that a command saves is compared with the share of the pool that it disturbs; half as much is
 enough. The totals count all candidates and all nodes of the pool, not only those that a method considers.
@@ -40,12 +40,12 @@ class Score:
 
     @property
     def is_approved(self) -> bool:
-        """Whether the score reaches the threshold (D-124)."""
+        """Whether the score reaches the threshold (DIS-124)."""
         return self.score >= THRESHOLD
 
     @property
     def text(self) -> str:
-        """The score in upstream's words (D-127)."""
+        """The score in upstream's words (DIS-127)."""
         score = "+Inf" if math.isinf(self.score) else f"{self.score:.2f}"
         shares = f"savings {100 * self.savings:.1f}%, disruption {100 * self.disruption:.1f}%"
         return f"score {score} >= threshold {THRESHOLD:.2f} (k: {WEIGHT}, {shares})"
@@ -77,7 +77,7 @@ class Scales:
 
     @cached_property
     def totals(self) -> dict[str, Totals]:
-        """By pool, for pools with a candidate (D-121)."""
+        """By pool, for pools with a candidate (DIS-121)."""
         by_pool: dict[str, list[Candidate]] = {}
         for candidate in self._candidates:
             by_pool.setdefault(candidate.pool.name, []).append(candidate)
@@ -92,14 +92,14 @@ class Scales:
         return tracked if tracked > 0 else sum(c.price for c in candidates)
 
     def _tracked(self, pool: str) -> float:
-        """What the pool's claims cost (D-122)."""
+        """What the pool's claims cost (DIS-122)."""
         return pool_cost(pool, self._fleet.snapshot.claims.values(), self._fleet.types_of(pool))
 
     def _disruption(self, pool: str, costs: dict[str, float]) -> float:
         return sum(costs.get(m.name, 0.0) or _disturbance(m) for m in self._fleet.by_pool.get(pool, ()))
 
     def scores(self, command: Command) -> tuple[Score, ...]:
-        """One score for each Balanced pool of the command, by name (D-123)."""
+        """One score for each Balanced pool of the command, by name (DIS-123)."""
         pools = sorted({c.pool.name for c in command.candidates if c.pool.disruption.policy == POLICY})
         return tuple(self._score(pool, command) for pool in pools)
 
@@ -125,7 +125,7 @@ class Scales:
         return Score(pool=pool, score=score, savings=saved, disruption=disturbed)
 
     def is_worth_simulating(self, candidate: Candidate) -> bool:
-        """Whether deleting the candidate could be approved; replacing it saves less (D-125)."""
+        """Whether deleting the candidate could be approved; replacing it saves less (DIS-125)."""
         if candidate.pool.disruption.policy != POLICY:
             return True
         totals = self.totals.get(candidate.pool.name)
@@ -135,6 +135,6 @@ class Scales:
 
 
 def _disturbance(member: Member) -> float:
-    """The disturbance of a node that is no candidate: its pods but those of DaemonSets and ended ones (D-121)."""
+    """The disturbance of a node that is no candidate: its pods but those of DaemonSets and ended ones (DIS-121)."""
     pods = (p for p in member.pods if not is_terminal(p) and not is_daemon(p))
     return NODE_COST + sum(max(0.0, eviction_cost(p)) for p in pods)

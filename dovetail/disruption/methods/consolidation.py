@@ -1,4 +1,4 @@
-"""Whether nodes can be consolidated: deleted, or replaced by one cheaper node (D-96 to D-106).
+"""Whether nodes can be consolidated: deleted, or replaced by one cheaper node (DIS-96 to DIS-106).
 
 Why a single node cannot be is published on it. For several nodes at once the reason is published on none of them.
 """
@@ -16,7 +16,7 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.notice import Notice
 from dovetail.model.requirements import Requirement, intersect, requirement
 
-SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (D-105)
+SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (DIS-105)
 
 
 CANT_REPLACE: Final = Block(
@@ -35,7 +35,7 @@ class Computed:
 
 
 def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
-    """Why consolidation does not consider the candidate; in this order (D-96)."""
+    """Why consolidation does not consider the candidate; in this order (DIS-96)."""
     pool, labels = candidate.pool, candidate.member.labels
     if candidate.is_static:
         return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
@@ -63,7 +63,7 @@ def _unconsolidatable(why: WhyNot, message: str) -> Block:
 
 
 def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
-    """Simulate, then see whether the result is fewer nodes or a cheaper one (D-99)."""
+    """Simulate, then see whether the result is fewer nodes or a cheaper one (DIS-99)."""
     if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
         return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     simulation = round_.simulator.simulate(candidates, consolidating=True)
@@ -83,7 +83,7 @@ def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
 
 
 def unplaced_text(simulation: Simulation) -> str:
-    """Which pods would find no place, at most five by name (D-91)."""
+    """Which pods would find no place, at most five by name (DIS-91)."""
     shown = [f"{pod} => {why}" for pod, why in sorted(simulation.unplaced.items())[:5]]
     others = len(simulation.unplaced) - len(shown)
     return f"Not all pods would schedule, {' '.join(shown)} " + (f"and {others} other(s)" if others > 0 else "")
@@ -107,7 +107,7 @@ def _admits(item: Requirement | None, value: str) -> bool:
 
 
 def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulation) -> Computed:
-    """One new node, if it is certain to be cheaper (D-99 steps 5 to 9)."""
+    """One new node, if it is certain to be cheaper (DIS-99 steps 5 to 9)."""
     made, prices = round_.priced(simulation.replacements[0]), round_.prices
     capacity = made.requirements.get(names.CAPACITY_TYPE)
     all_spot = all(c.capacity_type == names.CAPACITY_SPOT for c in candidates)
@@ -121,7 +121,7 @@ def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulat
         if round_.settings.profile.needs_launchable_spot and not any(
             prices.suits(t, kept.requirements) for t in kept.types
         ):
-            # A launch restricted to spot would be certain to fail (Q-9).
+            # A launch restricted to spot would be certain to fail (DIQ-9).
             return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return _replaced(round_, candidates, simulation, kept)
 
@@ -148,7 +148,7 @@ def _only_spot(made: Replacement) -> Replacement:
 def _spot_to_spot(
     round_: Round, candidates: Sequence[Candidate], simulation: Simulation, made: Replacement
 ) -> Computed:
-    """A cheaper spot node in place of spot nodes, where there is enough to choose from (D-105)."""
+    """A cheaper spot node in place of spot nodes, where there is enough to choose from (DIS-105)."""
     if not round_.settings.spot_to_spot:
         message = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
         return _refused(candidates, WhyNot.SPOT_TO_SPOT_OFF, message)
@@ -176,7 +176,7 @@ def _replaced(round_: Round, candidates: Sequence[Candidate], simulation: Simula
 
 
 def candidate_notices(command: Command) -> tuple[Notice, ...]:
-    """The notices of a command with a replacement, whatever becomes of it (D-100)."""
+    """The notices of a command with a replacement, whatever becomes of it (DIS-100)."""
     return tuple(
         notice
         for c in command.candidates

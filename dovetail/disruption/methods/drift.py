@@ -1,4 +1,4 @@
-"""Drift: replaces nodes that no longer are what their pool asks for (D-69 to D-74).
+"""Drift: replaces nodes that no longer are what their pool asks for (DIS-69 to DIS-74).
 
 It comes after emptiness and the static pools. Upstream replaces one node in a round, and the next one waits until the
 first replacement is up, so that twenty nodes take the time of twenty starts. We replace all that the budget allows at
@@ -20,7 +20,7 @@ WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a po
 
 
 def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
-    """Why the candidate has not drifted, or is not for this method (D-69)."""
+    """Why the candidate has not drifted, or is not for this method (DIS-69)."""
     if candidate.is_static:
         return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if not candidate.claim.is_true(names.DRIFTED):
@@ -35,12 +35,12 @@ def drifted_since(candidate: Candidate) -> float:
 
 
 def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """The earliest drift first, but nodes without any pod to move before all others; equals by name (D-70)."""
+    """The earliest drift first, but nodes without any pod to move before all others; equals by name (DIS-70)."""
     return sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
 
 
 def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """All that may be disrupted now, or the first that can be replaced (D-71)."""
+    """All that may be disrupted now, or the first that can be replaced (DIS-71)."""
     if round_.settings.profile.replaces_in_waves:
         complete = completed_at(round_, candidates)
         if complete is not None:

@@ -1,4 +1,4 @@
-"""Emptiness: deletes nodes on which no pod needs to run (D-63 to D-68).
+"""Emptiness: deletes nodes on which no pod needs to run (DIS-63 to DIS-68).
 
 It is the first method of every round. A node is empty by what disturbing its pods costs, not by their number. Upstream
 simulates nothing here; it relies on the second look after 15 s, and on nominations of the nodes on which pods are
@@ -16,7 +16,7 @@ AWAITED: Final = Block(why=WhyNot.PROMISED, message="Node is where pods without 
 
 
 def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
-    """Why the candidate is not empty, or is left alone although it is; in this order (D-63)."""
+    """Why the candidate is not empty, or is left alone although it is; in this order (DIS-63)."""
     if candidate.is_static:
         return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
     if candidate.pool.disruption.consolidate_after is None:
@@ -33,12 +33,12 @@ def why_not_empty(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def by_ratio(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """The highest price per disturbance first, equals by name (D-98)."""
+    """The highest price per disturbance first, equals by name (DIS-98)."""
     return sorted(candidates, key=lambda c: (-c.ratio, c.name))
 
 
 def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """All that the allowances permit, in one command (D-64)."""
+    """All that the allowances permit, in one command (DIS-64)."""
     reason = DisruptionReason.EMPTY
     left = RemainingAllowances.of(round_.allowances(reason))
     taken: list[Candidate] = []

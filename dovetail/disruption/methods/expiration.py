@@ -1,7 +1,7 @@
 """Expiration: replaces an expired node before it is deleted, where its pool asks for that. Upstream no longer does.
 
-Without it the Caretaker deletes a claim at the moment of its expiry (D-181), and all pods of nodes of one age are down
-until new nodes have started. It comes after drift, and budgets, PDBs and do-not-disrupt hold it up as they hold up
+Without it the Caretaker deletes a claim at the moment of its expiry (DIS-181), and all pods of nodes of one age are
+down until new nodes have started. It comes after drift, and budgets, PDBs and do-not-disrupt hold it up as they hold up
 drift: a budget that limits Drifted limits this too. A node of a static pool is replaced from the template, as when it
 has drifted; were its pods only placed elsewhere, its pool would have to make up for the node afterwards.
 """

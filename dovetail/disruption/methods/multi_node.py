@@ -1,4 +1,4 @@
-"""Multi-node consolidation: several nodes at once, for no replacement or one cheaper one (D-107 to D-115).
+"""Multi-node consolidation: several nodes at once, for no replacement or one cheaper one (DIS-107 to DIS-115).
 
 It comes after expiration. Upstream's search looks for the longest prefix of the candidates, by price per disturbance,
 that can leave together. Two of the cheapest nodes must never become a new one of the same type.
@@ -32,11 +32,12 @@ class Search:
     rejected: Command | None = None  # the last probe that the scores alone turned down
 
     def probe(self, round_: Round, candidates: Sequence[Candidate]) -> Command | None:
-        """The command for these candidates, if they come to one and every pool approves of it (D-109)."""
+        """The command for these candidates, if they come to one and every pool approves of it (DIS-109)."""
         computed = compute(round_, candidates)
         self.notices.extend(computed.notices)
         if computed.error and not round_.should_stop():
-            self.error = self.error or computed.error  # running out of time is no error: the best so far stands (D-112)
+            # running out of time is no error: the best so far stands (DIS-112)
+            self.error = self.error or computed.error
         command = computed.command
         if command is None:
             return None
@@ -52,7 +53,7 @@ class Search:
 
 
 def without_same_types(round_: Round, command: Command) -> Command | None:
-    """The command without the types that its candidates are, dearer ones, and what cannot be launched (D-110)."""
+    """The command without the types that its candidates are, dearer ones, and what cannot be launched (DIS-110)."""
     made, prices = command.replacements[0], round_.prices
     limit = prices.same_type_limit(made.types, command.candidates)
     left = prices.below(made.types, made.requirements, limit)
@@ -63,7 +64,7 @@ def without_same_types(round_: Round, command: Command) -> Command | None:
 
 
 def longest_prefix(round_: Round, search: Search, ordered: Sequence[Candidate]) -> Command | None:
-    """The binary search over prefix lengths; ours first tries all of them together (D-108)."""
+    """The binary search over prefix lengths; ours first tries all of them together (DIS-108)."""
     low, high, best = 1, min(len(ordered), round_.settings.profile.most_consolidated) - 1, None
     if round_.settings.profile.tries_all_together_first:
         best = search.probe(round_, ordered[: high + 1])
@@ -113,7 +114,7 @@ def widened(round_: Round, search: Search, ordered: Sequence[Candidate], best: C
 
 
 def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """The search, among those that the allowances permit (D-107)."""
+    """The search, among those that the allowances permit (DIS-107)."""
     left = RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
     takers: list[Candidate] = []
     refused: list[Candidate] = []
@@ -144,7 +145,7 @@ def _announcements(round_: Round, search: Search, command: Command | None) -> tu
 
 
 def approvals(scores: Sequence[Score]) -> tuple[Notice, ...]:
-    """A notice for each pool that approves, also where another pool does not (D-126)."""
+    """A notice for each pool that approves, also where another pool does not (DIS-126)."""
     return tuple(decision_notice("NodePool", s.pool, "ConsolidationApproved", s.text) for s in scores if s.is_approved)
 
 

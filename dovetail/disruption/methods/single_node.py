@@ -1,4 +1,4 @@
-"""Single-node consolidation: one node, for no replacement or a cheaper one (D-116 to D-119).
+"""Single-node consolidation: one node, for no replacement or a cheaper one (DIS-116 to DIS-119).
 
 It is the last method. It takes the first node that can be consolidated, not the best. Candidates are ordered by price
 per disturbance, and the pools take turns, so that a large pool does not use up the time of all others.
@@ -22,7 +22,7 @@ NOT_WORTH_IT: Final = Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the dis
 
 
 def pools_alternating(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The first of each pool, then the second of each, and so on; pools by name (D-116)."""
+    """The first of each pool, then the second of each, and so on; pools by name (DIS-116)."""
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
@@ -76,7 +76,7 @@ class _Search:
 
 
 def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """The first candidate that is allowed, worth the disturbance, and can be deleted or made cheaper (D-117)."""
+    """The first candidate that is allowed, worth the disturbance, and can be deleted or made cheaper (DIS-117)."""
     left = RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
     search = _Search(round_)
     for candidate in pools_alternating(by_ratio(candidates)):

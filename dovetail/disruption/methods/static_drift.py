@@ -1,4 +1,4 @@
-"""Drift in pools with a fixed number of nodes (D-75 to D-81).
+"""Drift in pools with a fixed number of nodes (DIS-75 to DIS-81).
 
 It comes before the drift of other pools. Nothing is simulated: each node is replaced by one made from the pool's
 template, within the allowance and limits.nodes. A pool that has more nodes than replicas replaces none, and the place
@@ -23,7 +23,7 @@ from dovetail.model.requirements import export_set, from_expressions
 
 
 def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
-    """Why the candidate has not drifted, or is not for this method (D-75)."""
+    """Why the candidate has not drifted, or is not for this method (DIS-75)."""
     if not candidate.is_static:
         return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event=None)
     if not candidate.claim.is_true(names.DRIFTED):
@@ -32,12 +32,12 @@ def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """The earliest drift first (D-76)."""
+    """The earliest drift first (DIS-76)."""
     return replace_from_template(round_, by_age(candidates), DisruptionReason.DRIFTED)
 
 
 def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """Replace as many of each pool as its allowance, its replicas and its limit permit (D-76, D-77)."""
+    """Replace as many of each pool as its allowance, its replicas and its limit permit (DIS-76, DIS-77)."""
     allowed = round_.allowances(reason)
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in ordered:
@@ -78,7 +78,7 @@ def _command(candidate: Candidate, pool: NodePool, claim: str, reason: Disruptio
 
 
 def node_from_template(pool: NodePool) -> ProposedNode:
-    """A node of a static pool: the template as it stands, without a choice of instance types (N-43)."""
+    """A node of a static pool: the template as it stands, without a choice of instance types (NPL-43)."""
     template = pool.template
     node_class = template.node_class
     labels = {

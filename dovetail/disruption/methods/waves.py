@@ -73,7 +73,7 @@ def _take(
 
 
 def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """The first node that can be replaced, as Karpenter does it (D-71)."""
+    """The first node that can be replaced, as Karpenter does it (DIS-71)."""
     left = RemainingAllowances.of(round_.allowances(reason))
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in ordered:

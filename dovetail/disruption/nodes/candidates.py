@@ -1,4 +1,4 @@
-"""Which nodes may be disrupted at all, before any method's own question (D-25 to D-48).
+"""Which nodes may be disrupted at all, before any method's own question (DIS-25 to DIS-48).
 
 Each check returns a Block with a reason from the closed list, and publishes nothing. Candidates are of two classes. For
 the eventual class, drift and expiration, the blocks of pods are waived where the claim has a termination grace period;
@@ -32,7 +32,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A node that may be disrupted, with what ordering and replacing it need (D-30)."""
+    """A node that may be disrupted, with what ordering and replacing it need (DIS-30)."""
 
     member: Member
     claim: NodeClaim
@@ -51,17 +51,17 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """Its price per disturbance (D-35)."""
+        """Its price per disturbance (DIS-35)."""
         return self.price / self.cost
 
     @property
     def is_empty(self) -> bool:
-        """Whether none of its pods counts as disturbed (D-36)."""
+        """Whether none of its pods counts as disturbed (DIS-36)."""
         return self.cost <= 1.0
 
     @property
     def is_static(self) -> bool:
-        """Whether its pool has a fixed number of nodes (D-37)."""
+        """Whether its pool has a fixed number of nodes (DIS-37)."""
         return self.pool.replicas is not None
 
 
@@ -132,7 +132,7 @@ def _no_pool_label(_: Fleet, member: Member) -> Block | None:
 
 
 def _pool_not_found(fleet: Fleet, member: Member) -> Block | None:
-    # A pool whose instance types cannot be listed is "not found" too; users rely on the text (D-26, Q-17).
+    # A pool whose instance types cannot be listed is "not found" too; users rely on the text (DIS-26, DIQ-17).
     pool = member.pool_name
     if pool in fleet.pools and fleet.types_of(pool):
         return None
@@ -171,7 +171,7 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 
 
 def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
-    """Why the node's pods hold it: first the protected ones, then each that a PDB holds (D-43)."""
+    """Why the node's pods hold it: first the protected ones, then each that a PDB holds (DIS-43)."""
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
             message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'

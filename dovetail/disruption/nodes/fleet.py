@@ -1,4 +1,4 @@
-"""The nodes of a snapshot, each with its claim and its pods, and what is known of such a pair (D-19 to D-21).
+"""The nodes of a snapshot, each with its claim and its pods, and what is known of such a pair (DIS-19 to DIS-21).
 
 A claim without a node and a node without a claim are members too: the checks must see them to leave them alone.
 """
@@ -35,7 +35,7 @@ class Member:
 
     @property
     def is_initialized(self) -> bool:
-        """Whether the node is initialised; unmanaged nodes always are (D-21)."""
+        """Whether the node is initialised; unmanaged nodes always are (DIS-21)."""
         if not self.managed:
             return True
         return self.node is not None and self.node.labels.get(names.INITIALIZED) == "true"
@@ -98,7 +98,7 @@ class Fleet:
         return claim.name in self.snapshot.disrupting or names.OWNER in claim.annotations
 
     def is_leaving(self, member: Member) -> bool:
-        """Whether it will be deleted, by whatever decision (D-19)."""
+        """Whether it will be deleted, by whatever decision (DIS-19)."""
         claim = member.claim
         if claim is None:
             return member.node is not None and member.node.deleting_since is not None
@@ -109,7 +109,7 @@ class Fleet:
         return self.settings.profile.taken_nodes_leave and self.is_taken(member)
 
     def is_nominated(self, member: Member) -> bool:
-        """Whether a pod is expected on it (D-20)."""
+        """Whether a pod is expected on it (DIS-20)."""
         return self.snapshot.nominations.get(member.name, 0.0) > self.now
 
     def types_of(self, pool: str) -> dict[str, InstanceType]:

@@ -1,6 +1,6 @@
 """When pods came to a node or left it, as far as this process has seen and the claim's stamp does not say yet.
 
-Upkeep writes the stamp (D-163) a moment after the pods have left, and the same change wakes the decision. By the old
+Upkeep writes the stamp (DIS-163) a moment after the pods have left, and the same change wakes the decision. By the old
 stamp, a node whose pods have just left would be taken at once, as if its consolidateAfter were over, with only the 15 s
 of the second look.
 """

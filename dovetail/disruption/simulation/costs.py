@@ -1,4 +1,4 @@
-"""What it costs to disturb a pod, and what a node is worth per pod disturbed (D-31 to D-36).
+"""What it costs to disturb a pod, and what a node is worth per pod disturbed (DIS-31 to DIS-36).
 
 Candidates are ordered by it, and Balanced weighs commands by it. Negative costs count in the legacy figure only, never
 in the one that orders.
@@ -17,7 +17,7 @@ from dovetail.model.pools import InstanceType
 NODE_COST: Final = 1.0  # what disturbing a node costs even without pods
 MOST: Final = 10.0  # an eviction costs between -10 and 10
 
-# Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to D-32).
+# Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to DIS-32).
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:[0-9_]+\.?[0-9_]*|\.[0-9_]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
 
 
@@ -31,7 +31,7 @@ def _deletion_cost(text: str | None) -> float:
 
 
 def eviction_cost(pod: Pod) -> float:
-    """One, plus what the pod's deletion cost and priority add, within bounds (D-32)."""
+    """One, plus what the pod's deletion cost and priority add, within bounds (DIS-32)."""
     if pod.deletion_cost is None and not pod.priority:
         return 1.0
     cost = 1.0
@@ -43,12 +43,12 @@ def eviction_cost(pod: Pod) -> float:
 
 
 def reschedule_cost(reschedulable: Iterable[Pod]) -> float:
-    """The cost of moving these pods off their node (D-33); 1.0 means that it is empty (D-36)."""
+    """The cost of moving these pods off their node (DIS-33); 1.0 means that it is empty (DIS-36)."""
     return NODE_COST + sum(max(0.0, eviction_cost(pod)) for pod in reschedulable)
 
 
 def legacy_cost(pods: Iterable[Pod], claim: NodeClaim, now: float) -> float:
-    """All pods, negative costs too, times the share of its life that the node has left (D-34)."""
+    """All pods, negative costs too, times the share of its life that the node has left (DIS-34)."""
     return sum(eviction_cost(pod) for pod in pods) * lifetime_left(claim, now)
 
 
@@ -62,7 +62,7 @@ def lifetime_left(claim: NodeClaim, now: float) -> float:
 
 
 def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str) -> float:
-    """The price of the offering that the node is an instance of, available or not; 0 if unknown (D-31)."""
+    """The price of the offering that the node is an instance of, available or not; 0 if unknown (DIS-31)."""
     if instance_type is None:
         return 0.0
     price = price_of(instance_type, zone, capacity_type)
@@ -70,7 +70,7 @@ def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str
 
 
 def pool_cost(pool: str, claims: Iterable[NodeClaim], types: Mapping[str, InstanceType]) -> float:
-    """What a pool's claims cost an hour, launching and draining ones included; unknown prices count 0 (D-122)."""
+    """What a pool's claims cost an hour, launching and draining ones included; unknown prices count 0 (DIS-122)."""
     return sum(
         node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
         for c in claims

@@ -1,4 +1,4 @@
-"""Which instance types would be cheaper than what is there (D-99 to D-102, D-105, D-110)?
+"""Which instance types would be cheaper than what is there (DIS-99 to DIS-102, DIS-105, DIS-110)?
 
 A type counts by the dearest offering that a launch could end with, not by its cheapest. The requirements of offerings
 are parsed once per type.
@@ -62,7 +62,7 @@ class PriceBook:
         return prices
 
     def best(self, instance_type: InstanceType, wanted: RequirementSet) -> float:
-        """The price of the cheapest available offering that suits; infinity if there is none (D-99 step 5)."""
+        """The price of the cheapest available offering that suits; infinity if there is none (DIS-99 step 5)."""
         return self._all_best((instance_type,), wanted)[0]
 
     def _all_best(self, types: Iterable[InstanceType], wanted: RequirementSet) -> list[float]:
@@ -81,12 +81,12 @@ class PriceBook:
         return tuple([types[i] for i in price_order(self._all_best(types, wanted))])
 
     def first_price(self, types: Sequence[InstanceType], wanted: RequirementSet) -> float:
-        """What the first type is expected to cost; 0 if unknown (D-10)."""
+        """What the first type is expected to cost; 0 if unknown (DIS-10)."""
         price = self.best(types[0], wanted) if types else math.inf
         return 0.0 if math.isinf(price) else price
 
     def below(self, types: Iterable[InstanceType], wanted: RequirementSet, limit: float) -> Filtered:
-        """The types whose launch would cost less than the limit, and whether minValues hold for them (D-101)."""
+        """The types whose launch would cost less than the limit, and whether minValues hold for them (DIS-101)."""
         known = self._worst.setdefault(frozenset(wanted.values()), {})
         kept = []
         for instance_type in types:
@@ -100,7 +100,7 @@ class PriceBook:
         return Filtered(types=tuple(kept), short=short)
 
     def prefix(self, types: Sequence[InstanceType], wanted: RequirementSet) -> tuple[int, tuple[str, ...]]:
-        """The number of types that it takes to satisfy minValues, and the labels that stay short (D-102)."""
+        """The number of types that it takes to satisfy minValues, and the labels that stay short (DIS-102)."""
         minima = minima_of(wanted)
         if not minima:
             return 0, ()
@@ -108,7 +108,7 @@ class PriceBook:
         return count, tuple(sorted(short))
 
     def same_type_limit(self, types: Iterable[InstanceType], candidates: Iterable[Candidate]) -> float:
-        """The least that a type of the list costs now as one of the candidates; infinity if none is one (D-110)."""
+        """The least that a type of the list costs now as one of the candidates; infinity if none is one (DIS-110)."""
         now: dict[str, float] = {}
         present: set[str] = set()
         for candidate in candidates:

@@ -1,4 +1,4 @@
-"""Where would the pods of these nodes go (D-82 to D-95)?
+"""Where would the pods of these nodes go (DIS-82 to DIS-95)?
 
 The placement engine answers; simulator.py adds what is disruption's own. Methods know only the protocols of this
 module.
@@ -36,7 +36,7 @@ class Simulation:
     replacements: tuple[Replacement, ...] = ()
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unplaced: Mapping[str, str] = field(default_factory=dict)  # pod that runs today -> why it finds no place
-    candidate_leaves: bool = False  # D-83
+    candidate_leaves: bool = False  # DIS-83
     failed: str = ""
 
 

@@ -1,4 +1,4 @@
-"""The simulation, answered by the placement engine (D-82 to D-95).
+"""The simulation, answered by the placement engine (DIS-82 to DIS-95).
 
 Made once per round over one index; every question is one pass over it. What disruption adds to the engine's answer:
 nodes whose room is promised take no other pods, pods that have been promised room ask for none, and only what the
@@ -50,7 +50,7 @@ class PlacementSimulator:
         )
 
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
-        """The cluster without these nodes (D-82)."""
+        """The cluster without these nodes (DIS-82)."""
         if any(self._fleet.is_leaving(c.member) for c in candidates):
             return Simulation(candidate_leaves=True)
         options = replace(self._options, spare_settling_nodes=consolidating)
@@ -60,7 +60,7 @@ class PlacementSimulator:
     def _own(self, outcome: Simulation, candidates: Sequence[Candidate]) -> Simulation:
         """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this.
 
-        Virtual pods that have their room now lose it to these nodes' pods, or with these nodes (S-215).
+        Virtual pods that have their room now lose it to these nodes' pods, or with these nodes (PLC-215).
         """
         moved = {pod.key for c in candidates for pod in self.movers(c)}
         moved.update(pod.key for pods in self._virtual.values() for pod in pods)
@@ -95,7 +95,7 @@ class PlacementSimulator:
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """By node, how many virtual pods have room there as things stand (D-68)."""
+        """By node, how many virtual pods have room there as things stand (DIS-68)."""
         return {name: len(pods) for name, pods in self._virtual.items()}
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
@@ -112,13 +112,13 @@ class PlacementSimulator:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Pools that have nothing to offer, as far as anything was simulated (D-95)."""
+        """Pools that have nothing to offer, as far as anything was simulated (DIS-95)."""
         if "index" not in self.__dict__:
             return ()
         return tuple(no_compatible_types(e.pool, e.because_of_min_values) for e in self.index.empty_pools)
 
     def movers(self, candidate: Candidate) -> list[Pod]:
-        """The candidate's pods that will need another place (D-47)."""
+        """The candidate's pods that will need another place (DIS-47)."""
         return self.index.reschedulable_on(candidate.name)
 
 
@@ -145,7 +145,7 @@ def _names(candidates: Sequence[Candidate]) -> frozenset[str]:
 
 def _simulation_of(placement: Placement) -> Simulation:
     """What a placement means for disruption. Only pods that run today matter: pending ones were without a place before
-    (D-90). Virtual pods nominate nothing (D-20)."""
+    (DIS-90). Virtual pods nominate nothing (DIS-20)."""
     if not placement.complete:
         return Simulation(failed="no time was left")
     moved = {

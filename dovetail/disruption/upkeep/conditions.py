@@ -1,4 +1,5 @@
-"""Whether a claim should carry the conditions Consolidatable and Drifted, and when that may change (D-166 to D-176).
+"""Whether a claim should carry the conditions Consolidatable and Drifted, and when that may change (DIS-166 to
+DIS-176).
 
 Consolidatable says that the node has been quiet long enough, and nothing about its pool's policy or its pods.
 """
@@ -48,7 +49,7 @@ def quiet_since(claim: NodeClaim) -> float:
 
 
 def judge_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> Judgement:
-    """Whether the node has been quiet for consolidateAfter, the boundary included (D-167)."""
+    """Whether the node has been quiet for consolidateAfter, the boundary included (DIS-167)."""
     if pool.replicas is not None:
         return Judgement(verdict="leave")
     after = pool.disruption.consolidate_after
@@ -60,7 +61,7 @@ def judge_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> Judgem
 
 
 def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: float) -> Judgement:
-    """The first of four questions that is answered with yes (D-170)."""
+    """The first of four questions that is answered with yes (DIS-170)."""
     if not claim.is_true(names.LAUNCHED):
         return Judgement(verdict="clear")
     again = now + RECHECK_DRIFT
@@ -79,7 +80,7 @@ def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: floa
 
 
 def is_hash_drifted(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether both carry hash and version, the versions are equal and the hashes are not (D-171)."""
+    """Whether both carry hash and version, the versions are equal and the hashes are not (DIS-171)."""
     ours, theirs = claim.annotations, pool.annotations
     keys = (names.NODE_POOL_HASH, names.NODE_POOL_HASH_VERSION)
     if any(key not in ours or key not in theirs for key in keys):
@@ -90,12 +91,12 @@ def is_hash_drifted(claim: NodeClaim, pool: NodePool) -> bool:
 
 
 def is_requirement_drifted(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether the claim's labels no longer satisfy the template's requirements, well-known ones included (D-172)."""
+    """Whether the claim's labels no longer satisfy the template's requirements, well-known ones included (DIS-172)."""
     return not compatible(from_labels(claim.labels), from_expressions(pool.template.requirements))
 
 
 def is_type_offered(claim: NodeClaim, facts: DriftFacts) -> bool:
-    """Whether the pool still has the claim's instance type, with an offering that suits its labels (D-174)."""
+    """Whether the pool still has the claim's instance type, with an offering that suits its labels (DIS-174)."""
     wanted = claim.labels.get(names.INSTANCE_TYPE)
     found = next((t for t in facts.catalogue.types if t.name == wanted), None) if wanted else None
     return found is not None and _has_offering(found, claim, facts)
@@ -116,7 +117,8 @@ def _has_offering(instance_type: InstanceType, claim: NodeClaim, facts: DriftFac
 
 
 def resulting_condition(judgement: Judgement, claim: NodeClaim, kind: str, now: float) -> Condition | None:
-    """The condition after the judgement; one that stays True keeps its time, and so its place in the order (D-170)."""
+    """The condition after the judgement; one that stays True keeps its time, and so its place in the order
+    (DIS-170)."""
     present = claim.condition(kind)
     if judgement.verdict == "leave":
         return present

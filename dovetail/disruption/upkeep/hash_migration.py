@@ -1,4 +1,4 @@
-"""Which hash annotations a pool and its claims should carry (D-177 to D-179, N-5).
+"""Which hash annotations a pool and its claims should carry (DIS-177 to DIS-179, NPL-5).
 
 Where the pool was last hashed by another version of the algorithm, its claims get the pool's new hash, so that a change
 of the algorithm makes nothing drift; a claim that had drifted before keeps its old hash and stays drifted. The claims

@@ -1,7 +1,7 @@
-"""When a claim expires, and which pod events restart its quiet time (D-163 to D-165, D-181 to D-185).
+"""When a claim expires, and which pod events restart its quiet time (DIS-163 to DIS-165, DIS-181 to DIS-185).
 
 After a restart, what the first list of pods shows is dated by the pods' own times. Stamping every node with the present
-time would start every consolidateAfter timer again (Q-12).
+time would start every consolidateAfter timer again (DIQ-12).
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pods import Pod
 
-STAMP_EVERY: Final = 10.0  # seconds; less than the 15 s of validation, so that no movement stays unseen (D-142)
+STAMP_EVERY: Final = 10.0  # seconds; less than the 15 s of validation, so that no movement stays unseen (DIS-142)
 
 
 def expires_at(claim: NodeClaim) -> float | None:
@@ -20,13 +20,13 @@ def expires_at(claim: NodeClaim) -> float | None:
 
 
 def is_expired(claim: NodeClaim, now: float) -> bool:
-    """Whether the claim has expired; at the very moment it has (D-181)."""
+    """Whether the claim has expired; at the very moment it has (DIS-181)."""
     moment = expires_at(claim)
     return claim.deleting_since is None and moment is not None and now >= moment
 
 
 def is_stamp_due(claim: NodeClaim, moment: float) -> bool:
-    """Whether a pod's coming or going at that moment is written on the claim: not soon after another one (D-163)."""
+    """Whether a pod's coming or going at that moment is written on the claim: not soon after another one (DIS-163)."""
     return claim.last_pod_event is None or moment - claim.last_pod_event >= STAMP_EVERY
 
 

@@ -2,7 +2,8 @@
 
 The question comes at the end of a pass, once per demand, so that the answer may take its time. Since a pass ends after
 a round without success, what is true at its end was true when the pod was last tried. Of every pool in order the first
-check that fails is the reason (S-150 to S-157), and where no types were left, the criteria that excluded them (S-124).
+check that fails is the reason (PLC-150 to PLC-157), and where no types were left, the criteria that excluded them
+(PLC-124).
 """
 
 from collections.abc import Iterator
@@ -82,7 +83,7 @@ class Explainer:
             advice = remedy(reason, demand, template, self._run.index.dimensions)
             yield PoolRefusal(pool=template.pool.name, reason=reason, conflict=conflict, remedy=advice)
             if reason == "reserved_offering":
-                return  # S-160: no lighter pool is tried
+                return  # PLC-160: no lighter pool is tried
 
     def _template(self, demand: Demand, pod: Pod, template: Template) -> tuple[Reason, str]:
         drafts, facts = self._run.drafts, demand.shape.facts
@@ -169,7 +170,7 @@ class Explainer:
         return self._criteria(demand, template, state, rows)
 
     def _criteria(self, demand: Demand, template: Template, state: State, rows: int) -> tuple[Reason, str]:
-        """The criteria that excluded every type, alone or together (S-124)."""
+        """The criteria that excluded every type, alone or together (PLC-124)."""
         table = template.table
         suiting = rows & table.overlapping(state.requirements)
         offered = rows & table.offered(state.requirements)

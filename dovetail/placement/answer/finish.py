@@ -1,8 +1,9 @@
 """What do the drafts of a finished pass look like as nodes to create?
 
-The last step of a pass (S-137, S-190 to S-198). Types are put into price order and cut. The hostname and the two labels
-of the simulation are left out. What the DaemonSets will take at least is added to the requests. A requirement that
-allows many values becomes one concrete label, which is random in Karpenter and the same on every machine here (Q-10).
+The last step of a pass (PLC-137, PLC-190 to PLC-198). Types are put into price order and cut. The hostname and the two
+labels of the simulation are left out. What the DaemonSets will take at least is added to the requests. A requirement
+that allows many values becomes one concrete label, which is random in Karpenter and the same on every machine here
+(PLQ-10).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ _NewNodeDraft: Final = draft_of(NewNode)
 
 
 class Finished(NamedTuple):
-    """A draft as a new node, or the keys of which truncation left it too few distinct values (S-137)."""
+    """A draft as a new node, or the keys of which truncation left it too few distinct values (PLC-137)."""
 
     node: NewNode | None
     draft: NodeDraft
@@ -76,7 +77,7 @@ class _ByPrice:
         """The numbers of the types that are present, by price.
 
         Where no two prices are equal, any of the types are in the order of all; only the order of equals depends on
-        what else is sorted (Q-11).
+        what else is sorted (PLQ-11).
         """
         if self._in_order is not None:
             found = list(compress(self._order, self._in_order(present)))
@@ -122,7 +123,7 @@ class Finisher:
         return Finished(node=node, draft=draft, short={})
 
     def _outline(self, draft: NodeDraft) -> _Outline:
-        """The types by price, up to the greatest number, and what holds for all of them (S-122, S-126, S-137)."""
+        """The types by price, up to the greatest number, and what holds for all of them (PLC-122, PLC-126, PLC-137)."""
         template, form = draft.template, self._form(draft)
         key = (template.number, form.identity)
         by_price = self._by_price.get(key)
@@ -142,7 +143,7 @@ class Finisher:
         )
 
     def _form(self, draft: NodeDraft) -> _Form:
-        """Requirements and labels, with the reservations that the draft holds (S-187, S-190, S-197)."""
+        """Requirements and labels, with the reservations that the draft holds (PLC-187, PLC-190, PLC-197)."""
         key = (draft.state.number, draft.held)
         known = self._forms.get(key)
         if known is None:
@@ -161,7 +162,7 @@ class Finisher:
 
 
 def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, str]:
-    """Those of the template, the pool's hash, and the marks of relaxation and overlays (S-59, S-125, S-139)."""
+    """Those of the template, the pool's hash, and the marks of relaxation and overlays (PLC-59, PLC-125, PLC-139)."""
     pool = draft.template.pool
     return {
         **pool.template.annotations,
@@ -173,7 +174,7 @@ def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, s
 
 
 def _least_of_daemons(draft: NodeDraft) -> Resources:
-    """Per resource the least that DaemonSets take on any type that is left (S-182f)."""
+    """Per resource the least that DaemonSets take on any type that is left (PLC-182f)."""
     fit = draft.template.fit
     groups = zip(fit.overheads, fit.overhead_rows, strict=True)
     amounts = [overhead.requests for overhead, rows in groups if rows & draft.rows]
@@ -182,7 +183,7 @@ def _least_of_daemons(draft: NodeDraft) -> Resources:
 
 
 def _requests(draft: NodeDraft, daemons: Resources) -> Resources:
-    """What the pods and the DaemonSets ask for (S-182f)."""
+    """What the pods and the DaemonSets ask for (PLC-182f)."""
     dimensions = draft.template.table.dimensions
     requests = dict(zip(dimensions, draft.used, strict=True))
     if len(draft.pods[0].requests) < len(dimensions):  # not every resource is asked for by every pod
@@ -204,7 +205,7 @@ def _reservation_key(template: Template) -> str:
 
 
 def concrete_value(item: Requirement) -> str:
-    """The first value, or the smallest integer that is allowed (S-48); empty for DoesNotExist."""
+    """The first value, or the smallest integer that is allowed (PLC-48); empty for DoesNotExist."""
     if not item.complement:
         return min(item.values, default="")
     number = item.gte if item.gte is not None else min(0, item.lte) if item.lte is not None else 0
@@ -214,7 +215,7 @@ def concrete_value(item: Requirement) -> str:
 
 
 def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[str]) -> dict[str, str]:
-    """The labels of the template, and one value for each requirement on a label of the user's own (S-197)."""
+    """The labels of the template, and one value for each requirement on a label of the user's own (PLC-197)."""
     labels = template_labels(pool)
     for key, item in requirements.items():
         if key not in well_known and key != names.HOSTNAME and (value := concrete_value(item)):
@@ -223,7 +224,7 @@ def _labels(pool: NodePool, requirements: RequirementSet, well_known: frozenset[
 
 
 def _overlays(types: Sequence[CompiledType]) -> dict[str, str]:
-    """The marks that say whether an overlay has changed a price or a capacity among the types (S-139)."""
+    """The marks that say whether an overlay has changed a price or a capacity among the types (PLC-139)."""
     found: dict[str, str] = {}
     if any(offering.source.price_overlay for item in types for offering in item.offerings):
         found[PRICE_OVERLAY] = "true"

@@ -1,8 +1,8 @@
 """What has a pass come to, in whole or since it was last looked at?
 
 A provisioning round and a simulation get the same kind of answer, a `Placement`. They differ in two things: a
-simulation gives reasons only for pods that run today, because pending ones had no place before either (D-90); and it
-does not trust a node that is still coming up (S-219).
+simulation gives reasons only for pods that run today, because pending ones had no place before either (DIS-90); and it
+does not trust a node that is still coming up (PLC-219).
 """
 
 from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
 
 
 def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]]:
-    """S-137: the new nodes in their final order, and those that truncation leaves short of values: they are given up
+    """PLC-137: the new nodes in their final order, and those that truncation leaves short of values: they are given up
     with their pods."""
     finisher = run.index.finisher
     new: list[NewNode] = []
@@ -100,7 +100,7 @@ def _placed(run: Pass, since: Progress) -> Iterator[tuple[int, list[Pod]]]:
 
 
 def _on_uninitialized(run: Pass, since: Progress) -> Iterator[RefusedPod]:
-    """A node that may never come up is no place, unless the pod's own node is leaving anyway (S-219, D-89)."""
+    """A node that may never come up is no place, unless the pod's own node is leaving anyway (PLC-219, DIS-89)."""
     leaving = {pod.uid for pod in run.index.waiting().leaving}
     for bit, pods in _placed(run, since):
         item = run.index.table.nodes[bit]

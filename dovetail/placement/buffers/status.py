@@ -1,4 +1,4 @@
-"""What should stand in a CapacityBuffer's status (S-211, S-214)?
+"""What should stand in a CapacityBuffer's status (PLC-211, PLC-214)?
 
 The transition time of a condition moves only when its status does.
 """
@@ -17,7 +17,8 @@ _FALSE: Final = "False"
 
 
 def resolved_status(buffer: CapacityBuffer, found: Resolved | Unresolved, now: float) -> BufferStatus:
-    """After the buffer was resolved (S-211); for one of which no pass will see a pod, also its provisioning (S-214)."""
+    """After the buffer was resolved (PLC-211); for one of which no pass will see a pod, also its provisioning
+    (PLC-214)."""
     status = replace(buffer.status, strategy=buffer.strategy or None)
     if isinstance(found, Unresolved):
         unknown = replace(status, template=None, template_generation=None, replicas=None)
@@ -41,7 +42,7 @@ def resolved_status(buffer: CapacityBuffer, found: Resolved | Unresolved, now: f
 
 
 def judged_status(buffer: CapacityBuffer, verdict: BufferVerdict, now: float) -> BufferStatus:
-    """After a pass that has placed the buffer's pods (S-214)."""
+    """After a pass that has placed the buffer's pods (PLC-214)."""
     if verdict == "RequiresNewCapacity":
         message = "some of its room does not stand yet"
         return _with(buffer.status, _not_provisioned(verdict, message, now), buffer.generation)

@@ -1,4 +1,4 @@
-"""What does a placement mean for each CapacityBuffer, and what for real pods (S-213, S-214)?
+"""What does a placement mean for each CapacityBuffer, and what for real pods (PLC-213, PLC-214)?
 
 Virtual pods bring about new nodes and nothing else. A placement is split here into the verdict on each buffer, and the
 part for which Events are published, pods are counted and nodes nominated.
@@ -17,7 +17,7 @@ BufferVerdict = Literal["FitsExistingCapacity", "RequiresNewCapacity"]
 
 
 def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdict]:
-    """By buffer, whether all its room stands (S-214). A buffer none of whose pods took part is left out."""
+    """By buffer, whether all its room stands (PLC-214). A buffer none of whose pods took part is left out."""
     standing = {buffer_of(pod) for pods in placement.existing.values() for pod in pods if is_virtual(pod)}
     missing: list[Pod] = [*virtual_pods(snapshot).promised, *(refused.pod for refused in placement.refused)]
     missing += [pod for node in placement.new for pod in node.pods]
@@ -27,7 +27,7 @@ def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdic
 
 
 def for_real_pods(placement: Placement) -> Placement:
-    """The same placement without virtual pods (S-213). All new nodes stay."""
+    """The same placement without virtual pods (PLC-213). All new nodes stay."""
     existing = {name: real(pods) for name, pods in placement.existing.items()}
     return replace(
         placement,

@@ -1,4 +1,4 @@
-"""What room does each CapacityBuffer ask for, as pods that do not exist (S-211, S-212)?
+"""What room does each CapacityBuffer ask for, as pods that do not exist (PLC-211, PLC-212)?
 
 A buffer names a PodTemplate or a workload, and says how many of its pods there must be room for. It becomes that many
 virtual pods, which wait for a node like any pending pod. They are made anew for every snapshot, so that a change of the
@@ -52,7 +52,7 @@ def ours(snapshot: Snapshot) -> Iterator[CapacityBuffer]:
 
 
 def resolve(buffer: CapacityBuffer, snapshot: Snapshot) -> Resolved | Unresolved:
-    """What the buffer's pods are like, and how many there are (S-211)."""
+    """What the buffer's pods are like, and how many there are (PLC-211)."""
     if buffer.fault:
         return _failed(buffer.fault)
     if buffer.template:
@@ -92,7 +92,7 @@ def _workload(namespace: str, ref: WorkloadRef, snapshot: Snapshot) -> PodSource
 
 
 def size(buffer: CapacityBuffer, workload_replicas: int, requests: Resources) -> int:
-    """The greater of what is asked for, within the limits; the limits alone where nothing is asked for (S-211)."""
+    """The greater of what is asked for, within the limits; the limits alone where nothing is asked for (PLC-211)."""
     asked = [] if buffer.replicas is None else [buffer.replicas]
     if buffer.percentage is not None and buffer.workload is not None and workload_replicas > 0:
         asked.append(-(-workload_replicas * buffer.percentage // 100))  # rounded up: there is no half pod
@@ -112,7 +112,7 @@ class VirtualPods:
 
 
 def virtual_pods(snapshot: Snapshot) -> VirtualPods:
-    """Of each buffer as many as it asks for (S-212). They are alike, so that those with a claim are only counted."""
+    """Of each buffer as many as it asks for (PLC-212). They are alike, so that those with a claim are only counted."""
     pending: list[Pod] = []
     promised: list[Pod] = []
     coming = on_their_way(snapshot)

@@ -1,8 +1,8 @@
 """What may pods land on: a node, its claim, or both, seen as one thing.
 
 Until a node has registered, its labels and taints are those of its claim, and until it is initialised some taints do
-not count (S-62 to S-66). A claim that is not launched has no size yet and is left out; it is promised to the pods that
-it was planned for. A node and its claim belong together by their provider id; their names say nothing.
+not count (PLC-62 to PLC-66). A claim that is not launched has no size yet and is left out; it is promised to the pods
+that it was planned for. A node and its claim belong together by their provider id; their names say nothing.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class ClusterNode:
 def _effective_taints(
     node: Node | None, claim: NodeClaim | None, registered: bool, initialized: bool
 ) -> tuple[Taint, ...]:
-    """The claim's taints until registration; temporary ones do not count before initialisation (S-63, S-64)."""
+    """The claim's taints until registration; temporary ones do not count before initialisation (PLC-63, PLC-64)."""
     if claim is None:
         return node.taints if node is not None else ()
     taints = claim.taints if node is None or not registered else node.taints
@@ -48,7 +48,7 @@ def _effective_taints(
 
 
 def _amounts(of_node: Resources | None, of_claim: Resources | None, initialized: bool) -> Resources:
-    """Until initialisation the claim's amount stands in for a zero that the kubelet reports (S-63)."""
+    """Until initialisation the claim's amount stands in for a zero that the kubelet reports (PLC-63)."""
     if of_claim is None or (initialized and of_node is not None):
         return of_node or {}
     if of_node is None:
@@ -87,7 +87,7 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
 
 
 def cluster_nodes(snapshot: Snapshot) -> list[ClusterNode]:
-    """All that pods may land on or leave: initialised nodes first, then by name (S-67)."""
+    """All that pods may land on or leave: initialised nodes first, then by name (PLC-67)."""
     pairing = snapshot.pairing
     found: list[ClusterNode] = []
     for node in snapshot.nodes.values():
@@ -99,7 +99,7 @@ def cluster_nodes(snapshot: Snapshot) -> list[ClusterNode]:
 
 
 def settling(item: ClusterNode, snapshot: Snapshot) -> bool:
-    """Whether an initialised node is still within its pool's consolidateAfter (S-91)."""
+    """Whether an initialised node is still within its pool's consolidateAfter (PLC-91)."""
     pool = snapshot.pools.get(item.pool)
     if pool is None or item.claim is None or not item.initialized or not pool.disruption.consolidate_after:
         return False

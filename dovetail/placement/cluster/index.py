@@ -1,8 +1,8 @@
 """What can be worked out about a snapshot before any pod is placed?
 
-An index is made once per snapshot and used by any number of passes: provisioning makes one, disruption hundreds (F-22).
-No pass changes it; what it remembers (masks, states, counts per term) only saves the next pass from working it out
-again. Karpenter rebuilds nodes, templates and topology for every simulation, which is where its time goes.
+An index is made once per snapshot and used by any number of passes: provisioning makes one, disruption hundreds
+(PLF-22). No pass changes it; what it remembers (masks, states, counts per term) only saves the next pass from working
+it out again. Karpenter rebuilds nodes, templates and topology for every simulation, which is where its time goes.
 """
 
 from collections.abc import Iterable
@@ -87,7 +87,8 @@ class Index:
         self.finisher = Finisher(settings)
 
     def _compile_pools(self) -> None:
-        """The templates in the order in which they are tried, and the domains that they offer (S-13 to S-15, S-60)."""
+        """The templates in the order in which they are tried, and the domains that they offer (PLC-13 to PLC-15,
+        PLC-60)."""
         compiler = Compilers.current()
         templates = TemplateCompiler(self.daemons, self.dimensions, self.settings)
         self.pools = usable_pools(self.snapshot)
@@ -108,7 +109,7 @@ class Index:
             else:
                 self.templates.append(result)
         self.universe = Universe(sources, self.settings.profile.domains_listed)
-        # S-108: every pool in the list counts, also one whose types are gone.
+        # PLC-108: every pool in the list counts, also one whose types are gone.
         self.prefer_no_schedule = any(
             taint.effect == "PreferNoSchedule" for pool in self.pools for taint in pool.template.taints
         )
@@ -122,7 +123,7 @@ class Index:
         return known[1]
 
     def facts(self, pod: Pod) -> ShapeFacts | None:
-        """What holds for the pod's shape; None: the pod is refused, its volumes cannot be looked up (Q-13)."""
+        """What holds for the pod's shape; None: the pod is refused, its volumes cannot be looked up (PLQ-13)."""
         shape = self._default_spread.shape_of(pod)
         if not shape.volumes:
             found = self._facts.get(shape)
@@ -151,7 +152,7 @@ class Index:
         )
 
     def waiting(self) -> WaitingPods:
-        """The pods that need room whichever nodes are disrupted (S-19, S-30)."""
+        """The pods that need room whichever nodes are disrupted (PLC-19, PLC-30)."""
         if self._waiting is None:
             found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
             self._waiting = WaitingPods(
@@ -168,7 +169,7 @@ class Index:
         return self._waiting.ignored if self._waiting is not None else ()
 
     def reschedulable_on(self, node_name: str) -> list[Pod]:
-        """The pods of a node that would need another place if it left (S-217)."""
+        """The pods of a node that would need another place if it left (PLC-217)."""
         known = self._reschedulable.get(node_name)
         if known is None:
             known = [pod for pod in self.on_node.get(node_name, ()) if self.pdbs.needs_room(pod)]

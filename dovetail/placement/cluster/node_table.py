@@ -1,7 +1,7 @@
 """Which existing nodes could take a pod with these needs?
 
 A set of nodes is the bits of an integer, in the order in which nodes are tried, so that the lowest set bit is the first
-fit (S-67). Masks over labels, taints and requests are made when first asked for and shared by all passes over the
+fit (PLC-67). Masks over labels, taints and requests are made when first asked for and shared by all passes over the
 snapshot. They describe the nodes before the pass: a node that a mask admits is checked once more before it is taken.
 """
 
@@ -113,7 +113,7 @@ class NodeTable:
         self._room: np.ndarray[tuple[int, int], np.dtype[np.int64]] = np.zeros((0, 0), dtype=np.int64)
 
     def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
-        """Work out what is left on each node after its pods and the daemons that are still to come (S-66).
+        """Work out what is left on each node after its pods and the daemons that are still to come (PLC-66).
 
         `vector`: requests as amounts in the order of the dimensions.
         """
@@ -133,12 +133,12 @@ class NodeTable:
             sizes.append(tuple(map(sub, size[0], expected.on(item, self, bit, pods))) if daemons else size[0])
         left = taken.left_of(sizes, len(self._dimensions))
         self.remaining = list(map(tuple, left.tolist()))
-        fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # S-76: one negative entry and nothing fits
+        fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # PLC-76: one negative entry and nothing fits
         self.usable = mask_of(fits)
         self._room = np.minimum(left, _LARGEST).astype(np.int64)
 
     def label_set(self, bit: int) -> RequirementSet:
-        """The node's labels as requirements, its hostname included (S-69)."""
+        """The node's labels as requirements, its hostname included (PLC-69)."""
         known = self._label_sets.get(bit)
         if known is None:
             item = self.nodes[bit]
@@ -167,7 +167,7 @@ class NodeTable:
         return known
 
     def tolerating(self, tolerations: tuple[Toleration, ...]) -> int:
-        """The nodes all of whose taints are tolerated (S-140)."""
+        """The nodes all of whose taints are tolerated (PLC-140)."""
         known = self._tolerating.get(tolerations)
         if known is None:
             verdicts: dict[tuple[Taint, ...], bool] = {}
@@ -182,7 +182,7 @@ class NodeTable:
         return known
 
     def satisfying(self, needs: RequirementSet) -> int:
-        """The nodes whose labels satisfy every requirement; no label may be undefined (S-144)."""
+        """The nodes whose labels satisfy every requirement; no label may be undefined (PLC-144)."""
         mask = self.every
         for item in needs.values():
             known = self._satisfying.get(item)
@@ -205,7 +205,7 @@ class NodeTable:
         return mask
 
     def holding(self, wanted: tuple[int, ...]) -> int:
-        """The nodes that have this much left before any pod of a pass is placed (S-143)."""
+        """The nodes that have this much left before any pod of a pass is placed (PLC-143)."""
         known = self._holding.get(wanted)
         if known is None:
             if not self.nodes:

@@ -1,8 +1,9 @@
 """What will the DaemonSets take of a node?
 
-Both a new node and one that still comes up must keep room for them (S-182). One pod represents a DaemonSet: its newest
-live one, because admission may have changed its requests, or else one made from its template. The node affinity of the
-representative is that of the template, because the DaemonSet controller pins each live pod to its node.
+Both a new node and one that still comes up must keep room for them (PLC-182a to PLC-182f). One pod represents a
+DaemonSet: its newest live one, because admission may have changed its requests, or else one made from its template. The
+node affinity of the representative is that of the template, because the DaemonSet controller pins each live pod to its
+node.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
 class Daemon:
     """One DaemonSet's representative: requests, ports, and one requirement set per or-ed node term.
 
-    `first` is the first term that counts; it moves only under Karpenter's profile (Q-7).
+    `first` is the first term that counts; it moves only under Karpenter's profile (PLQ-7).
     """
 
     name: str
@@ -54,7 +55,7 @@ def _representative(pod: Pod, template: Pod) -> Pod:
 
 
 def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
-    """One representative per DaemonSet, sorted by namespace and name (S-182a, S-182e)."""
+    """One representative per DaemonSet, sorted by namespace and name (PLC-182a, PLC-182e)."""
     newest: dict[str, Pod] = {}
     if snapshot.daemon_sets:
         wanted = {item.uid for item in snapshot.daemon_sets.values() if item.uid}
@@ -79,7 +80,7 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
 
 
 def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, daemon_rows: DaemonRows) -> int:
-    """The rows on which the daemon will run (S-182b)."""
+    """The rows on which the daemon will run (PLC-182b)."""
     suiting = [
         table.overlapping(wanted) if compatible(requirements, wanted, table.well_known) else 0
         for wanted in daemon.alternatives
@@ -94,7 +95,7 @@ def overhead_groups(
     table: TypeTable,
     daemon_rows: DaemonRows,
 ) -> tuple[list[Overhead], list[int]]:
-    """Types with the same daemons form a group: the groups, and the group of each type (S-182c)."""
+    """Types with the same daemons form a group: the groups, and the group of each type (PLC-182c)."""
     running = [
         (daemon, _rows_for(daemon, requirements, table, daemon_rows))
         for daemon in daemons
@@ -120,7 +121,7 @@ def overhead_groups(
 
 
 def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], labels: RequirementSet) -> dict[str, int]:
-    """What the daemons request that a node with these effective taints and labels will run (S-182d)."""
+    """What the daemons request that a node with these effective taints and labels will run (PLC-182d)."""
     return total(
         daemon.requests
         for daemon in daemons
@@ -130,5 +131,5 @@ def expected_on_node(daemons: Sequence[Daemon], taints: tuple[Taint, ...], label
 
 
 def held_back(expected: Resources, running: Mapping[str, int]) -> dict[str, int]:
-    """What must be kept for daemons that do not run yet; daemons that were not expected give nothing back (S-66)."""
+    """What must be kept for daemons that do not run yet; daemons that were not expected give nothing back (PLC-66)."""
     return {name: left for name, amount in expected.items() if (left := amount - running.get(name, 0)) > 0}

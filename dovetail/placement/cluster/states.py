@@ -70,7 +70,7 @@ class State:
         self._pinned_each: dict[tuple[str, tuple[str, ...]], tuple[State, ...]] = {}
 
     def narrow(self, needs: Needs) -> "State | None":
-        """This set and the pod's, or None where they cannot both hold (S-151, S-152)."""
+        """This set and the pod's, or None where they cannot both hold (PLC-151, PLC-152)."""
         if needs in self._narrowed:
             return self._narrowed[needs]
         result: State | None = None
@@ -80,7 +80,7 @@ class State:
         return result
 
     def pin(self, key: str, domains: frozenset[str]) -> "State | None":
-        """This set with the domains that topology left for one key (S-154)."""
+        """This set with the domains that topology left for one key (PLC-154)."""
         pinned = (key, domains)
         if pinned not in self._pinned:
             self._pinned[pinned] = self._with({key: Requirement(key=key, complement=False, values=domains)})
@@ -96,11 +96,11 @@ class State:
         return found
 
     def accepts(self, offering: RequirementSet) -> bool:
-        """Whether an offering suits; well-known labels may be undefined (S-43, S-44)."""
+        """Whether an offering suits; well-known labels may be undefined (PLC-43, PLC-44)."""
         return compatible(self.requirements, offering, self.states.well_known)
 
     def with_minima(self, lowered: Mapping[str, int]) -> "State":
-        """This set with lower minimum numbers of values (S-123)."""
+        """This set with lower minimum numbers of values (PLC-123)."""
         changed = {key: with_min_values(self.requirements[key], count) for key, count in lowered.items()}
         return self.states.intern({**self.requirements, **changed})
 

@@ -1,8 +1,9 @@
 """What does a NodePool offer to a new node?
 
-A template is the compiled form of one NodePool, made once per snapshot (S-13, S-14, S-59, S-60): its requirements, its
-instance types as a table, and what DaemonSets will take. Its requirements include two labels that a real node gets
-later (registered and initialized), because DaemonSets that select them run on it too; no claim is given these labels.
+A template is the compiled form of one NodePool, made once per snapshot (PLC-13, PLC-14, PLC-59, PLC-60): its
+requirements, its instance types as a table, and what DaemonSets will take. Its requirements include two labels that a
+real node gets later (registered and initialized), because DaemonSets that select them run on it too; no claim is given
+these labels.
 """
 
 from bisect import bisect_right
@@ -30,7 +31,7 @@ SIMULATION_KEYS = frozenset({names.REGISTERED, names.INITIALIZED})
 
 
 def usable_pools(snapshot: Snapshot) -> list[NodePool]:
-    """Dynamic, ready, not deleting, of a known node class kind; heaviest first, ties by name descending (S-13)."""
+    """Dynamic, ready, not deleting, of a known node class kind; heaviest first, ties by name descending (PLC-13)."""
     kinds = snapshot.supported_node_classes
     chosen = [
         pool
@@ -46,7 +47,7 @@ def usable_pools(snapshot: Snapshot) -> list[NodePool]:
 
 
 def template_labels(pool: NodePool) -> dict[str, str]:
-    """The template's labels, the pool's name and the node class (S-59)."""
+    """The template's labels, the pool's name and the node class (PLC-59)."""
     reference = pool.template.node_class
     return {
         **pool.template.labels,
@@ -56,14 +57,15 @@ def template_labels(pool: NodePool) -> dict[str, str]:
 
 
 def template_requirements(pool: NodePool) -> RequirementSet:
-    """What every node of the pool has, with the two labels that it gets later (S-59)."""
+    """What every node of the pool has, with the two labels that it gets later (PLC-59)."""
     simulated = {key: requirement(key, "In", ("true",)) for key in SIMULATION_KEYS}
     own = from_expressions(pool.template.requirements)
     return merge(merge(own, from_labels(template_labels(pool))), simulated)
 
 
 class Capacities:
-    """The capacities of the types for one resource: the rows up to an amount, and the largest of some rows (S-159)."""
+    """The capacities of the types for one resource: the rows up to an amount, and the largest of some rows
+    (PLC-159)."""
 
     def __init__(self, table: TypeTable, resource: str) -> None:
         amounts = [item.source.capacity.get(resource, 0) for item in table.types]
@@ -104,17 +106,17 @@ class Template:
     fit: Fit
     states: States
     start: State
-    rows: int  # S-60: the rows of the types that survived the pool's own requirements
+    rows: int  # PLC-60: the rows of the types that survived the pool's own requirements
     capacities: Mapping[str, Capacities]
     has_reserved: bool
 
     def tolerated_by(self, shape: PodShape) -> bool:
-        """Whether such a pod tolerates the taints of the pool's nodes; startup taints do not count (S-150)."""
+        """Whether such a pod tolerates the taints of the pool's nodes; startup taints do not count (PLC-150)."""
         return untolerated(self.pool.template.taints, shape.tolerations) is None
 
 
 def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> tuple[int, bool]:
-    """The rows that suit the pool alone, and whether minimum values emptied them (S-60)."""
+    """The rows that suit the pool alone, and whether minimum values emptied them (PLC-60)."""
     rows = state.rows & table.usable
     if rows and state.minima and settings.min_values_policy == "Strict":
         _, short = shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)

@@ -1,7 +1,7 @@
 """Which instance types suit a requirement set, and which of them hold these pods?
 
-A *row* is a type together with one group of its offerings that have the same capacity (S-116), since an offering and
-the room for the pods must be found in the same group (S-120). Rows are numbered, and a set of them is the bits of an
+A *row* is a type together with one group of its offerings that have the same capacity (PLC-116), since an offering and
+the room for the pods must be found in the same group (PLC-120). Rows are numbered, and a set of them is the bits of an
 integer. A type is rejected only for a key on which both the type and the pods have requirements.
 """
 
@@ -168,7 +168,7 @@ def reservation_of(requirements: RequirementSet) -> str | None:
 
 
 def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[str, int]:
-    """Capacity minus overhead; huge pages are taken off memory, which does not fall below zero for them (S-116)."""
+    """Capacity minus overhead; huge pages are taken off memory, which does not fall below zero for them (PLC-116)."""
     capacity, overhead = source.capacity, source.overhead
     if offering is not None and offering.capacity_override:
         capacity = {**capacity, **offering.capacity_override}
@@ -238,7 +238,7 @@ class TypeTable:
         return known
 
     def overlapping(self, wanted: RequirementSet) -> int:
-        """The rows whose types overlap on every shared key (S-120 (i))."""
+        """The rows whose types overlap on every shared key (PLC-120 (i))."""
         mask = self.every
         for item in wanted.values():
             suiting = self._suiting.get(item)
@@ -252,7 +252,7 @@ class TypeTable:
         return mask
 
     def offered(self, wanted: RequirementSet) -> int:
-        """The rows that have a suitable available offering (S-120 (ii))."""
+        """The rows that have a suitable available offering (PLC-120 (ii))."""
         mask = 0
         for requirements, rows in self._offerings:
             if compatible(wanted, requirements, self.well_known):
@@ -260,7 +260,7 @@ class TypeTable:
         return mask
 
     def prices(self, wanted: RequirementSet) -> list[float]:
-        """For each type the price of its cheapest available offering that suits; infinity without one (S-126)."""
+        """For each type the price of its cheapest available offering that suits; infinity without one (PLC-126)."""
         if not self._prices:
             self._prices = self._price_columns()
         suiting = [
@@ -282,7 +282,7 @@ class TypeTable:
         return list(columns.values())
 
     def rows_of(self, wanted: RequirementSet) -> int:
-        """The rows that overlap and have a suitable offering (S-120)."""
+        """The rows that overlap and have a suitable offering (PLC-120)."""
         return self.overlapping(wanted) & self.offered(wanted)
 
     def types_in(self, rows: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Which values of a topology key could a new node have?
 
-A topology group begins with them (S-166, S-171). The values come from what the pools' instance types list, each under
-the taints of the pools that offer it. The profile says whether values count that a requirement excludes (Q-4).
+A topology group begins with them (PLC-166, PLC-171). The values come from what the pools' instance types list, each
+under the taints of the pools that offer it. The profile says whether values count that a requirement excludes (PLQ-4).
 """
 
 from collections.abc import Callable, Sequence

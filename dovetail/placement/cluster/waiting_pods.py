@@ -1,8 +1,8 @@
 """Which pods need room: pending ones, and those whose node is leaving?
 
-A pass begins with this question (S-19 to S-32). A pod that was planned onto a claim which is not launched yet has been
-promised room there. To plan for it again would launch a second node; to leave it out of a simulation would give its
-room to others.
+A pass begins with this question (PLC-19 to PLC-32). A pod that was planned onto a claim which is not launched yet has
+been promised room there. To plan for it again would launch a second node; to leave it out of a simulation would give
+its room to others.
 """
 
 import re
@@ -46,7 +46,7 @@ def _qualified_name(key: str) -> bool:
 
 
 def _restricted(key: str, well_known: frozenset[str]) -> bool:
-    """Whether pods may not select by this label (S-36)."""
+    """Whether pods may not select by this label (PLC-36)."""
     if key in well_known:
         return False
     domain = key.rpartition("/")[0]
@@ -54,7 +54,7 @@ def _restricted(key: str, well_known: frozenset[str]) -> bool:
 
 
 def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
-    """What is wrong with one expression of a pod; empty where nothing is (S-23)."""
+    """What is wrong with one expression of a pod; empty where nothing is (PLC-23)."""
     key, values = names.KEY_ALIASES.get(expression.key, expression.key), expression.values
     if expression.operator not in _OPERATORS:
         return f"key {key} has an unsupported operator {expression.operator}"
@@ -77,13 +77,13 @@ def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
 
 
 def _refuses_pools(shape: PodShape) -> bool:
-    """Whether the pod selects against all nodes that belong to a NodePool (S-22)."""
+    """Whether the pod selects against all nodes that belong to a NodePool (PLC-22)."""
     item = pod_requirements(shape, preferences=True).get(names.NODE_POOL)
     return item is not None and item.operator == "DoesNotExist"
 
 
 def shape_fault(shape: PodShape, well_known: frozenset[str]) -> str:
-    """What is wrong with the pod's selector or required node terms; empty where nothing is (S-23)."""
+    """What is wrong with the pod's selector or required node terms; empty where nothing is (PLC-23)."""
     selector = (Expression(key=key, operator="In", values=(value,)) for key, value in shape.node_selector)
     for expression in (*selector, *(e for term in shape.required_terms for e in term.expressions)):
         if fault := expression_fault(expression, well_known):
@@ -103,7 +103,8 @@ def promised_pods(snapshot: Snapshot) -> frozenset[str]:
 
 
 def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Iterable[Pod] | None = None) -> WaitingPods:
-    """The pods that wait for a node, those that have been promised room, and those that take no part (S-19 to S-25).
+    """The pods that wait for a node, those that have been promised room, and those that take no part (PLC-19 to
+    PLC-25).
 
     `unbound`: the pods without a node, where they are known already.
     """
@@ -135,7 +136,7 @@ def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Itera
 
 
 def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
-    """With the buffers' pods, which are not validated (S-29)."""
+    """With the buffers' pods, which are not validated (PLC-29)."""
     return replace(
         found,
         pending=(*found.pending, *virtual.pending),
@@ -144,7 +145,7 @@ def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
 
 
 def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex) -> list[Pod]:
-    """The pods that must move because their node is leaving (S-30)."""
+    """The pods that must move because their node is leaving (PLC-30)."""
     return [
         pod
         for item in nodes

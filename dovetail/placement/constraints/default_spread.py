@@ -1,6 +1,6 @@
 """How should pods spread that have no spread constraint of their own?
 
-It matters where the cluster is configured with default constraints (S-56 to S-58). These carry no selector: it is
+It matters where the cluster is configured with default constraints (PLC-56 to PLC-58). These carry no selector: it is
 deduced from the services and the controller of the pod. Where nothing can be deduced, no constraint applies.
 """
 

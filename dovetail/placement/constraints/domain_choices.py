@@ -1,7 +1,7 @@
 """Into which domains may a node go so that this pod can join it?
 
-For pods with spread or (anti-)affinity on any key but the hostname (S-174 to S-180). Upstream picks at random among
-equal domains (Q-10) and may pick one in which no instance type is left. Here the answers come in a defined order, by
+For pods with spread or (anti-)affinity on any key but the hostname (PLC-174 to PLC-180). Upstream picks at random among
+equal domains (PLQ-10) and may pick one in which no instance type is left. Here the answers come in a defined order, by
 count and then by name, and the caller takes the first that leaves a type.
 """
 
@@ -31,11 +31,11 @@ def _key_choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list
             domains = group.filled_domains(wanted, have)
             if not domains and own and group.may_start(wanted):
                 domains = group.known_domains(wanted, have)
-                single = True  # Q-6: upstream's two random picks fall together here, so that the start is one domain
+                single = True  # PLQ-6: upstream's two random picks fall together here, so that the start is one domain
         else:
             domains = group.empty_domains(wanted, have)
         allowed = set(domains) if allowed is None else allowed & set(domains)
-    if valid:  # S-177, Q-8
+    if valid:  # PLC-177, PLQ-8
         found = shape.spread_choices(valid)
         return [frozenset((domain,)) for domain in found if allowed is None or domain in allowed]
     if not allowed:

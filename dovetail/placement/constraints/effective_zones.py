@@ -1,8 +1,8 @@
 """To which zone is each pending pod bound, before anything is placed?
 
-For a metric of provisioning (S-231, S-232): people who watch a shortage want to know which zone's pods wait. The pod's
-own selector, its volumes and its groups on the zone count, as far as they name zones; all of them together leave one
-zone, several, or none.
+For a metric of provisioning (PLC-231, PLC-232): people who watch a shortage want to know which zone's pods wait. The
+pod's own selector, its volumes and its groups on the zone count, as far as they name zones; all of them together leave
+one zone, several, or none.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Which types hold these pods, next to the DaemonSets that will run on them?
 
-The question of every try on a draft (S-116, S-119, S-120). Per resource the amounts of all rows are sorted once, with a
-mask of the rows that have at least that much, so that an answer takes one bisection and one AND per resource. A type on
-which one of its DaemonSets does not fit is left out, whatever the pods ask for.
+The question of every try on a draft (PLC-116, PLC-119, PLC-120). Per resource the amounts of all rows are sorted once,
+with a mask of the rows that have at least that much, so that an answer takes one bisection and one AND per resource. A
+type on which one of its DaemonSets does not fit is left out, whatever the pods ask for.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ class Overhead:
 
 
 class Fit:
-    """The rows of one template by what they have room for, next to their DaemonSets (S-119)."""
+    """The rows of one template by what they have room for, next to their DaemonSets (PLC-119)."""
 
     def __init__(self, table: TypeTable, overheads: Sequence[Overhead], overhead_of: Sequence[int]) -> None:
         self.overheads = tuple(overheads)

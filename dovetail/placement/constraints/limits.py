@@ -1,7 +1,7 @@
 """May this NodePool grow by another node?
 
-The question before every new node (S-61, S-62, S-159, S-161). A draft is charged with the largest type that it may be
-when it is opened, and nothing is given back within the pass (Q-19), because the cloud may launch the largest.
+The question before every new node (PLC-61, PLC-62, PLC-159, PLC-161). A draft is charged with the largest type that it
+may be when it is opened, and nothing is given back within the pass (PLQ-19), because the cloud may launch the largest.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from dovetail.placement.settings import Profile
 
 
 def starting_limits(pools: Iterable[NodePool], nodes: Iterable[ClusterNode]) -> dict[str, dict[str, int]]:
-    """What each pool may still add to the nodes that stay (S-61, S-62)."""
+    """What each pool may still add to the nodes that stay (PLC-61, PLC-62)."""
     remaining = {pool.name: dict(pool.limits) for pool in pools if pool.limits}
     for item in nodes:
         left = remaining.get(item.pool, {})
@@ -32,12 +32,12 @@ class Limits:
         self._node_charge = profile.node_limit_charge
 
     def nodes_exhausted(self, template: Template) -> bool:
-        """Whether the pool may have no further node, however small (S-159)."""
+        """Whether the pool may have no further node, however small (PLC-159)."""
         left = self._remaining.get(template.pool.name)
         return left is not None and NODES in left and self._is_node_limit_reached(left[NODES])
 
     def rows(self, template: Template) -> int:
-        """The rows of the types that are small enough (S-159)."""
+        """The rows of the types that are small enough (PLC-159)."""
         left = self._remaining.get(template.pool.name)
         if left is None:
             return template.rows
@@ -50,7 +50,7 @@ class Limits:
         return rows
 
     def charge_draft(self, template: Template, rows: int) -> None:
-        """Take off the most that a draft with these rows could become (S-161), and one node (Q-1)."""
+        """Take off the most that a draft with these rows could become (PLC-161), and one node (PLQ-1)."""
         left = self._remaining.get(template.pool.name)
         if left is None:
             return

@@ -1,6 +1,6 @@
 """What does a pod require of a node's labels?
 
-Every shape has such requirements, and every relaxed form of it again (S-45). Of several required terms only the first
+Every shape has such requirements, and every relaxed form of it again (PLC-45). Of several required terms only the first
 counts; the others count once relaxation has dropped those before them.
 """
 
@@ -10,12 +10,12 @@ from dovetail.placement.search.go_sort import unstable_sorted
 
 
 def by_weight(terms: tuple[NodeTerm, ...]) -> list[NodeTerm]:
-    """Preferred terms, heaviest first (S-45); above twelve, equals are in the order of upstream's unstable sort."""
+    """Preferred terms, heaviest first (PLC-45); above twelve, equals are in the order of upstream's unstable sort."""
     return unstable_sorted(list(terms), lambda term: -term.weight)
 
 
 def pod_requirements(shape: PodShape, *, preferences: bool) -> dict[str, Requirement]:
-    """The node selector, the heaviest preferred term if asked for, and the first required term together (S-45)."""
+    """The node selector, the heaviest preferred term if asked for, and the first required term together (PLC-45)."""
     found = [requirement(key, "In", (value,)) for key, value in shape.node_selector]
     if preferences and shape.preferred_terms:
         found += [from_expression(expression) for expression in by_weight(shape.preferred_terms)[0].expressions]

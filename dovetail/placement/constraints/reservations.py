@@ -1,8 +1,8 @@
 """Is there reserved capacity for this draft?
 
-The question once the types of a draft have been filtered (S-70, S-183 to S-188). A draft holds every reservation that
-it might launch into, and gives back those that it can no longer use. "None left" differs from "does not suit": a pod
-for which none is left waits, and does not fall back to dearer capacity (S-186).
+The question once the types of a draft have been filtered (PLC-70, PLC-183 to PLC-188). A draft holds every reservation
+that it might launch into, and gives back those that it can no longer use. "None left" differs from "does not suit": a
+pod for which none is left waits, and does not fall back to dearer capacity (PLC-186).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NONE: Held = frozenset()
 
 
 def starting_reservations(templates: Iterable[Template]) -> dict[str, int]:
-    """Per reservation the smallest count that any pool reports (S-70)."""
+    """Per reservation the smallest count that any pool reports (PLC-70)."""
     counts: dict[str, int] = {}
     for template in templates:
         for item in template.table.types:
@@ -46,7 +46,7 @@ class Reservations:
         return known
 
     def available(self, template: Template, state: State, rows: int, held: Held) -> Held | None:
-        """What the draft would hold; None: its pod must wait for reserved capacity (S-183, S-184)."""
+        """What the draft would hold; None: its pod must wait for reserved capacity (PLC-183, PLC-184)."""
         if not self._enabled or not template.has_reserved:
             return NONE
         suitable = {reservation for mask, reservation in self._of_state(template, state) if mask & rows}
@@ -56,7 +56,7 @@ class Reservations:
         return found
 
     def exchange(self, before: Held, after: Held) -> None:
-        """Hold what is new and give back the rest (S-185)."""
+        """Hold what is new and give back the rest (PLC-185)."""
         for reservation in after - before:
             if self._left[reservation] <= 0:
                 raise AssertionError(f"reservation {reservation} is held too often")

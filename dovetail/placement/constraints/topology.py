@@ -1,8 +1,8 @@
 """Which groups bind a pod, and where are the pods that they count?
 
-Counts over the cluster's bound pods are worked out once per snapshot and group (S-172). A pass starts from them, takes
-off the pods that it moves itself (S-165) and then counts its own placements. A group that is first
-seen in mid-pass, after a relaxation, starts without the placements made before it; the pass adds them (Q-26).
+Counts over the cluster's bound pods are worked out once per snapshot and group (PLC-172). A pass starts from them,
+takes off the pods that it moves itself (PLC-165) and then counts its own placements. A group that is first
+seen in mid-pass, after a relaxation, starts without the placements made before it; the pass adds them (PLQ-26).
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from dovetail.placement.settings import PlacementSettings
 
 
 def domain_on(node: Node, key: str) -> str | None:
-    """The node's domain; for the hostname its name stands in for a missing label (S-172)."""
+    """The node's domain; for the hostname its name stands in for a missing label (PLC-172)."""
     return node.labels.get(key) or (node.name if key == HOSTNAME else None)
 
 
@@ -73,7 +73,7 @@ class ClusterCounts:
         self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
 
     def accepts(self, term: Term, node: Node) -> bool:
-        """Whether pods on that node count for the term (S-170)."""
+        """Whether pods on that node count for the term (PLC-170)."""
         if term.filter is None:
             return True
         labels = self._labels.get(node.name)
@@ -99,7 +99,7 @@ class ClusterCounts:
         ]
 
     def counts(self, term: Term) -> dict[str, int]:
-        """The bound pods that count, per domain (S-172 (ii))."""
+        """The bound pods that count, per domain (PLC-172 (ii))."""
         known = self._counts.get(term)
         if known is None:
             known = self._counts[term] = {}
@@ -163,7 +163,7 @@ class ClusterCounts:
         return known
 
     def node_domains(self, term: Term) -> dict[str, int]:
-        """How many nodes that pods may land on are in each domain (S-172 (i))."""
+        """How many nodes that pods may land on are in each domain (PLC-172 (i))."""
         known = self._node_domains.get(term)
         if known is None and term.filter is None:
             known = self._node_domains[term] = self._present(term.key)
@@ -216,7 +216,7 @@ class Topology:
         self._inverse_terms: dict[Term, None] = dict.fromkeys(cluster.held)
 
     def _moved_from(self, term: Term) -> list[str]:
-        """The domains in which pods of this pass are counted as bound (S-165)."""
+        """The domains in which pods of this pass are counted as bound (PLC-165)."""
         return [
             domain
             for pod in self._moved
@@ -276,7 +276,7 @@ class Topology:
         return found
 
     def hold(self, shape: PodShape) -> None:
-        """Pods of this shape keep others away (S-181a (ii)); announced for every shape before pods are placed."""
+        """Pods of this shape keep others away (PLC-181a (ii)); announced for every shape before pods are placed."""
         for term in self.book.repelling(shape):
             self._inverse_terms[term] = None
             self.inverse_group(term)

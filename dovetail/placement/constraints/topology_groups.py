@@ -1,8 +1,8 @@
 """How many of the counted pods are where, and which places are left?
 
-For pods with spread or (anti-)affinity (S-171 to S-181). There are two families of groups. Those on the hostname keep a
-mask of nodes and one of drafts per count, because there are thousands of hosts; those on any other key keep a count per
-domain. A group belongs to one pass and starts from counts that all passes share.
+For pods with spread or (anti-)affinity (PLC-171 to PLC-181). There are two families of groups. Those on the hostname
+keep a mask of nodes and one of drafts per count, because there are thousands of hosts; those on any other key keep a
+count per domain. A group belongs to one pass and starts from counts that all passes share.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ class DomainGroup:
         # for the other kinds only when a domain gets its first pod.
         self.version = 0
         self._by_count = term.kind == "spread"
-        self.every_value = term.kind in ("anti", "inverse")  # S-181: a pod counts for all values that are left
+        self.every_value = term.kind in ("anti", "inverse")  # PLC-181: a pod counts for all values that are left
         self._limits: dict[tuple[int, bool], int] = {}  # the highest count that keeps the skew, for this version
         # The domains that a requirement allows, by name; kept with how many were known by then.
         self._within: dict[int, tuple[int, Requirement | None, list[str]]] = {}
@@ -48,13 +48,14 @@ class DomainGroup:
             self._limits.clear()
 
     def record_placement(self, final: Requirement | None) -> None:
-        """Count a pod on a node with these values (S-181): anti-affinity counts all, other kinds only a single one."""
+        """Count a pod on a node with these values (PLC-181): anti-affinity counts all, other kinds only a single
+        one."""
         if final is not None and (self.every_value or (len(final.values) == 1 and not final.complement)):
             for value in final.values:
                 self.record(value)
 
     def _minimum(self, wanted: Requirement | None) -> int:
-        """The smallest count over the known domains that the pod itself allows (S-175)."""
+        """The smallest count over the known domains that the pod itself allows (PLC-175)."""
         allowed: Collection[int] = self.counts.values()
         if wanted is not None:
             allowed = [count for domain, count in self.counts.items() if wanted.has(domain)]
@@ -62,12 +63,12 @@ class DomainGroup:
         return 0 if few else min(allowed, default=0)
 
     def within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> dict[str, int]:
-        """The domains that the node may have and that keep the skew, each with its count (S-177)."""
+        """The domains that the node may have and that keep the skew, each with its count (PLC-177)."""
         most = self.most(wanted, own)
         return {d: n for d, n in self.counts.items() if n <= most and (have is None or have.has(d))}
 
     def most(self, wanted: Requirement | None, own: bool) -> int:
-        """The highest count with which a domain of a spread may take another pod (S-177)."""
+        """The highest count with which a domain of a spread may take another pod (PLC-177)."""
         key = (id(wanted), own)
         most = self._limits.get(key)
         if most is None:
@@ -75,7 +76,7 @@ class DomainGroup:
         return most
 
     def lowest_within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> tuple[str, ...]:
-        """For a spread alone on its key: the domains of the lowest count, by name, if they keep the skew (S-177)."""
+        """For a spread alone on its key: the domains of the lowest count, by name, if they keep the skew (PLC-177)."""
         counts = self.counts
         known = self._within.get(id(have))
         if known is None or known[0] != len(counts):
@@ -89,7 +90,7 @@ class DomainGroup:
         return tuple([domain for domain, count in zip(allowed, here, strict=True) if count == least])
 
     def filled_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
-        """The domains that hold a pod to be near to (S-179)."""
+        """The domains that hold a pod to be near to (PLC-179)."""
         return [
             d
             for d, n in self.counts.items()
@@ -97,7 +98,8 @@ class DomainGroup:
         ]
 
     def may_start(self, wanted: Requirement | None) -> bool:
-        """Whether no allowed domain holds such a pod yet, so that one which selects itself may be the first (S-179)."""
+        """Whether no allowed domain holds such a pod yet, so that one which selects itself may be the first
+        (PLC-179)."""
         return not self.filled or not any(n and (wanted is None or wanted.has(d)) for d, n in self.counts.items())
 
     def known_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
@@ -105,7 +107,7 @@ class DomainGroup:
         return [d for d in self.counts if (wanted is None or wanted.has(d)) and (have is None or have.has(d))]
 
     def empty_domains(self, wanted: Requirement | None, have: Requirement | None) -> list[str]:
-        """The known domains without a pod to keep away from (S-180)."""
+        """The known domains without a pod to keep away from (PLC-180)."""
         return [
             d
             for d, n in self.counts.items()
@@ -198,7 +200,7 @@ class HostGroup:
         return lambda draft: self.record(self.drafts, draft)
 
     def rejects(self, levels: Levels, own: bool, every: int) -> int:
-        """Of the hosts in `every` those that may not take the pod (S-176, S-178, S-180)."""
+        """Of the hosts in `every` those that may not take the pod (PLC-176, PLC-178, PLC-180)."""
         kind = self.term.kind
         if kind == "spread":
             limit = self.term.max_skew - own + 1  # from this count on the skew would be broken

@@ -1,8 +1,8 @@
 """What does a pod ask of the places of other pods?
 
-Each spread constraint and each (anti-)affinity term of a pod's shape defines a *group* (S-167 to S-170): a key, the
+Each spread constraint and each (anti-)affinity term of a pod's shape defines a *group* (PLC-167 to PLC-170): a key, the
 pods that it counts, and the nodes on which it does. Equal groups are one object, shared by all pods that ask for the
-same. What "equal" means for the filters of spread constraints is a matter of the profile (Q-2, Q-3).
+same. What "equal" means for the filters of spread constraints is a matter of the profile (PLQ-2, PLQ-3).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,13 +22,13 @@ UNBOUNDED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
-    """The nodes whose pods a spread counts (S-170)."""
+    """The nodes whose pods a spread counts (PLC-170)."""
 
     branches: tuple[RequirementSet, ...]  # node selector and one required term each; any of them suffices
     tolerations: tuple[Toleration, ...] | None  # None: taints do not matter
 
     def accepts(self, taints: tuple[Taint, ...], have: RequirementSet) -> bool:
-        """Whether pods on such a node count; no label may be undefined (Q-9)."""
+        """Whether pods on such a node count; no label may be undefined (PLQ-9)."""
         if self.branches and not any(compatible(have, branch) for branch in self.branches):
             return False
         return self.tolerations is None or untolerated(taints, self.tolerations) is None
@@ -45,11 +45,11 @@ class Term:
     max_skew: int = UNBOUNDED
     min_domains: int | None = None
     filter: NodeFilter | None = None  # None: every node
-    domain_tolerations: tuple[Toleration, ...] | None = None  # S-171: None: all domains of the universe
+    domain_tolerations: tuple[Toleration, ...] | None = None  # PLC-171: None: all domains of the universe
     anchor: Expression | None = None  # an In expression that every counted pod satisfies, to find terms by label
 
     def counts(self, shape: PodShape) -> bool:
-        """Whether a pod of this shape is counted or, for an inverse group, kept away (S-173)."""
+        """Whether a pod of this shape is counted or, for an inverse group, kept away (PLC-173)."""
         if shape.namespace not in self.namespaces or self.selector is None:
             return False
         for expression in self.selector.expressions:  # noqa: SIM110 - all() takes longer, and this runs for every shape and term
@@ -58,14 +58,14 @@ class Term:
         return True
 
     def lists(self, shape: PodShape) -> bool:
-        """The same for pods in the cluster, where a missing selector lists everything (S-172)."""
+        """The same for pods in the cluster, where a missing selector lists everything (PLC-172)."""
         if self.selector is None:
             return shape.namespace in self.namespaces
         return self.counts(shape)
 
 
 def _with_label_keys(constraint: SpreadConstraint, labels: Mapping[str, str]) -> LabelSelector | None:
-    """The selector with the pod's own values of matchLabelKeys (S-168)."""
+    """The selector with the pod's own values of matchLabelKeys (PLC-168)."""
     added = tuple(
         Expression(key=key, operator="In", values=(labels[key],))
         for key in constraint.match_label_keys
@@ -130,20 +130,20 @@ class TermBook:
                 key=term.topology_key,
                 namespaces=namespaces,
                 selector=term.selector,
-                domain_tolerations=shape.tolerations,  # Q-17: those of the first pod that asks
+                domain_tolerations=shape.tolerations,  # PLQ-17: those of the first pod that asks
                 anchor=_anchor(term.selector),
             )
         return found
 
     def _spaces(self, term: PodTerm, own: str) -> frozenset[str]:
-        """The listed namespaces and those that the selector matches, or the pod's own if neither is given (S-167)."""
+        """The listed namespaces and those that the selector matches, or the pod's own if neither is given (PLC-167)."""
         if not term.namespaces and term.namespace_selector is None:
             return frozenset((own,))
         selected = (name for name, space in self._namespaces.items() if matches(term.namespace_selector, space.labels))
         return frozenset((*term.namespaces, *selected))
 
     def owned(self, shape: PodShape, preferences: bool) -> list[Term]:
-        """The groups that bind a pod of this shape, in upstream's order (S-167)."""
+        """The groups that bind a pod of this shape, in upstream's order (PLC-167)."""
         known = self._owned.get((shape, preferences))
         if known is None:
             known = self._owned[shape, preferences] = self._new_owned(shape, preferences)
@@ -164,7 +164,7 @@ class TermBook:
         return list(dict.fromkeys(found))
 
     def repelling(self, shape: PodShape) -> list[Term]:
-        """The inverse groups through which such a pod keeps others away; preferred terms never do (S-181a)."""
+        """The inverse groups through which such a pod keeps others away; preferred terms never do (PLC-181a)."""
         if not shape.anti_affinity:
             return []
         known = self._repelling.get(shape)

@@ -1,8 +1,8 @@
 """Where do a pod's volumes force it to be, and how many more may a node attach?
 
-For pods with volumes (S-25 to S-27, S-50 to S-55) and for existing nodes (S-84, S-85). A pod gets a list of alternative
-requirement sets. They are kept apart from its own requirements, because they constrain the node but not the domains of
-a spread. The hostname of a local volume is left out: no new node could ever have it.
+For pods with volumes (PLC-25 to PLC-27, PLC-50 to PLC-55) and for existing nodes (PLC-84, PLC-85). A pod gets a list of
+alternative requirement sets. They are kept apart from its own requirements, because they constrain the node but not the
+domains of a spread. The hostname of a local volume is left out: no new node could ever have it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ def _class_of(claim: VolumeClaim, snapshot: Snapshot) -> StorageClass | None:
 
 
 def driver_of(claim: VolumeClaim, snapshot: Snapshot) -> str:
-    """The CSI driver that a volume claim counts for; empty without one (S-27)."""
+    """The CSI driver that a volume claim counts for; empty without one (PLC-27)."""
     if claim.volume_name:
         volume = snapshot.volumes.get(claim.volume_name)
         return volume.driver if volume is not None else ""
@@ -56,7 +56,7 @@ def _fault_unbound(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSe
 
 
 def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementSettings) -> str:
-    """Why a volume claim keeps its pod out of the pass; empty where it does not (S-25, S-26)."""
+    """Why a volume claim keeps its pod out of the pass; empty where it does not (PLC-25, PLC-26)."""
     if claim.deleting:
         return "volume claim is being deleted"
     if claim.phase == "Lost":
@@ -74,7 +74,7 @@ def _fault_of_claim(claim: VolumeClaim, snapshot: Snapshot, settings: PlacementS
 
 
 def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> str:
-    """Why the pod's volumes keep it out of the pass; empty where they do not (S-25)."""
+    """Why the pod's volumes keep it out of the pass; empty where they do not (PLC-25)."""
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
         claim = snapshot.volume_claims.get(key)
@@ -86,7 +86,7 @@ def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> s
 
 
 def _of_volume(volume: Volume) -> list[RequirementSet]:
-    """One alternative per term, without the hostname of a local volume (S-51)."""
+    """One alternative per term, without the hostname of a local volume (PLC-51)."""
     found: list[RequirementSet] = []
     for term in volume.node_terms:
         kept = [e for e in term.expressions if not (volume.local and e.key == HOSTNAME)]
@@ -110,14 +110,14 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
 
 
 def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
-    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (S-52)."""
+    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (PLC-52)."""
     pairs = [(a, b) for a in present for b in added]
     agreeing = [(a, b) for a, b in pairs if not conflicts(a, b)]
     return [merge(a, b) for a, b in (agreeing or pairs)]
 
 
 def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
-    """Requirement sets of which a node must meet one; a single empty one for most pods (S-50 to S-52)."""
+    """Requirement sets of which a node must meet one; a single empty one for most pods (PLC-50 to PLC-52)."""
     alternatives: list[RequirementSet] = [{}]
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
@@ -130,7 +130,7 @@ def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
 
 
 def attached_by(pod: Pod, snapshot: Snapshot) -> dict[str, set[str]]:
-    """The volume claims of a pod per driver; a claim that is merely missing does not count (S-84, S-85)."""
+    """The volume claims of a pod per driver; a claim that is merely missing does not count (PLC-84, PLC-85)."""
     found: dict[str, set[str]] = {}
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
@@ -159,7 +159,7 @@ def attached_on(pods: Iterable[Pod], snapshot: Snapshot) -> dict[str, set[str]]:
 
 
 def exceeds_limit(present: Mapping[str, set[str]], added: Mapping[str, set[str]], limits: Mapping[str, int]) -> str:
-    """The driver whose limit the pod would break; empty without one (S-84)."""
+    """The driver whose limit the pod would break; empty without one (PLC-84)."""
     for driver, keys in added.items():
         limit = limits.get(driver)
         if limit is not None and len(present.get(driver, set()) | keys) > limit:

@@ -53,14 +53,14 @@ class ShapeFacts:
         self.templates = templates
         self.preferences = preferences
         strict = pod_requirements(shape, preferences=False)
-        self.strict = pool.intern(strict)  # S-46
+        self.strict = pool.intern(strict)  # PLC-46
         soft = preferences and shape.preferred_terms
         self.needs = pool.intern(pod_requirements(shape, preferences=True)) if soft else self.strict
         self.tolerated = tuple(template.tolerated_by(shape) for template in templates)
         self._next: dict[bool, ShapeFacts | None] = {}
 
     def relaxed(self, prefer_no_schedule: bool) -> "ShapeFacts | None":
-        """The facts about the shape after one step of relaxation (S-101)."""
+        """The facts about the shape after one step of relaxation (PLC-101)."""
         if prefer_no_schedule not in self._next:
             shape = relaxed(self.pod_shape, prefer_no_schedule=prefer_no_schedule)
             self._next[prefer_no_schedule] = (
@@ -72,7 +72,7 @@ class ShapeFacts:
 
 
 class Recording:
-    """The groups that count a placement, by the way in which they do (S-181). Most count pods on any node.
+    """The groups that count a placement, by the way in which they do (PLC-181). Most count pods on any node.
 
     On a node draft a group counts by the draft's number, by the one value that the draft's state has for the group's
     key, or by all the values that it has left. A group with a filter looks at the node first.
@@ -179,7 +179,7 @@ class ShapeInPass:
         self.settled[state] = (tuple(values), narrowed)
 
     def narrowings(self, state: State) -> tuple[State, ...]:
-        """The state with the pod's needs and each alternative of its volumes, where they agree (S-151, S-152)."""
+        """The state with the pod's needs and each alternative of its volumes, where they agree (PLC-151, PLC-152)."""
         narrowed = state.narrow(self.facts.needs)
         if narrowed is None:
             return ()
@@ -209,8 +209,8 @@ class Demand:
     def __init__(self, shape: ShapeInPass, wanted: tuple[int, ...], spares_settling: bool) -> None:
         self.shape = shape
         self.wanted = wanted
-        self.spares_settling = spares_settling  # S-91: the pod must not go to a node that is still settling
-        self.dead = 0  # drafts that can never take such a pod any more (F-14), as bits
+        self.spares_settling = spares_settling  # PLC-91: the pod must not go to a node that is still settling
+        self.dead = 0  # drafts that can never take such a pod any more (PLF-14), as bits
         self.node_dead = 0  # the same for existing nodes
         self.failed_at = -1  # the number of placements when such a pod last failed
         self.next: Demand | None = None  # the demand after one step of relaxation

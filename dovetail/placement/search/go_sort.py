@@ -1,7 +1,7 @@
 """In what order does upstream's unstable sort leave equal elements?
 
 Go's sort.Slice is stable up to twelve elements only; above, a pattern-defeating quicksort decides ties, and the
-recorded results depend on it (Q-11). The code follows the published algorithm step by step: insertion sort for short
+recorded results depend on it (PLQ-11). The code follows the published algorithm step by step: insertion sort for short
 ranges, a ninther as pivot, at most five repairs of a nearly sorted range, else a partition; heap sort when partitions
 stay bad, and a seeded shuffle against patterns.
 """

@@ -1,9 +1,9 @@
 """Can an existing node take this pod?
 
-The first question of every try (S-140 to S-148). Nodes are tried in a fixed order, and the first that accepts the pod
-gets it. Masks sort out the nodes that cannot; the first one left is then checked exactly, because other pods of this
-pass may have been placed on it. What a pod requires of a label that its node does not carry holds for that node during
-the rest of the pass (S-148).
+The first question of every try (PLC-140 to PLC-148). Nodes are tried in a fixed order, and the first that accepts the
+pod gets it. Masks sort out the nodes that cannot; the first one left is then checked exactly, because other pods of
+this pass may have been placed on it. What a pod requires of a label that its node does not carry holds for that node
+during the rest of the pass (PLC-148).
 """
 
 from dovetail.model.host_ports import first_conflict
@@ -108,7 +108,7 @@ class NodePlacer:
         return {**self.table.label_set(bit), **extra} if extra else self.table.label_set(bit)
 
     def _suits_known(self, demand: Demand, bit: int) -> bool:
-        """Whether the pod suits a node that has requirements on labels which it does not carry (S-144, S-145)."""
+        """Whether the pod suits a node that has requirements on labels which it does not carry (PLC-144, PLC-145)."""
         have = self._known(bit)
         needs = demand.shape.facts.needs.requirements
         if not compatible(have, needs):
@@ -124,7 +124,7 @@ class NodePlacer:
         return known
 
     def _port_conflict(self, pod: Pod, bit: int) -> bool:
-        """Whether another pod has one of its host ports; a pod never conflicts with itself (S-142)."""
+        """Whether another pod has one of its host ports; a pod never conflicts with itself (PLC-142)."""
         taken = [port for key, port in self.taken_ports(bit) if key != pod.key]
         return first_conflict(pod.shape.host_ports, taken) is not None
 
@@ -136,7 +136,7 @@ class NodePlacer:
         return known
 
     def _attaches(self, pod: Pod, bit: int) -> bool:
-        """Whether the node can attach its volumes; if they cannot be looked up, no node can (S-141, S-85)."""
+        """Whether the node can attach its volumes; if they cannot be looked up, no node can (PLC-141, PLC-85)."""
         snapshot = self.table.snapshot
         try:
             added = attached_by(pod, snapshot)
@@ -158,7 +158,7 @@ class NodePlacer:
         self.record(demand.shape, bit)
 
     def _keep_requirements(self, demand: Demand, bit: int) -> None:
-        """Keep requirements on labels that the node does not carry for the rest of the pass (S-148)."""
+        """Keep requirements on labels that the node does not carry for the rest of the pass (PLC-148)."""
         labels = self.table.label_set(bit)
         facts = demand.shape.facts
         for needs in (facts.needs, *facts.alternatives[:1]):
@@ -169,7 +169,7 @@ class NodePlacer:
                     self._extra_mask |= 1 << bit
 
     def record(self, shape: ShapeInPass, bit: int) -> None:
-        """Count a pod of this shape on the node in all groups that count such pods (S-181)."""
+        """Count a pod of this shape on the node in all groups that count such pods (PLC-181)."""
         for group in shape.recording.everything:
             self.record_in(group, bit)
 

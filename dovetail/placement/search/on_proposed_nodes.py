@@ -1,12 +1,12 @@
 """Can a draft of this pass take the pod, or can a new one be opened for it?
 
-The question after that about existing nodes (S-150 to S-163). A set of drafts is the bits of an integer. Candidates are
-the drafts in states that suit the pod's shape, without those that its groups on the hostname reject and those that are
-known never to take such a pod any more. Only candidates are looked at, in order, for types, minimum values and
+The question after that about existing nodes (PLC-150 to PLC-163). A set of drafts is the bits of an integer. Candidates
+are the drafts in states that suit the pod's shape, without those that its groups on the hostname reject and those that
+are known never to take such a pod any more. Only candidates are looked at, in order, for types, minimum values and
 reservations.
 
 A draft that has no type left in the domain that a spread asks for now may still take such a pod later, when the spread
-asks for another domain; it stays a candidate (unlike F-14).
+asks for another domain; it stays a candidate (unlike PLF-14).
 """
 
 from itertools import chain
@@ -32,7 +32,7 @@ _PATIENCE = 8
 
 
 class ReservationRefusal(Exception):
-    """Suitable reserved capacity exists but cannot be had now (S-184)."""
+    """Suitable reserved capacity exists but cannot be had now (PLC-184)."""
 
 
 class DraftPlacer:
@@ -82,7 +82,7 @@ class DraftPlacer:
         return candidates
 
     def place_on_open(self, demand: Demand, pod: Pod) -> bool:
-        """Put the pod on the first open draft that accepts it (S-97)."""
+        """Put the pod on the first open draft that accepts it (PLC-97)."""
         if not self.made:
             return False
         shape = demand.shape
@@ -156,13 +156,13 @@ class DraftPlacer:
                     self._hold(draft, held)
                     self._commit(shape, pod, draft, state, total)
                     return True
-                return False  # S-186: the next draft may still do
+                return False  # PLC-186: the next draft may still do
         if not any(rows & narrowed.rows for narrowed in shape.narrowings(present)):
             demand.dead |= 1 << draft.number
         return False
 
     def free_ports(self, pod: Pod, template: Template, taken: list[tuple[str, HostPort]], rows: int) -> int:
-        """The rows whose DaemonSets and pods leave the pod's host ports free (S-118)."""
+        """The rows whose DaemonSets and pods leave the pod's host ports free (PLC-118)."""
         wanted = pod.shape.host_ports
         if first_conflict(wanted, [port for key, port in taken if key != pod.key]) is not None:
             return 0
@@ -173,7 +173,7 @@ class DraftPlacer:
         return rows
 
     def short(self, template: Template, state: State, rows: int) -> dict[str, int]:
-        """The keys with too few distinct values, and how many each has (S-122)."""
+        """The keys with too few distinct values, and how many each has (PLC-122)."""
         if not state.minima:
             return {}
         table = template.table
@@ -182,12 +182,12 @@ class DraftPlacer:
     # --- new drafts
 
     def place_on_new(self, demand: Demand, pod: Pod) -> bool:
-        """Open a draft of the first template that accepts the pod (S-160)."""
+        """Open a draft of the first template that accepts the pod (PLC-160)."""
         shape = demand.shape
         for group, own in shape.hosts:
             if not group.accepts_new(own):
                 return False
-        if shape.domains:  # F-21: a preference that cannot be met any more is not tried with every template again
+        if shape.domains:  # PLF-21: a preference that cannot be met any more is not tried with every template again
             forget_old_picks(shape)
             if shape.nowhere_at == shape.picked_at:
                 return False
@@ -242,7 +242,7 @@ class DraftPlacer:
         return False
 
     def _create(self, draft: NodeDraft, held: Held) -> None:
-        """The draft counts against limits and reservations (S-161)."""
+        """The draft counts against limits and reservations (PLC-161)."""
         draft.settle(draft.rows)
         self.made.append(draft)
         if draft.template.start.minima:
@@ -267,7 +267,7 @@ class DraftPlacer:
             draft.held = held
 
     def _commit(self, shape: ShapeInPass, pod: Pod, draft: NodeDraft, state: State, total: list[int]) -> None:
-        """The pod is on the draft, which comes to that state (S-162)."""
+        """The pod is on the draft, which comes to that state (PLC-162)."""
         number = draft.number
         if draft.pods:
             self.order.raise_draft(number)
@@ -297,7 +297,7 @@ class DraftPlacer:
             self.record_in(filtered, draft)
 
     def record_in(self, group: DomainGroup | HostGroup, draft: NodeDraft) -> None:
-        """Count one pod on a draft in one group, if the group counts pods of such nodes (S-181)."""
+        """Count one pod on a draft in one group, if the group counts pods of such nodes (PLC-181)."""
         term = group.term
         if term.filter is not None and not term.filter.accepts(
             draft.template.pool.template.taints, draft.state.requirements

@@ -1,8 +1,8 @@
 """Which node does a pod join: an existing one, a draft, or a new draft?
 
 The one place where this is decided. Another function of the same form, given to the pass, could pack by cost instead.
-Ours decides like Karpenter (S-95, S-96): existing nodes first, then the draft with the fewest pods, then a new node of
-the heaviest pool, whatever the price.
+Ours decides like Karpenter (PLC-95, PLC-96): existing nodes first, then the draft with the fewest pods, then a new node
+of the heaviest pool, whatever the price.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from dovetail.placement.search.demands import Demand
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer, ReservationRefusal
 
-# "waits": reserved capacity suits the pod but cannot be had now (S-186).
+# "waits": reserved capacity suits the pod but cannot be had now (PLC-186).
 Packed = Literal["placed", "refused", "waits"]
 Packing = Callable[[NodePlacer, DraftPlacer, Demand, Pod], Packed]
 

@@ -1,10 +1,10 @@
 """In what order are the drafts of this pass tried?
 
-Those with the fewest pods first, and equals in the order in which Karpenter's unstable sort leaves them (S-97). To sort
-thousands of drafts before every try would take most of the pass, so drafts are kept in one list per number of pods, a
-level. After a try only one draft has moved: the sort would put it at the front of the next level, and a new one at the
-end of the lowest. With 13 to 49 drafts, and wherever the moved one is next to a pivot, the sort changes more than that.
-There it is run in full, up to a number of drafts above which the order of equals is our own.
+Those with the fewest pods first, and equals in the order in which Karpenter's unstable sort leaves them (PLC-97). To
+sort thousands of drafts before every try would take most of the pass, so drafts are kept in one list per number of
+pods, a level. After a try only one draft has moved: the sort would put it at the front of the next level, and a new one
+at the end of the lowest. With 13 to 49 drafts, and wherever the moved one is next to a pivot, the sort changes more
+than that. There it is run in full, up to a number of drafts above which the order of equals is our own.
 """
 
 from collections.abc import Iterator

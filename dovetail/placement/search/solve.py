@@ -1,6 +1,6 @@
 """In what order are pods tried, how often, and when is it over?
 
-A pass over a snapshot (S-88 to S-95) takes the largest pods first. Each is tried on existing nodes, then on open
+A pass over a snapshot (PLC-88 to PLC-95) takes the largest pods first. Each is tried on existing nodes, then on open
 drafts, then on a new one, and gives up one preference after each failure. A pod that fails goes to the end of the queue
 with all its preferences back, because a later success may make room for it. The pass is over when each pod in the queue
 has failed since the last success. Where one of a thousand like pods has failed and nothing has changed since, the
@@ -34,11 +34,11 @@ class PassOptions:
     """How one pass differs from another over the same snapshot."""
 
     without: frozenset[str] = frozenset()  # names of nodes that are imagined gone
-    strict_reservations: bool = True  # S-10; simulations fall back instead (S-218)
-    spare_settling_nodes: bool = False  # S-91: consolidation leaves nodes alone that are still filling
+    strict_reservations: bool = True  # PLC-10; simulations fall back instead (PLC-218)
+    spare_settling_nodes: bool = False  # PLC-91: consolidation leaves nodes alone that are still filling
     should_stop: Callable[[], bool] | None = None
     packing: Packing = emptiest_first
-    count_zones: bool = False  # S-231: for a metric of provisioning
+    count_zones: bool = False  # PLC-231: for a metric of provisioning
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,12 +75,12 @@ class Pass:
         self.by_zone: Mapping[str, int] = {}
         self.progress = 0
         self.complete = True
-        # Of placed pods, for groups that are first seen in mid-pass (Q-26).
+        # Of placed pods, for groups that are first seen in mid-pass (PLQ-26).
         self._demands_by_uid: dict[str, Demand] = {}
         self._demand_of: dict[tuple[int, int], Demand] = {}
 
     def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
-        """What pools may still add; nodes that are imagined gone do not count (S-62)."""
+        """What pools may still add; nodes that are imagined gone do not count (PLC-62)."""
         remaining = {pool: dict(left) for pool, left in self.index.limits.items()}
         for bit in removed:
             item = self.index.table.nodes[bit]
@@ -91,7 +91,7 @@ class Pass:
         return remaining
 
     def _spares_settling(self, pod: Pod) -> bool:
-        """Whether the pod must leave settling nodes alone (S-91)."""
+        """Whether the pod must leave settling nodes alone (PLC-91)."""
         if not self.options.spare_settling_nodes or pod.phase == "Pending":
             return False
         return all(item.node_name != pod.node_name for item in self.index.leaving)
@@ -130,7 +130,7 @@ class Pass:
         while queue:
             pod, demand = queue[0]
             if pushed[pod.uid] == len(queue):
-                return  # S-90: a whole round without success
+                return  # PLC-90: a whole round without success
             if should_stop is not None and should_stop():
                 self._give_up(queue)
                 return
@@ -142,7 +142,7 @@ class Pass:
                 pushed[pod.uid] = len(queue)
 
     def _give_up(self, queue: Iterable[tuple[Pod, Demand]]) -> None:
-        """No time is left: the pods that were not reached are refused as such (Q-23)."""
+        """No time is left: the pods that were not reached are refused as such (PLQ-23)."""
         self.complete = False
         for pod, demand in queue:
             if pod.uid not in self.refused:
@@ -152,7 +152,7 @@ class Pass:
         """The pods with their demands.
 
         Groups are made in the order of the queue, so that the order of the input does not matter: the first pod that
-        asks for a group decides some of its traits (S-169, Q-17).
+        asks for a group decides some of its traits (PLC-169, PLQ-17).
         """
         for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
             self.topology.hold(shape)
@@ -164,7 +164,7 @@ class Pass:
             if demand is not None:
                 found.append((pod, demand))
             elif shape.uses_resource_claims and ignore_dra:
-                self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="dra")  # S-95 (a)
+                self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="dra")  # PLC-95 (a)
             elif (demand := self.demand_of(pod)) is None:
                 self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="volumes")
             else:
@@ -173,7 +173,7 @@ class Pass:
 
     @staticmethod
     def _sorted(pods: Sequence[Pod]) -> list[Pod]:
-        """By cpu, then memory, largest first, then by age, then by UID; priority plays no part (S-89).
+        """By cpu, then memory, largest first, then by age, then by UID; priority plays no part (PLC-89).
 
         Pods of one size are put together first and ordered among themselves: sizes are few, and comparing two UIDs is
         cheaper than comparing two tuples.
@@ -197,7 +197,7 @@ class Pass:
         return found
 
     def _try(self, demand: Demand, pod: Pod) -> bool:
-        """Try, give up one preference, try again (S-95, S-101)."""
+        """Try, give up one preference, try again (PLC-95, PLC-101)."""
         if demand.failed_at == self.progress and not pod.shape.host_ports:
             self.refused[pod.uid] = Refused(pod=pod, demand=demand.last)  # nothing has changed since such a pod failed
             return False
@@ -208,7 +208,7 @@ class Pass:
                 self.progress += 1
                 self._demands_by_uid[pod.uid] = current
                 return True
-            following = self._relaxed(current) if packed == "refused" else None  # S-112
+            following = self._relaxed(current) if packed == "refused" else None  # PLC-112
             if following is None:
                 break
             current = following
@@ -217,7 +217,7 @@ class Pass:
         return False
 
     def _relaxed(self, demand: Demand) -> Demand | None:
-        """The demand after one step of relaxation; topology groups that are new with it may look back (Q-26)."""
+        """The demand after one step of relaxation; topology groups that are new with it may look back (PLQ-26)."""
         if demand.next_is_known:
             return demand.next
         known = set(self.topology.groups)
@@ -228,7 +228,7 @@ class Pass:
         return following
 
     def _count_earlier(self, group: Group) -> None:
-        """Count in this group the pods that were placed before it was first seen (Q-26)."""
+        """Count in this group the pods that were placed before it was first seen (PLQ-26)."""
         for bit, pods in self.nodes.placed.items():
             for pod in pods:
                 if group.term.counts(self._demands_by_uid[pod.uid].shape.facts.pod_shape):

@@ -1,8 +1,8 @@
 """How much does the node of an instance have, and how much of it may pods use?
 
 Capacity from the facts of the type, allocatable as kubelet computes it: capacity less kubeReserved, systemReserved and
-the hard eviction threshold (W-54 to W-61). Written apart from the product's own formulas: a shared mistake would hide
-itself in every test.
+the hard eviction threshold (AWS-54 to AWS-61). Written apart from the product's own formulas: a shared mistake would
+hide itself in every test.
 """
 
 import math

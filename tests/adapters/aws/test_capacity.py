@@ -1,4 +1,4 @@
-"""Sizes of instance types by upstream's formulas: the numbers of W-62, and what a class changes about them."""
+"""Sizes of instance types by upstream's formulas: the numbers of AWS-62, and what a class changes about them."""
 
 from dataclasses import replace
 from typing import Any
@@ -47,7 +47,7 @@ def told(found: Sizes) -> tuple[int, int, int, int]:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_a_type_has_upstream_s_capacity_and_leaves_upstream_s_amounts_to_pods(name: str) -> None:
-    """W-54, W-56, W-57, W-60 to W-62."""
+    """AWS-54, AWS-56, AWS-57, AWS-60 to AWS-62."""
     assert told(sizes(name)) == TABLE[name]
 
 
@@ -88,22 +88,22 @@ def test_a_type_has_upstream_s_capacity_and_leaves_upstream_s_amounts_to_pods(na
 def test_what_a_class_says_of_its_kubelet_changes_what_is_left(
     name: str, change: dict[str, Any], expected: tuple[int, int, int, int]
 ) -> None:
-    """W-56, W-60, W-61."""
+    """AWS-56, AWS-60, AWS-61."""
     assert told(sizes(name, **change)) == expected
 
 
 def test_interfaces_that_are_kept_for_others_take_pods_away_but_not_what_the_kubelet_keeps() -> None:
-    """W-57, W-60: RESERVED_ENIS."""
+    """AWS-57, AWS-60: RESERVED_ENIS."""
     assert told(sizes("m5.large", AwsSettings(cluster="c", reserved_enis=1))) == (7577, 20, 1930, 6903)
 
 
 def test_the_share_of_memory_that_the_hypervisor_keeps_is_a_setting() -> None:
-    """W-54: VM_MEMORY_OVERHEAD_PERCENT."""
+    """AWS-54: VM_MEMORY_OVERHEAD_PERCENT."""
     assert sizes("m5.large", AwsSettings(cluster="c", memory_overhead=0.0)).capacity["memory"] == 8192 * MIB
 
 
 def test_memory_that_nodes_have_shown_replaces_the_capacity_but_not_the_share_for_evictions() -> None:
-    """W-55, W-61."""
+    """AWS-55, AWS-61."""
     facts = read_type(read_types(["m5.large"])["m5.large"])
     node_class = a_class(kubelet={"evictionHard": {"memory.available": "10%"}})
 
@@ -133,7 +133,7 @@ def test_memory_that_nodes_have_shown_replaces_the_capacity_but_not_the_share_fo
     ],
 )
 def test_storage_is_that_of_the_volume_that_holds_the_pods(change: dict[str, Any], storage: int) -> None:
-    """W-58."""
+    """AWS-58."""
     assert sizes("m5d.large", **change).capacity["ephemeral-storage"] == storage
 
 
@@ -160,7 +160,7 @@ class Cluster:
 
 
 def test_the_least_memory_that_registered_nodes_have_shown_is_kept_for_sixty_days() -> None:
-    """W-55."""
+    """AWS-55."""
     cluster = Cluster()
     for mib in (7600, 7590, 7610):
         cluster.shows(mib)
@@ -176,7 +176,7 @@ def test_the_least_memory_that_registered_nodes_have_shown_is_kept_for_sixty_day
 
 
 def test_what_a_node_shows_before_it_is_registered_or_with_another_image_says_nothing() -> None:
-    """W-55."""
+    """AWS-55."""
     cluster = Cluster()
     cluster.shows(7600, registered=False)
     before = cluster.seen()

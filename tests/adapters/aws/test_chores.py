@@ -164,7 +164,7 @@ class TestPartitions:
     async def test_a_launch_leaves_the_partition_open_and_the_keeper_fills_it_in_when_ec2_tells_it(
         self, scene: Scene
     ) -> None:
-        """W-94, W-95: until then the claim carries the mark that its registration waits for."""
+        """AWS-94, AWS-95: until then the claim carries the mark that its registration waits for."""
         scene.world(runSeconds=2, placementGroups=[GROUP])
         scene.classes.apply(placementGroupSelector={"id": "pg-02"})
         await scene.keep()
@@ -184,7 +184,7 @@ class TestPartitions:
         assert names.REGISTRATION_HOOK not in after.annotations
 
     async def test_a_claim_that_insists_on_a_partition_waits_for_nothing(self, scene: Scene) -> None:
-        """W-173: of several partitions the lowest number."""
+        """AWS-173: of several partitions the lowest number."""
         scene.world(placementGroups=[{**GROUP, "partitions": 12}])
         scene.classes.apply(placementGroupSelector={"id": "pg-02"})
         await scene.keep()
@@ -209,7 +209,7 @@ class TestReservations:
         return claim
 
     async def test_an_instance_that_has_lost_its_reservation_is_on_demand_on_claim_and_node(self, scene: Scene) -> None:
-        """W-147; the interruptible label stays, as upstream leaves it (W-174)."""
+        """AWS-147; the interruptible label stays, as upstream leaves it (AWS-174)."""
         claim = await self.reserved(scene, OPEN)
         await scene.keep()
         before = scene.objects.claims[claim.name].labels[names.CAPACITY_TYPE]
@@ -231,7 +231,7 @@ class TestReservations:
             assert found.labels["karpenter.k8s.aws/capacity-reservation-interruptible"] == "false"
 
     async def test_claims_of_a_capacity_block_are_deleted_forty_minutes_before_its_end(self, scene: Scene) -> None:
-        """W-148."""
+        """AWS-148."""
         claim = await self.reserved(scene, {**BLOCK, "endIn": 7200})
         await scene.keep()
         before = list(scene.objects.deleted)
@@ -274,7 +274,7 @@ class TestZonalShift:
     async def test_pools_are_told_once_that_a_zone_of_theirs_is_left_and_once_that_it_is_back(
         self, scene: Scene
     ) -> None:
-        """W-155, W-168; a pool that comes later is told, too."""
+        """AWS-155, AWS-168; a pool that comes later is told, too."""
         scene.world(zonalShift={"zonalShifts": []})
         scene.classes.apply()
         scene.pools = [a_pool("all"), a_pool("elsewhere", one_of(names.ZONE, "us-west-2b"))]
@@ -301,7 +301,7 @@ class TestZonalShift:
     async def test_in_a_zone_that_is_shifted_away_from_nothing_is_sold_described_or_terminated(
         self, scene: Scene
     ) -> None:
-        """W-65, W-102, W-106: what is known of an instance there is told without a call."""
+        """AWS-65, AWS-102, AWS-106: what is known of an instance there is told without a call."""
         scene.world(zonalShift={"zonalShifts": []})
         scene.classes.apply()
         await scene.keep()
@@ -334,7 +334,7 @@ HASH, VERSION = "karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nod
 
 
 async def test_claims_of_an_older_hash_version_are_carried_over_unless_they_had_drifted(scene: Scene) -> None:
-    """W-47."""
+    """AWS-47."""
     scene.classes.apply()
     await scene.keep()
     claim = await scene.launched(M5_LARGE, on_demand(), amd64())

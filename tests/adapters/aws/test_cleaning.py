@@ -1,4 +1,5 @@
-"""What is idle goes, and only that (W-85, W-111): upstream deletes templates after two minutes and makes them again."""
+"""What is idle goes, and only that (AWS-85, AWS-111): upstream deletes templates after two minutes and makes them
+again."""
 
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
@@ -19,7 +20,7 @@ class Later:
 
 
 async def test_a_template_is_deleted_after_a_day_without_a_launch_and_not_before(stage: Stage) -> None:
-    """W-85, decision 13: equal launches of a day cost one template."""
+    """AWS-85, decision 13: equal launches of a day cost one template."""
     await stage.with_class()
     await stage.launched(a_claim())
     adapter, later = stage.adapter, Later(stage)
@@ -38,7 +39,7 @@ async def test_a_template_is_deleted_after_a_day_without_a_launch_and_not_before
 
 
 async def test_an_instance_profile_that_nobody_names_goes(stage: Stage) -> None:
-    """W-111."""
+    """AWS-111."""
     await stage.with_class()
     adapter, later = stage.adapter, Later(stage)
     profiles = Profiles(adapter.calls, adapter.settings, later)

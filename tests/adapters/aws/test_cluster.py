@@ -25,7 +25,7 @@ class Server:
 
 
 async def test_the_version_is_asked_for_again_every_five_minutes_and_no_sooner() -> None:
-    """W-159."""
+    """AWS-159."""
     server = Server()
     cluster = server.cluster()
     told = []
@@ -46,7 +46,7 @@ async def test_a_server_that_is_away_changes_nothing() -> None:
 
 
 async def test_a_new_version_is_no_drift_of_the_class() -> None:
-    """W-116: what the hash covers is what was given at the start."""
+    """AWS-116: what the hash covers is what was given at the start."""
     server = Server()
     cluster = server.cluster()
     before = cluster.known

@@ -35,7 +35,7 @@ async def test_a_fresh_instance_does_not_drift(stage: Stage) -> None:
 
 
 async def test_a_change_of_the_spec_is_drift_of_the_class(stage: Stage) -> None:
-    """W-115, W-116."""
+    """AWS-115, AWS-116."""
     claim = await launched(stage)
 
     await stage.with_class(tags={"team": "blue"})
@@ -44,7 +44,7 @@ async def test_a_change_of_the_spec_is_drift_of_the_class(stage: Stage) -> None:
 
 
 async def test_what_eks_tells_at_the_first_launch_is_no_drift(aws_server: CloudServer) -> None:
-    """W-116: the hash covers the CA bundle, so one that is learned late would replace every node."""
+    """AWS-116: the hash covers the CA bundle, so one that is learned late would replace every node."""
     aws_server.control("POST", "reset")
     classes = ClassStore()
     adapter = open_adapter(aws_server, classes, cluster=ClusterFacts(version="1.36"))
@@ -60,7 +60,7 @@ async def test_what_eks_tells_at_the_first_launch_is_no_drift(aws_server: CloudS
 
 
 async def test_a_claim_of_another_hash_version_does_not_drift(stage: Stage) -> None:
-    """W-115: taken over from an older Karpenter, nothing is replaced."""
+    """AWS-115: taken over from an older Karpenter, nothing is replaced."""
     claim = await launched(stage)
     older = {**claim.annotations, "karpenter.k8s.aws/ec2nodeclass-hash-version": "v5"}
 
@@ -70,7 +70,7 @@ async def test_a_claim_of_another_hash_version_does_not_drift(stage: Stage) -> N
 
 
 async def test_a_newer_image_under_the_same_alias_is_drift(stage: Stage) -> None:
-    """W-117."""
+    """AWS-117."""
     claim = await launched(stage)
     path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
     stage.patch(ssm={path: "ami-0a12023e"})
@@ -90,7 +90,7 @@ async def test_a_newer_image_under_the_same_alias_is_drift(stage: Stage) -> None
 async def test_selectors_are_no_drift_of_the_class_but_what_they_select_is(
     stage: Stage, change: dict[str, object], reason: str
 ) -> None:
-    """W-114, W-118."""
+    """AWS-114, AWS-118."""
     claim = await launched(stage)
 
     await stage.with_class(**change)
@@ -99,7 +99,7 @@ async def test_selectors_are_no_drift_of_the_class_but_what_they_select_is(
 
 
 async def test_a_class_without_images_left_hides_no_other_drift(stage: Stage) -> None:
-    """W-176, better than upstream."""
+    """AWS-176, better than upstream."""
     claim = await launched(stage)
 
     await stage.with_class(

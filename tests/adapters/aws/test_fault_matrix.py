@@ -201,7 +201,7 @@ def test_an_undisturbed_life_launches_once_and_leaves_nothing(undisturbed: Lived
 async def test_whatever_befalls_a_call_nothing_is_bought_twice_and_nothing_is_left(
     aws_server: CloudServer, impatient: Calls, undisturbed: Lived, fault: str, *, reads: bool
 ) -> None:
-    """D-1, W-46, W-181; every claim ends launched, or with a reason."""
+    """DUR-1, AWS-46, AWS-181; every claim ends launched, or with a reason."""
     struck = [call for call in sorted(undisturbed.calls) if call[0].startswith(READS) == reads]
 
     complaints = {}

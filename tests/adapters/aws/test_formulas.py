@@ -1,4 +1,4 @@
-"""Formulas in spec.kubelet (W-24): what they come to, what user data says, and what a class with a mistake says."""
+"""Formulas in spec.kubelet (AWS-24): what they come to, what user data says, and what a class with a mistake says."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -72,7 +72,7 @@ def test_a_formula_without_a_result_is_told_when_it_is_asked(text: str) -> None:
 
 
 def test_results_get_the_unit_of_their_resource_and_are_rounded_up_to_its_step() -> None:
-    """W-24: cpu in millicores by 10, memory in Mi by 16, storage in Gi, process ids bare; quantities stay."""
+    """AWS-24: cpu in millicores by 10, memory in Mi by 16, storage in Gi, process ids bare; quantities stay."""
     kubelet = {
         "maxPods": "max_pods * 2",
         "kubeReserved": {"cpu": "vcpus * 13 + 1", "memory": "11 * max_pods + 255", "ephemeral-storage": "1 + 1"},
@@ -110,7 +110,7 @@ async def gated(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Stag
 
 
 async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> None:
-    """W-83: types whose numbers differ do not share a template."""
+    """AWS-83: types whose numbers differ do not share a template."""
     await gated.with_class(kubelet={"maxPods": "vcpus * 10", "kubeReserved": {"memory": "memory_mib / 32"}})
     types = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
@@ -127,7 +127,7 @@ async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> 
     assert told[20] == {"memory": "256Mi"}
     assert told[40] == {"memory": "512Mi"}
     assert instance.capacity["pods"] == 20
-    # 8Gi as the type has it, less the overhead, less 256Mi kept and 100Mi for evictions (W-54, W-61)
+    # 8Gi as the type has it, less the overhead, less 256Mi kept and 100Mi for evictions (AWS-54, AWS-61)
     assert instance.allocatable["memory"] == (7577 - 256 - 100) * 2**20
 
 
@@ -141,7 +141,7 @@ async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> 
     ],
 )
 async def test_a_formula_that_fails_is_a_condition(gated: Stage, kubelet: dict[str, Any], reason: str) -> None:
-    """W-40: (b) when it cannot be read, (d) when it has no result for a type of the region."""
+    """AWS-40: (b) when it cannot be read, (d) when it has no result for a type of the region."""
     await gated.with_class(kubelet=kubelet)
 
     assert gated.classes.condition("ValidationSucceeded") == ("False", reason)

@@ -79,7 +79,7 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
     ],
 )  # fmt: skip
 def test_a_message_is_told_by_version_source_and_type(body: str, reason: str, instances: tuple[str, ...]) -> None:
-    """W-124, W-171."""
+    """AWS-124, AWS-171."""
     found = read_message(body)
 
     assert (found.reason, found.instances, found.id) == (reason, instances, "e1")
@@ -98,13 +98,13 @@ def test_a_message_is_told_by_version_source_and_type(body: str, reason: str, in
     ],
 )
 def test_a_body_that_cannot_be_read_is_said_and_no_more(body: str) -> None:
-    """W-125."""
+    """AWS-125."""
     with pytest.raises(UnreadableMessage):
         read_message(body)
 
 
 async def test_a_message_comes_until_it_is_acknowledged(stage: Stage) -> None:
-    """W-123, W-127, W-187."""
+    """AWS-123, AWS-127, AWS-187."""
     interruptions = stage.adapter.interruptions
     assert interruptions is not None
     stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": "i-0a"})})
@@ -124,7 +124,7 @@ async def test_a_message_comes_until_it_is_acknowledged(stage: Stage) -> None:
 
 
 async def test_a_queue_that_does_not_exist_is_tried_again(stage: Stage) -> None:
-    """W-122."""
+    """AWS-122."""
     stage.patch(
         fail=[{"op": "GetQueueUrl", "code": "AWS.SimpleQueueService.NonExistentQueue", "status": 400, "times": 1}]
     )
@@ -136,7 +136,7 @@ async def test_a_queue_that_does_not_exist_is_tried_again(stage: Stage) -> None:
 
 
 async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage) -> None:
-    """W-133: before anybody plans again, in this process and in the others."""
+    """AWS-133: before anybody plans again, in this process and in the others."""
     await stage.with_class()
     interruptions = stage.adapter.interruptions
     assert interruptions is not None
@@ -152,7 +152,7 @@ async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage
 
 
 def test_failed_reachability_counts_after_two_minutes_and_a_finished_event_never() -> None:
-    """W-137, W-179."""
+    """AWS-137, AWS-179."""
     from datetime import UTC, datetime
 
     since = datetime(2026, 1, 1, tzinfo=UTC)
@@ -171,7 +171,7 @@ def test_failed_reachability_counts_after_two_minutes_and_a_finished_event_never
 
 
 async def test_troubles_are_read_with_three_filters(stage: Stage) -> None:
-    """W-136."""
+    """AWS-136."""
     interruptions = stage.adapter.interruptions
     assert interruptions is not None
 

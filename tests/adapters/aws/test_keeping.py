@@ -26,7 +26,7 @@ def status(stage: Stage) -> dict[str, Any]:
 
 
 async def test_a_class_that_resolves_is_ready_with_every_condition_true(stage: Stage) -> None:
-    """W-26, W-27, W-30 to W-36, W-38: as recorded of upstream."""
+    """AWS-26, AWS-27, AWS-30 to AWS-36, AWS-38: as recorded of upstream."""
     await stage.with_class()
 
     assert [(c["type"], c["status"], c["observedGeneration"]) for c in status(stage)["conditions"]] == [
@@ -43,7 +43,7 @@ async def test_a_class_that_resolves_is_ready_with_every_condition_true(stage: S
 
 
 async def test_the_class_gets_its_finalizer_and_upstream_s_hash(stage: Stage) -> None:
-    """W-28, W-47, W-116: the annotations recorded of upstream for this very class and CA bundle."""
+    """AWS-28, AWS-47, AWS-116: the annotations recorded of upstream for this very class and CA bundle."""
     await stage.with_class(
         metadataOptions={
             "httpEndpoint": "enabled",
@@ -101,7 +101,8 @@ async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stag
 async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
     stage: Stage, change: dict[str, Any], kind: str, reason: str
 ) -> None:
-    """W-30 to W-45; a missing role, user data that cannot be merged and a class without types are told, not kept."""
+    """AWS-30 to AWS-45; a missing role, user data that cannot be merged and a class without types are told, not
+    kept."""
     await stage.with_class(**change)
 
     assert stage.classes.condition(kind) == ("True" if kind == "Ready" else "False", reason)
@@ -113,7 +114,7 @@ async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
 async def test_a_windows_class_whose_pools_allow_arm_alone_is_told_and_not_found_out_at_each_launch(
     stage: Stage,
 ) -> None:
-    """W-50, W-83: upstream creates the claim, which then fails for ever."""
+    """AWS-50, AWS-83: upstream creates the claim, which then fails for ever."""
     arm = ClaimTemplate(node_class=REFERENCE, requirements=(one_of("kubernetes.io/arch", "arm64"),))
     stage.pools.append(NodePool(name="arm", uid="arm", template=arm))
 
@@ -124,7 +125,7 @@ async def test_a_windows_class_whose_pools_allow_arm_alone_is_told_and_not_found
 
 
 async def test_every_event_has_a_reason_and_the_name_of_its_object(stage: Stage) -> None:
-    """W-168: upstream leaves one or the other empty."""
+    """AWS-168: upstream leaves one or the other empty."""
     await stage.with_class(role="NoSuchRole", subnetSelectorTerms=[{"id": "subnet-none"}])
     await stage.with_class(amiSelectorTerms=[{"alias": "al2@latest"}])
     stage.claims.append(a_claim())
@@ -154,7 +155,7 @@ async def test_a_missing_parameter_is_asked_for_once(stage: Stage) -> None:
 
 @pytest.mark.parametrize("operation", ["CreateLaunchTemplate", "CreateFleet", "RunInstances"])
 async def test_a_right_that_is_missing_is_found_before_the_first_launch(stage: Stage, operation: str) -> None:
-    """W-42, W-43."""
+    """AWS-42, AWS-43."""
     stage.patch(fail=[{"op": operation, "code": "UnauthorizedOperation", "status": 403}])
 
     await stage.with_class()
@@ -175,7 +176,7 @@ async def test_throttling_gives_no_verdict_and_is_tried_again(stage: Stage) -> N
 
 
 async def test_deleting_a_class_waits_for_its_claims_and_leaves_nothing_behind(stage: Stage) -> None:
-    """W-46."""
+    """AWS-46."""
     await stage.with_class()
     stage.claims.append(a_claim())
     stage.classes.delete()

@@ -74,7 +74,7 @@ def _body(*, quick: bool) -> dict[str, str]:
 
 
 def test_the_quick_form_says_what_the_sdk_would_say() -> None:
-    """W-88."""
+    """AWS-88."""
     assert _body(quick=True) == _body(quick=False)
 
 

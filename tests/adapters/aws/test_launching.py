@@ -22,7 +22,7 @@ async def ready(stage: Stage) -> Stage:
 
 
 async def test_a_launch_buys_the_cheapest_instance_with_all_its_tags(ready: Stage) -> None:
-    """W-7, W-88, W-183: the claim's name and UID are in the call itself."""
+    """AWS-7, AWS-88, AWS-183: the claim's name and UID are in the call itself."""
     claim = a_claim(name="default-abcde")
 
     instance = await ready.launched(claim)
@@ -45,7 +45,7 @@ async def test_a_launch_buys_the_cheapest_instance_with_all_its_tags(ready: Stag
 
 
 async def test_the_claim_is_told_what_upstream_s_claim_says(ready: Stage) -> None:
-    """W-94 and W-62, as recorded: labels, sizes and annotations of an m5.large."""
+    """AWS-94 and AWS-62, as recorded: labels, sizes and annotations of an m5.large."""
     instance = await ready.launched(a_claim())
 
     assert instance.labels == {
@@ -163,7 +163,7 @@ async def test_an_internal_error_says_nothing_certain_and_is_raised(ready: Stage
 
 
 async def test_a_refused_call_is_a_reason_for_the_claim(ready: Stage) -> None:
-    """W-90: never "no capacity"."""
+    """AWS-90: never "no capacity"."""
     ready.patch(fail=[{"op": "CreateFleet", "code": "UnauthorizedOperation", "status": 403}])
 
     answer = await ready.launch(a_claim())
@@ -173,7 +173,7 @@ async def test_a_refused_call_is_a_reason_for_the_claim(ready: Stage) -> None:
 
 
 async def test_a_pool_without_capacity_is_left_out_for_three_minutes(ready: Stage) -> None:
-    """W-72, W-89: errors count although an instance came."""
+    """AWS-72, AWS-89: errors count although an instance came."""
     ready.patch(ice=[{"instanceType": "m5.large"}])
 
     instance = await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))
@@ -204,7 +204,7 @@ async def test_when_everything_is_short_there_is_no_capacity_and_no_further_call
 
 
 async def test_spot_that_is_short_falls_back_to_on_demand_with_the_next_claim(ready: Stage) -> None:
-    """W-151."""
+    """AWS-151."""
     ready.patch(ice=[{"capacityType": "spot"}])
 
     first = await ready.launch(a_claim(M5_LARGE, any_kind()))
@@ -215,7 +215,7 @@ async def test_spot_that_is_short_falls_back_to_on_demand_with_the_next_claim(re
 
 
 async def test_a_full_subnet_on_spot_does_not_block_on_demand(ready: Stage) -> None:
-    """W-89, better than upstream: the shortage is of the capacity type that met it."""
+    """AWS-89, better than upstream: the shortage is of the capacity type that met it."""
     ready.patch(ice=[{"capacityType": "spot", "code": "InsufficientFreeAddressesInSubnet"}])
 
     first = await ready.launch(a_claim(M5_LARGE, any_kind()))
@@ -242,7 +242,7 @@ async def test_a_subnet_without_free_addresses_is_not_offered(ready: Stage) -> N
 
 
 async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
-    """W-90: the claim stays and is tried again without the short pool."""
+    """AWS-90: the claim stays and is tried again without the short pool."""
     ready.patch(
         ice=[{"zone": "us-west-2a"}, {"code": "UnauthorizedOperation"}],
     )
@@ -254,7 +254,7 @@ async def test_one_short_and_one_refused_is_no_shortage(ready: Stage) -> None:
 
 
 async def test_a_template_deleted_behind_our_back_is_made_again(ready: Stage) -> None:
-    """W-91."""
+    """AWS-91."""
     first = a_claim(M5_LARGE, on_demand())
     await ready.launched(first)
     (made,) = ready.calls("CreateLaunchTemplate")
@@ -277,7 +277,7 @@ async def test_equal_launches_share_one_template_and_cost_one_call_each(ready: S
 
 
 async def test_spot_dearer_than_on_demand_is_left_out(ready: Stage) -> None:
-    """W-80."""
+    """AWS-80."""
     ready.patch(spotPrices={"m5.large": {"us-west-2a": 0.5, "us-west-2b": 0.5, "us-west-2c": 0.5}})
     await ready.adapter.offerings.sources.region_types.region()
     from dovetail.adapters.aws.catalogue.prices import PriceRefresh
@@ -290,7 +290,7 @@ async def test_spot_dearer_than_on_demand_is_left_out(ready: Stage) -> None:
 
 
 async def test_arm_and_amd_types_get_a_template_each(ready: Stage) -> None:
-    """W-83."""
+    """AWS-83."""
     await ready.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large", "m6g.large"), on_demand()))
 
     images = {call["input"]["LaunchTemplateData"]["ImageId"] for call in ready.calls("CreateLaunchTemplate")}
@@ -298,7 +298,7 @@ async def test_arm_and_amd_types_get_a_template_each(ready: Stage) -> None:
 
 
 async def test_a_claim_of_a_class_that_is_not_ready_is_not_launched(stage: Stage) -> None:
-    """W-75."""
+    """AWS-75."""
     missing = await stage.launch(a_claim())
     stage.classes.apply()
     unknown = await stage.launch(a_claim())
@@ -325,7 +325,7 @@ async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_ane
 
 
 async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(ready: Stage) -> None:
-    """W-101, W-102, W-106."""
+    """AWS-101, AWS-102, AWS-106."""
     claim = a_claim()
     launched = await ready.launched(claim)
     cloud = ready.adapter.cloud
@@ -351,7 +351,7 @@ async def test_an_instance_is_found_by_its_claim_and_by_its_id_until_it_is_gone(
 
 
 async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoils_none(ready: Stage) -> None:
-    """W-92, W-93."""
+    """AWS-92, AWS-93."""
     launched = await asyncio.gather(*[ready.launched(a_claim(M5_LARGE, on_demand())) for _ in range(4)])
     ids = [*(each.provider_id for each in launched), "aws:///us-west-2a/i-0ffffffffffffffff"]
     before = len(ready.calls("DescribeInstances"))
@@ -363,7 +363,7 @@ async def test_look_ups_that_come_together_share_a_call_and_one_unknown_id_spoil
 
 
 async def test_a_class_that_is_gone_does_not_blind_the_list(ready: Stage) -> None:
-    """W-177, better than upstream."""
+    """AWS-177, better than upstream."""
     launched = await ready.launched(a_claim())
     ready.classes.objects.clear()
 
@@ -385,7 +385,7 @@ async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: S
 
 
 async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -> None:
-    """W-96: the unregistered taint is last."""
+    """AWS-96: the unregistered taint is last."""
     from dovetail.model.taints import Taint
 
     await ready.launched(a_claim(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),)))

@@ -1,4 +1,4 @@
-"""What the adapter counts, by the names of Karpenter's AWS provider (W-139, W-166)."""
+"""What the adapter counts, by the names of Karpenter's AWS provider (AWS-139, AWS-166)."""
 
 import json
 import time
@@ -48,7 +48,7 @@ def a_pool() -> Any:
 
 
 async def test_types_offerings_and_user_data_are_told_as_they_stand(stage: Stage) -> None:
-    """W-166."""
+    """AWS-166."""
     await stage.with_class()
 
     await stage.adapter.catalogues.catalogue(a_pool())
@@ -64,7 +64,7 @@ async def test_types_offerings_and_user_data_are_told_as_they_stand(stage: Stage
 
 
 async def test_each_offering_that_a_launch_could_not_have_is_counted_with_its_reason(stage: Stage) -> None:
-    """W-89, W-166."""
+    """AWS-89, AWS-166."""
     await stage.with_class()
     before = sum(told("cloudprovider_instance_launch_failures_total").values())
     stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
@@ -78,7 +78,7 @@ async def test_each_offering_that_a_launch_could_not_have_is_counted_with_its_re
 
 
 async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(stage: Stage) -> None:
-    """W-126, W-166: the latency is from the event's own time."""
+    """AWS-126, AWS-166: the latency is from the event's own time."""
     queue = stage.adapter.interruptions
     assert queue is not None
     sent = datetime.fromtimestamp(time.time() - 3, UTC).isoformat()
@@ -102,7 +102,7 @@ async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(sta
 
 
 async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(stage: Stage) -> None:
-    """W-139."""
+    """AWS-139."""
     await stage.with_class()
     launched = await stage.launched(a_claim())
     identity = launched.provider_id.rpartition("/")[2]
@@ -119,7 +119,7 @@ async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(s
 
 
 async def test_calls_are_counted_with_their_error_code(stage: Stage) -> None:
-    """W-167."""
+    """AWS-167."""
     stage.patch(fail=[{"op": "DescribeSubnets", "code": "UnauthorizedOperation", "status": 403, "times": 1}])
 
     await stage.with_class()
@@ -130,7 +130,7 @@ async def test_calls_are_counted_with_their_error_code(stage: Stage) -> None:
 
 
 async def test_a_message_without_a_time_has_no_latency(stage: Stage) -> None:
-    """W-178: upstream measures it from the year one."""
+    """AWS-178: upstream measures it from the year one."""
     queue = stage.adapter.interruptions
     assert queue is not None
     name = "interruption_message_queue_duration_seconds_count"

@@ -1,4 +1,4 @@
-"""Launches buy at the prices by which planners chose: NodeOverlays change both alike (S-138, W-88)."""
+"""Launches buy at the prices by which planners chose: NodeOverlays change both alike (PLC-138, AWS-88)."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 
@@ -68,14 +68,14 @@ async def test_without_overlays_the_cheapest_is_asked_for(staged: Staged) -> Non
 
 
 async def test_a_price_of_an_overlay_is_the_priority_and_changes_the_strategy(staged: Staged) -> None:
-    """W-88."""
+    """AWS-88."""
     cheaper = an_overlay(one_of("node.kubernetes.io/instance-type", "m5.xlarge"), price="0.01")
 
     assert await launched(staged(cheaper)) == ("prioritized", {"m5.large": 0.096, "m5.xlarge": 0.01})
 
 
 async def test_an_overlay_that_contradicts_another_changes_nothing(staged: Staged) -> None:
-    """N-53."""
+    """NPL-53."""
     refused = Condition(type="ValidationSucceeded", status="False", reason="Conflict")
 
     assert (await launched(staged(an_overlay(TYPES, price="0.01", conditions=(refused,)))))[0] == "lowest-price"

@@ -52,7 +52,7 @@ def allowed() -> set[str]:
 
 
 def test_each_policy_is_small_enough_and_every_write_has_a_condition() -> None:
-    """W-162, W-163."""
+    """AWS-162, AWS-163."""
     for document in documents():
         text = json.dumps(document).replace("${ClusterName}", "x" * 100)
         assert len(re.sub(r"\s", "", text)) < MOST_CHARACTERS
@@ -63,7 +63,7 @@ def test_each_policy_is_small_enough_and_every_write_has_a_condition() -> None:
 
 
 def test_the_rules_fill_the_queue_with_every_kind_of_message_that_is_understood() -> None:
-    """W-164, W-124."""
+    """AWS-164, AWS-124."""
     patterns = [
         each["Properties"]["EventPattern"] for each in resources().values() if each["Type"] == "AWS::Events::Rule"
     ]
@@ -110,6 +110,6 @@ async def traffic(stage: Stage) -> set[str]:
 
 
 async def test_every_call_is_allowed_and_every_allowed_action_is_used(traffic: set[str]) -> None:
-    """W-161 to W-163: least by action."""
+    """AWS-161 to AWS-163: least by action."""
     assert traffic - allowed() == set()
     assert allowed() - traffic - IMPLIED == set()

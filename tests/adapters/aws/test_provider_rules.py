@@ -54,7 +54,7 @@ async def drift(stage: Stage, claim: NodeClaim) -> str:
 
 
 async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_used_up(stage: Stage) -> None:
-    """W-149, W-150, W-156: EC2 lists one as free that is not; the next launch asks elsewhere."""
+    """AWS-149, AWS-150, AWS-156: EC2 lists one as free that is not; the next launch asks elsewhere."""
     await with_reservations(stage, OPEN)
     first = await kind_bought(stage)
     stage.patch(ice=[{"capacityType": "reserved", "code": "ReservationCapacityExceeded"}])
@@ -67,13 +67,13 @@ async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_u
 
 
 async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> None:
-    """W-145."""
+    """AWS-145."""
     await with_reservations(stage, {**OPEN, "available": 1})
     assert [await kind_bought(stage) for _ in range(2)] == ["reserved", "spot"]
 
 
 async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:
-    """W-143, W-146."""
+    """AWS-143, AWS-146."""
     await with_reservations(stage, {**BLOCK, "endIn": 1800})
     assert await kind_bought(stage) == "spot"
     states = stage.classes.objects["default"]["status"]["capacityReservations"]
@@ -81,13 +81,13 @@ async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) 
 
 
 async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None:
-    """W-142."""
+    """AWS-142."""
     await stage.with_class(capacityReservationSelectorTerms=[{"id": "cr-none"}])
     assert stage.classes.condition("CapacityReservationsReady") == ("True", "CapacityReservationsReady")
 
 
 async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_drifts(stage: Stage) -> None:
-    """W-119: confirmed by a look at the instance itself."""
+    """AWS-119: confirmed by a look at the instance itself."""
     await with_reservations(stage, OPEN)
     claim = a_claim(M5_LARGE, any_kind(), amd64())
     claim = launched(claim, await stage.launched(claim))
@@ -99,7 +99,7 @@ async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_dri
 
 
 async def test_a_placement_group_that_the_class_no_longer_names_is_drift(stage: Stage) -> None:
-    """W-120."""
+    """AWS-120."""
     stage.patch(placementGroups=[{"id": "pg-01", "name": "pc", "strategy": "cluster"}])
     await stage.with_class(placementGroupSelector={"id": "pg-01"})
     claim = a_claim(M5_LARGE, on_demand(), amd64())
@@ -112,7 +112,7 @@ async def test_a_placement_group_that_the_class_no_longer_names_is_drift(stage: 
 
 
 async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
-    """W-113."""
+    """AWS-113."""
     await stage.with_class()
     claim = a_claim()
     claim = launched(claim, await stage.launched(claim))
@@ -127,7 +127,7 @@ async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
 
 
 async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
-    """W-121: tags and prices."""
+    """AWS-121: tags and prices."""
     await stage.with_class()
     claim = a_claim()
     claim = launched(claim, await stage.launched(claim))
@@ -136,7 +136,8 @@ async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
 
 
 async def test_types_have_the_devices_that_they_are_made_of(stage: Stage) -> None:
-    """W-5, W-59: p4d has eight GPUs and four EFA interfaces, inf2 one device of two cores; nobody sells enclaves."""
+    """AWS-5, AWS-59: p4d has eight GPUs and four EFA interfaces, inf2 one device of two cores; nobody sells
+    enclaves."""
     await stage.with_class()
     found = await types(stage)
 
@@ -150,7 +151,7 @@ async def test_types_have_the_devices_that_they_are_made_of(stage: Stage) -> Non
 
 
 async def test_types_are_labelled_by_their_names_and_by_what_ec2_says(stage: Stage) -> None:
-    """W-51 to W-53."""
+    """AWS-51 to AWS-53."""
     await stage.with_class()
     found = await types(stage)
 
@@ -173,7 +174,7 @@ async def test_types_are_labelled_by_their_names_and_by_what_ec2_says(stage: Sta
 
 
 async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(stage: Stage) -> None:
-    """W-80."""
+    """AWS-80."""
     await stage.with_class()
     stage.since = stage.server.control("GET", "ledger")["last"]
     anything = one_of("kubernetes.io/os", "linux")
@@ -188,7 +189,7 @@ async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(
 
 
 async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Stage) -> None:
-    """W-4, W-82."""
+    """AWS-4, AWS-82."""
     await stage.with_class()
     stage.since = stage.server.control("GET", "ledger")["last"]
 
@@ -201,7 +202,7 @@ async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Sta
 
 
 async def test_repair_waits_as_long_as_upstreams_policies_say(stage: Stage) -> None:
-    """W-140."""
+    """AWS-140."""
     found = {
         (each.condition, each.status): each.toleration / 60 for each in await stage.adapter.catalogues.repair_policies()
     }
@@ -215,7 +216,7 @@ async def test_repair_waits_as_long_as_upstreams_policies_say(stage: Stage) -> N
 
 
 async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> None:
-    """W-89, W-154: not only the pool that was asked for."""
+    """AWS-89, AWS-154: not only the pool that was asked for."""
     await stage.with_class()
     stage.patch(ice=[{"capacityType": "spot", "code": "AuthFailure.ServiceLinkedRoleCreationNotPermitted"}])
 
@@ -228,7 +229,7 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
 
 
 async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage) -> None:
-    """W-104."""
+    """AWS-104."""
     await stage.with_class()
     launched = await stage.launched(a_claim(M5_LARGE, SPOT, amd64()))
 
@@ -242,7 +243,7 @@ IMAGES = {"arch": "x86_64", "owner": "amazon"}
 
 
 async def test_of_several_images_the_newest_that_is_not_deprecated_counts(stage: Stage) -> None:
-    """W-35, W-36."""
+    """AWS-35, AWS-36."""
     known = stage.server.control("GET", "world")["images"]
     made = [
         {**IMAGES, "id": "ami-001", "name": "mine-1", "created": "2026-01-01T00:00:00.000Z"},
@@ -262,7 +263,7 @@ async def test_of_several_images_the_newest_that_is_not_deprecated_counts(stage:
     ["karpenter.sh/nodeclaim", "karpenter.sh/nodepool", "kubernetes.io/cluster/another", "eks:eks-cluster-name"],
 )
 async def test_a_tag_that_is_ours_makes_the_class_unusable(stage: Stage, tag: str) -> None:
-    """W-8, W-41, W-76: where the API server let it through."""
+    """AWS-8, AWS-41, AWS-76: where the API server let it through."""
     await stage.with_class()
     assert not isinstance(await stage.launch(a_claim()), ClassNotReady)
 
@@ -287,21 +288,21 @@ async def test_a_tag_that_is_ours_makes_the_class_unusable(stage: Stage, tag: st
     ids=json.dumps,
 )
 async def test_a_kubelet_that_would_not_start_is_refused(stage: Stage, kubelet: Json) -> None:
-    """W-22, W-23."""
+    """AWS-22, AWS-23."""
     await stage.with_class(kubelet=kubelet)
 
     assert stage.classes.condition("ValidationSucceeded") == ("False", "InvalidKubeletConfiguration")
 
 
 async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> None:
-    """W-143."""
+    """AWS-143."""
     await with_reservations(stage, {**OPEN, "rtype": "something-new"})
     assert stage.classes.condition("CapacityReservationsReady")[0] == "True"
     assert await kind_bought(stage) == "spot"
 
 
 async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
-    """W-145, W-106."""
+    """AWS-145, AWS-106."""
     await with_reservations(stage, {**OPEN, "available": 1})
     cloud, claim = stage.adapter.cloud, a_claim(M5_LARGE, any_kind(), amd64())
     launched = await stage.launched(claim)
@@ -315,7 +316,7 @@ async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
 
 
 async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked_about_again(stage: Stage) -> None:
-    """W-139."""
+    """AWS-139."""
     queue = stage.adapter.interruptions
     assert queue is not None
     stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403}])
@@ -330,7 +331,7 @@ async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked
 
 
 async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
-    """W-100: in the families whose user data is MIME."""
+    """AWS-100: in the families whose user data is MIME."""
     await stage.with_class(userData="#!/bin/bash\r\necho hello\r\n")
     stage.since = stage.server.control("GET", "ledger")["last"]
 
@@ -343,7 +344,7 @@ async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
 
 
 async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> None:
-    """W-79: at one price the ordinary one."""
+    """AWS-79: at one price the ordinary one."""
     await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
     stage.since = stage.server.control("GET", "ledger")["last"]
 

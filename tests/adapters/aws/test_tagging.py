@@ -1,4 +1,4 @@
-"""The name of the node on its instance (W-112)."""
+"""The name of the node on its instance (AWS-112)."""
 
 from dataclasses import replace
 from typing import Any

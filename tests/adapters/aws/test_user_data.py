@@ -70,7 +70,7 @@ def a_start(**change: Any) -> Bootstrap:
 
 @pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022", "Windows2025"])
 def test_every_family_tells_the_kubelet_its_labels_taints_and_limits(family: str) -> None:
-    """W-96 to W-99."""
+    """AWS-96 to AWS-99."""
     setup = read_user_data(user_data(family, a_start(kubelet=KUBELET)))
 
     assert dict(setup.labels) == {"karpenter.sh/nodepool": "default", "karpenter.sh/capacity-type": "spot"}
@@ -91,7 +91,7 @@ def test_instance_disks_are_joined_where_the_class_says_so(family: str) -> None:
 
 
 def test_only_what_the_class_says_is_told_never_a_default() -> None:
-    """W-98, as recorded: empty maps stand where nothing is said."""
+    """AWS-98, as recorded: empty maps stand where nothing is said."""
     config = node_config(a_start())
 
     assert config["spec"]["containerd"] == {}
@@ -100,7 +100,7 @@ def test_only_what_the_class_says_is_told_never_a_default() -> None:
 
 
 def test_parts_of_the_class_come_first_and_ours_last() -> None:
-    """W-98: the last NodeConfig wins."""
+    """AWS-98: the last NodeConfig wins."""
     parts = read_parts(user_data("AL2023", a_start(own=MIME)))
 
     assert [part.content_type for part in parts] == [
@@ -142,7 +142,7 @@ def test_user_data_that_cannot_be_merged_is_refused(family: str, own: str) -> No
 
 
 def test_bottlerocket_keeps_the_class_s_settings_below_the_cluster_s() -> None:
-    """W-99: durations in Go's form, shares as texts."""
+    """AWS-99: durations in Go's form, shares as texts."""
     own = '[settings.kubernetes]\ncluster-name = "other"\nlog-level = 3\n'
     own += "[settings.host-containers.admin]\nenabled = true\n"
 
@@ -176,7 +176,7 @@ def test_custom_user_data_is_left_alone() -> None:
 
 
 def test_labels_that_a_kubelet_may_not_give_itself_are_left_out() -> None:
-    """W-96; only custom images have their taints synchronised."""
+    """AWS-96; only custom images have their taints synchronised."""
     claim = a_claim(
         labels={"team": "blue", "kubernetes.io/os": "linux", "x.k8s.io/y": "z", "topology.kubernetes.io/zone": "a"}
     )

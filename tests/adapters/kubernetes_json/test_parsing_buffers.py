@@ -1,4 +1,4 @@
-"""CapacityBuffers, PodTemplates and workloads as they are read (S-211, S-212)."""
+"""CapacityBuffers, PodTemplates and workloads as they are read (PLC-211, PLC-212)."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def an_object(name: str = "web", **fields: Any) -> Json:
 
 
 def test_a_buffer_is_read_with_all_that_it_says() -> None:
-    """S-211."""
+    """PLC-211."""
     spec = {
         "scalableRef": {"apiGroup": "apps", "kind": "StatefulSet", "name": "db"},
         "replicas": 2,
@@ -82,7 +82,7 @@ def test_fields_that_no_longer_hold_are_taken_away() -> None:
     ],
 )
 def test_a_spec_that_cannot_be_used_is_a_buffer_that_says_why(spec: Any, fault: str) -> None:
-    """S-211: its status is where a person looks."""
+    """PLC-211: its status is where a person looks."""
     assert parse_capacity_buffer(an_object(spec=spec)).fault.startswith(fault)
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_buffer_at_all_is_left_out_by_name_and_field() -> None:
 
 
 def test_a_template_s_pods_ask_for_what_admitted_pods_would_and_have_no_volumes() -> None:
-    """S-212: limits stand for missing requests; PVC and ephemeral volumes are left out, and the node's name."""
+    """PLC-212: limits stand for missing requests; PVC and ephemeral volumes are left out, and the node's name."""
     found = parse_pod_template(an_object(template=TEMPLATE))
     assert found.pod is not None and found.generation == 4
     assert found.pod.requests == {"cpu": 5 * 10**8, "memory": 2**30, "pods": 1}
@@ -103,7 +103,7 @@ def test_a_template_s_pods_ask_for_what_admitted_pods_would_and_have_no_volumes(
 
 @pytest.mark.parametrize(("replicas", "count"), [({"replicas": 3}, 3), ({"replicas": 0}, 0), ({}, 1)])
 def test_a_workload_is_read_with_its_replicas_and_its_pods(replicas: Json, count: int) -> None:
-    """S-211."""
+    """PLC-211."""
     body = an_object(spec={"template": TEMPLATE, "selector": {"matchLabels": {"app": "web"}}, **replicas})
     deployment, source = parse_deployment(body), parse_workload("StatefulSet", body)
     assert deployment == source.pods

@@ -18,21 +18,21 @@ def a_pool(**spec: Any) -> dict[str, Any]:
 
 
 def test_what_a_pool_does_not_say_is_what_the_api_defaults_to() -> None:
-    """D-193."""
+    """DIS-193."""
     assert parse_node_pool(a_pool()).disruption == DisruptionPolicy(
         policy="WhenEmptyOrUnderutilized", consolidate_after=0.0, budgets=(Budget(nodes="10%"),)
     )
 
 
 def test_never_is_no_duration() -> None:
-    """D-194."""
+    """DIS-194."""
     pool = parse_node_pool(a_pool(disruption={"consolidateAfter": "Never"}))
     claim = parse_node_claim({"metadata": {"name": "c"}, "spec": {"expireAfter": "Never"}})
     assert (pool.disruption.consolidate_after, claim.expire_after) == (None, None)
 
 
 def test_an_empty_list_of_reasons_is_not_an_absent_one() -> None:
-    """D-52."""
+    """DIS-52."""
     budgets = [{"nodes": "1", "reasons": []}, {"nodes": "1"}]
     assert [b.reasons for b in parse_node_pool(a_pool(disruption={"budgets": budgets})).disruption.budgets] == [
         (),
@@ -51,7 +51,7 @@ def test_an_object_that_says_nothing_is_read_in_every_field() -> None:
 
 
 def test_a_pool_carries_the_hash_of_its_template() -> None:
-    """N-1."""
+    """NPL-1."""
     assert parse_node_pool(a_pool(limits={"cpu": "1"})).hash == parse_node_pool(a_pool(weight=7)).hash != ""
 
 
@@ -81,7 +81,7 @@ def test_a_claim_that_is_not_launched_has_no_size() -> None:
 
 
 def test_the_selectors_of_a_class_are_not_part_of_its_hash() -> None:
-    """W-116."""
+    """AWS-116."""
     spec = {"role": "r", "amiSelectorTerms": [{"alias": "al2023@latest"}]}
     other = {**spec, "subnetSelectorTerms": [{"id": "subnet-1"}], "amiFamily": "AL2023", "ipPrefixCount": 1}
     assert ec2_node_class_hash(spec) == ec2_node_class_hash(other)

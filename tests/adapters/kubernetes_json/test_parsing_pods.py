@@ -32,7 +32,7 @@ def test_pods_that_are_alike_share_their_shape_and_their_requests() -> None:
 
 
 def test_replicas_that_were_resized_or_taken_over_do_not_share_what_differs() -> None:
-    """S-73. The same workload as the pod beside it, but for what the status and the owners say."""
+    """PLC-73. The same workload as the pod beside it, but for what the status and the owners say."""
     plain, resized, refused, orphan = _pod(), _pod(), _pod(), _pod()
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
     for raw in (plain, resized, refused):
@@ -55,12 +55,12 @@ def test_a_pod_that_says_nothing_is_read_in_every_field() -> None:
 
 
 def test_requests_count_cpu_in_nanocores_and_one_pod() -> None:
-    """S-74, S-77."""
+    """PLC-74, PLC-77."""
     assert parse_pod(_pod()).requests == {"cpu": 100_000_000, "memory": 2**30, "pods": 1}
 
 
 def test_a_resized_container_asks_for_the_larger_of_wish_and_fact() -> None:
-    """S-73."""
+    """PLC-73."""
     raw = _pod()
     raw["status"] = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
 
@@ -77,7 +77,7 @@ def test_an_ephemeral_volume_is_kept_by_its_own_name() -> None:
 
 
 def test_any_reason_unschedulable_makes_a_pod_unschedulable_whatever_its_status() -> None:
-    """S-20."""
+    """PLC-20."""
     raw = _pod()
     raw["status"] = {"conditions": [{"type": "PodScheduled", "status": "True", "reason": "Unschedulable"}]}
 
@@ -105,7 +105,7 @@ def test_a_pod_that_cannot_be_read_is_named_with_the_field(change: Json, field: 
 
 
 def test_a_daemon_sets_pod_asks_for_its_limits_where_it_has_no_requests() -> None:
-    """S-75."""
+    """PLC-75."""
     container = {"name": "c", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}}
     raw = {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": [container]}}}}
 
@@ -113,7 +113,7 @@ def test_a_daemon_sets_pod_asks_for_its_limits_where_it_has_no_requests() -> Non
 
 
 def test_in_tree_volumes_count_for_the_driver_that_took_them_over() -> None:
-    """S-27."""
+    """PLC-27."""
     volume = {"metadata": {"name": "v"}, "spec": {"awsElasticBlockStore": {"volumeID": "vol-1"}}}
     storage = {"metadata": {"name": "s"}, "provisioner": "kubernetes.io/aws-ebs"}
 

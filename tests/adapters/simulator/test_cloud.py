@@ -34,7 +34,7 @@ async def bought(adapter: SimulatedAdapter, claim: NodeClaim, token: str = "t") 
 
 
 def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
-    """K-10's checks."""
+    """KWK-10's checks."""
     types = default_types()
 
     assert len(types) == 144
@@ -74,7 +74,7 @@ async def test_the_same_token_buys_once(stage: Stage, adapter: SimulatedAdapter)
 async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    """W-181: IdempotentParameterMismatch."""
+    """AWS-181: IdempotentParameterMismatch."""
     claim, other = await a_claim(adapter), await a_claim(adapter, "default-2")
     await bought(adapter, claim, "t")
 
@@ -103,7 +103,7 @@ async def test_a_token_never_buys_a_second_instance_even_after_the_first_is_gone
 async def test_an_answer_lost_after_the_purchase_leaves_the_instance_to_be_found(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    """D-1."""
+    """DUR-1."""
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
     stage.world.fail("cloud:launch", "after")
@@ -131,7 +131,7 @@ async def test_a_fault_before_the_effect_buys_nothing(stage: Stage, adapter: Sim
 async def test_famine_in_one_pool_falls_back_to_the_next_and_is_remembered_for_three_minutes(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    """W-72."""
+    """AWS-72."""
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
     stage.world.sell_out("c-4x-amd64-linux", "test-zone-a", "spot")
@@ -187,7 +187,7 @@ async def test_a_missing_class_is_said_so(stage: Stage, adapter: SimulatedAdapte
 
 
 async def test_drift_tells_a_changed_class_and_a_changed_image_apart(stage: Stage, adapter: SimulatedAdapter) -> None:
-    """C-6."""
+    """CLD-6."""
     claim = await a_claim(adapter)
     instance = await bought(adapter, claim)
     launched = a_launched(claim, instance)
@@ -236,7 +236,7 @@ async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: Si
 async def test_termination_is_under_way_and_then_done_however_often_it_is_asked(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
-    """C-2."""
+    """CLD-2."""
     instance = await bought(adapter, await a_claim(adapter))
 
     answers = [await adapter.cloud.terminate(instance.provider_id) for _ in range(2)]

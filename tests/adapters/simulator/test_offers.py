@@ -112,7 +112,7 @@ async def test_only_the_declared_node_classes_are_understood(ec2: SimulatedAdapt
 async def test_drift_compares_the_hash_that_stands_on_the_class(
     ec2: SimulatedAdapter, annotations: dict[str, str], image: str, reason: str
 ) -> None:
-    """W-115: both carry hash and version, the versions are equal, the hashes differ."""
+    """AWS-115: both carry hash and version, the versions are equal, the hashes differ."""
     claim = replace(a_claim(), node_class=EC2, annotations=annotations, image_id=image)
 
     assert await ec2.catalogues.drift(claim) == reason

@@ -264,7 +264,7 @@ async def test_one_allowance_is_granted_once_and_given_again_when_the_pod_is_rep
 
 
 async def test_two_budgets_on_one_pod_are_an_error(stage: Stage, adapter: SimulatedAdapter) -> None:
-    """T-26."""
+    """TRM-26."""
     other = a_pdb(minAvailable=0)
     stage.world.apply(a_node())
     stage.world.apply(a_deployment(1))
@@ -279,7 +279,7 @@ async def test_two_budgets_on_one_pod_are_an_error(stage: Stage, adapter: Simula
 
 
 async def test_the_claims_of_a_deleted_pool_are_collected(stage: Stage, adapter: SimulatedAdapter) -> None:
-    """L-1: the deletion of a NodePool cascades; each claim's finalizer is honoured."""
+    """LIF-1: the deletion of a NodePool cascades; each claim's finalizer is honoured."""
     claim = await adapter.claims.create(a_new_claim())
     gone = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "default", "uid": "no-such-uid"}
     stage.world.patch("NodeClaim", claim.name, {"metadata": {"ownerReferences": [gone]}})

@@ -56,7 +56,7 @@ def most_at_once(entries: Iterable[AuditEntry], nodes: set[str], unready: set[st
     """At each taint: how many of these nodes were tainted, leaving or not ready, the one tainted counted. The most.
 
     Only marks are judged: a node that goes for another reason may well exceed a budget. A node no longer counts once
-    its instance is terminating (D-50), or its last finalizer is gone.
+    its instance is terminating (DIS-50), or its last finalizer is gone.
     """
     disrupted, ended, most = set(unready), set[str](), 0
     for entry in sorted(entries, key=lambda e: e.time):

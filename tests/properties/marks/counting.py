@@ -25,7 +25,7 @@ def is_ready(node: Node) -> bool:
 
 
 def disrupted(nodes: Mapping[str, Node], claims: Mapping[str, NodeClaim]) -> set[str]:
-    """The nodes that are not ready, leaving or marked, whatever the reason; each once (D-51)."""
+    """The nodes that are not ready, leaving or marked, whatever the reason; each once (DIS-51)."""
     by_node = {claim.node_name: claim for claim in claims.values() if claim.node_name}
     return {
         node.name
@@ -36,7 +36,7 @@ def disrupted(nodes: Mapping[str, Node], claims: Mapping[str, NodeClaim]) -> set
 
 
 def allowed(pool: NodePool, reason: str, nodes: int) -> int:
-    """How many nodes the budgets permit (D-52, D-53)."""
+    """How many nodes the budgets permit (DIS-52, DIS-53)."""
     amounts = [
         -(-int(b.nodes[:-1]) * nodes // 100) if b.nodes.endswith("%") else int(b.nodes)
         for b in pool.disruption.budgets

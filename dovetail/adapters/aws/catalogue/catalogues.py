@@ -13,7 +13,7 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.ports.cloud import NodeClassState
 
-# What the node monitoring agent reports, and for how long it may stand (W-140).
+# What the node monitoring agent reports, and for how long it may stand (AWS-140).
 _HALF_AN_HOUR: Final = 1800.0
 _TOLERATIONS: Final = (
     ("Ready", "False", _HALF_AN_HOUR),

@@ -1,4 +1,4 @@
-"""The instance types that a class could launch now, with their offerings (W-48 to W-50, W-63 to W-66, W-146).
+"""The instance types that a class could launch now, with their offerings (AWS-48 to AWS-50, AWS-63 to AWS-66, AWS-146).
 
 Offerings are made anew when a price or a shortage changes. One that still says the same stays the same object, for
 there are 11,000 of them, and what planners have worked out for an offering they keep by its identity.
@@ -55,7 +55,7 @@ class Circumstances:
     shortages: Shortages
     reservations: Sequence[Reservation] = ()
     group: PlacementGroup | None = None
-    shifted: frozenset[str] = frozenset()  # zones that traffic is shifted away from (W-155)
+    shifted: frozenset[str] = frozenset()  # zones that traffic is shifted away from (AWS-155)
     full_zones: frozenset[tuple[str, str]] = frozenset()  # (capacity type, zone) without a subnet that has room
     before: Sequence[OfferedType] = ()  # the last answer for this class: what has not changed stays the same object
 
@@ -63,7 +63,7 @@ class Circumstances:
 def offered_types(
     sized_types: Iterable[SizedType], region: Region, node_class: NodeClass, now: Circumstances
 ) -> tuple[OfferedType, ...]:
-    """The types with their offerings, unavailable ones included (C-5)."""
+    """The types with their offerings, unavailable ones included (CLD-5)."""
     reserved: dict[str, list[OfferingKind]] = {}
     for each in now.reservations:
         kind = _reserved_kind(each, node_class.zone_ids.get(each.zone, ""))
@@ -160,7 +160,7 @@ def _offerings(
 def _kinds(
     capacity_types: tuple[str, ...], zones: tuple[tuple[str, str], ...], partitions: int
 ) -> tuple[OfferingKind, ...]:
-    """Every zone and capacity type, in each partition where there are any (W-64, W-70)."""
+    """Every zone and capacity type, in each partition where there are any (AWS-64, AWS-70)."""
     return tuple(
         _kind(capacity_type, zone, zone_id, partition)
         for zone, zone_id in zones
@@ -206,7 +206,7 @@ def _reserved_kind(each: Reservation, zone_id: str) -> OfferingKind:
 
 
 def _reserved_offering(sized: SizedType, kind: OfferingKind, now: Circumstances, *, fits: bool) -> Offering:
-    """The offering of a reservation, as many instances as are left in it (W-146)."""
+    """The offering of a reservation, as many instances as are left in it (AWS-146)."""
     each = kind.reservation
     assert each is not None
     exhausted = now.shortages.holds(Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each.id))

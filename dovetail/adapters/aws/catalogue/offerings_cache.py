@@ -24,7 +24,7 @@ _KEPT: Final = 32  # classes; beyond that the oldest is worked out anew
 
 
 class NoTypes(ValueError):
-    """Nothing can be listed for a class, with the reason (W-49)."""
+    """Nothing can be listed for a class, with the reason (AWS-49)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class OfferingsCache:
 
     def __init__(self, sources: Sources, classes: NodeClasses) -> None:
         self.sources, self._classes = sources, classes
-        self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (W-155)
+        self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (AWS-155)
         self._sized: dict[str, _Sized] = {}
         self._offered: dict[str, _Offered] = {}
 
@@ -165,7 +165,7 @@ class OfferingsCache:
         return await self.sources.reservations.of_class(node_class)
 
     def _full_zones(self, node_class: NodeClass) -> frozenset[tuple[str, str]]:
-        """Per capacity type, the zones in which no subnet of the class has room for a launch (W-73)."""
+        """Per capacity type, the zones in which no subnet of the class has room for a launch (AWS-73)."""
         by_zone: dict[str, list[str]] = {}
         for subnet in node_class.status.subnets or ():
             by_zone.setdefault(subnet.zone, []).append(subnet.id)

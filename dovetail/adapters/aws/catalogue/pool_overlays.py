@@ -1,4 +1,5 @@
-"""The offerings of a class as one NodePool sees them, with the cluster's NodeOverlays applied (S-138, W-76, W-88).
+"""The offerings of a class as one NodePool sees them, with the cluster's NodeOverlays applied (PLC-138, AWS-76,
+AWS-88).
 
 Planners and launches apply the same function. What comes of it is kept until offerings, pool or overlays change;
 without this, each of a hundred launches would apply the overlays to 1,400 types.
@@ -57,5 +58,5 @@ class PoolOverlays:
 
 
 def _counts(each: NodeOverlay) -> bool:
-    """One that upkeep has found to contradict another, in whichever pool, is applied nowhere (N-53)."""
+    """One that upkeep has found to contradict another, in whichever pool, is applied nowhere (NPL-53)."""
     return not any(c.type == "ValidationSucceeded" and c.status == "False" for c in each.conditions)

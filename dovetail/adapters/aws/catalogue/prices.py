@@ -1,4 +1,4 @@
-"""What an hour of an instance type costs (W-66 to W-69).
+"""What an hour of an instance type costs (AWS-66 to AWS-69).
 
 Prices are refreshed twice a day; until the first refresh, and wherever the price list cannot be reached, a table that
 ships with the product stands in. A failed refresh never empties anything. Where spot has no price it is not free but

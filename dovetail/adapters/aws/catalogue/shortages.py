@@ -1,4 +1,4 @@
-"""Which offerings AWS has refused, and until when they are not launched (W-72 to W-74).
+"""Which offerings AWS has refused, and until when they are not launched (AWS-72 to AWS-74).
 
 A refusal is remembered for three minutes and shared: one ConfigMap, an entry per shortage with its end, so that a
 restart forgets nothing and every worker plans around it. A subnet that is full for one capacity type says nothing about
@@ -85,7 +85,7 @@ class Shortages:
 
     def pools(self, group: str = "") -> frozenset[tuple[str, str, str]]:
         """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
-        those of a placement group count only for launches into it (W-73)."""
+        those of a placement group count only for launches into it (AWS-73)."""
         return frozenset(
             (short.capacity_type, short.instance_type, short.zone)
             for short in self.known()

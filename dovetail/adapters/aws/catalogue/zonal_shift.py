@@ -1,4 +1,4 @@
-"""Which zones the cluster's traffic is shifted away from (W-155).
+"""Which zones the cluster's traffic is shifted away from (AWS-155).
 
 Asked every half minute where the setting is on. Nothing is launched into such a zone, and its instances are left alone.
 Where the cluster was never registered for shifts the start is refused, for the setting would have no effect.

@@ -1,4 +1,4 @@
-"""How much of each resource an instance has, and how much of it the system and the kubelet keep (W-54 to W-62).
+"""How much of each resource an instance has, and how much of it the system and the kubelet keep (AWS-54 to AWS-62).
 
 The formulas are upstream's, rounding included: a pod that fits there fits here. kube-reserved counts the pods that the
 network interfaces allow, not maxPods, except in the families where it does.
@@ -21,11 +21,11 @@ from dovetail.model.resources import NANO, Resources, parse_amount, parse_quanti
 
 _MIB: Final = 2**20
 _GIB: Final = 2**30
-_ARM_KEEPS_MIB: Final = 64  # CMA memory that Graviton kernels keep (W-54)
+_ARM_KEEPS_MIB: Final = 64  # CMA memory that Graviton kernels keep (AWS-54)
 _PODS_WITHOUT_DENSITY: Final = 110
 _EVICTION_MEMORY: Final = 100 * _MIB
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
-# W-60: shares of cores 1, 2, 3 to 4 and the rest, in hundred-thousandths of a core for exact arithmetic.
+# AWS-60: shares of cores 1, 2, 3 to 4 and the rest, in hundred-thousandths of a core for exact arithmetic.
 _CPU_TIERS: Final = ((1, 6000), (1, 1000), (2, 500), (10**9, 250))
 
 
@@ -35,7 +35,7 @@ class Sizes:
 
     capacity: Resources
     overhead: Resources
-    kubelet: Mapping[str, Any] | None = None  # spec.kubelet with numbers for its formulas, where it has any (W-24)
+    kubelet: Mapping[str, Any] | None = None  # spec.kubelet with numbers for its formulas, where it has any (AWS-24)
 
     @property
     def pods(self) -> int:
@@ -44,7 +44,7 @@ class Sizes:
 
 
 def sizes_of(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings, observed_memory: int = 0) -> Sizes:
-    """Capacity and overhead. `observed_memory` is what nodes of this type have shown (W-55), 0 where none has."""
+    """Capacity and overhead. `observed_memory` is what nodes of this type have shown (AWS-55), 0 where none has."""
     family = FAMILIES[node_class.family]
     kubelet = kubelet_for(facts, node_class, settings)
     computed = memory_bytes(facts, settings.memory_overhead)
@@ -93,14 +93,14 @@ def formula_inputs(facts: TypeFacts, node_class: NodeClass, settings: AwsSetting
 
 
 def memory_bytes(facts: TypeFacts, overhead: float) -> int:
-    """The estimate: without what the hypervisor keeps, rounded as upstream does (W-54)."""
+    """The estimate: without what the hypervisor keeps, rounded as upstream does (AWS-54)."""
     mib = facts.memory_mib - (_ARM_KEEPS_MIB if facts.architectures[:1] == ("arm64",) else 0)
     kept = mib * _MIB * overhead
     return mib * _MIB - _ceil_div(int(kept) + (kept > int(kept)), _MIB) * _MIB
 
 
 def max_pods(facts: TypeFacts, node_class: NodeClass, kubelet: Json, settings: AwsSettings) -> int:
-    """How many pods a node takes: maxPods, or what its interfaces allow; podsPerCore limits both (W-56)."""
+    """How many pods a node takes: maxPods, or what its interfaces allow; podsPerCore limits both (AWS-56)."""
     if isinstance(kubelet.get("maxPods"), int):
         pods = int(kubelet["maxPods"])
     else:
@@ -118,7 +118,7 @@ def _default_pods(facts: TypeFacts, node_class: NodeClass, settings: AwsSettings
 
 
 def eni_pods(facts: TypeFacts, taken: int) -> int:
-    """The pods that the interfaces allow (W-57).
+    """The pods that the interfaces allow (AWS-57).
 
     One address of each interface is the interface's own; two pods use the host's network.
     """
@@ -135,7 +135,7 @@ def _efa_only(node_class: NodeClass, card: int | None = None) -> int:
 
 
 def storage_bytes(facts: TypeFacts, node_class: NodeClass, family: Family) -> int:
-    """The pods' storage: RAID0 of the local disks, else the root volume, else the family's default (W-58)."""
+    """The pods' storage: RAID0 of the local disks, else the root volume, else the family's default (AWS-58)."""
     spec = node_class.spec
     if spec.instance_store_policy == "RAID0" and facts.store_gb:
         return facts.store_gb * 10**9
@@ -152,7 +152,7 @@ def storage_bytes(facts: TypeFacts, node_class: NodeClass, family: Family) -> in
 
 
 def _devices(facts: TypeFacts, node_class: NodeClass, family: Family) -> dict[str, int]:
-    """Extended resources: GPUs, accelerators, network interfaces (W-59)."""
+    """Extended resources: GPUs, accelerators, network interfaces (AWS-59)."""
     interfaces = node_class.spec.network_interfaces
     by_maker = {"nvidia": 0, "amd": 0, "habana": 0}
     for gpu in facts.gpus:
@@ -192,7 +192,7 @@ def _overhead(facts: TypeFacts, family: Family, kubelet: Json, computed: Resourc
 
 
 def reserved_cpu(cpus: int) -> int:
-    """The cores that kube-reserved keeps, in nanocores; each tier is cut to whole millicores (W-60)."""
+    """The cores that kube-reserved keeps, in nanocores; each tier is cut to whole millicores (AWS-60)."""
     left, millicores = cpus, 0
     for cores, share in _CPU_TIERS:
         taken = min(left, cores)
@@ -202,7 +202,7 @@ def reserved_cpu(cpus: int) -> int:
 
 
 def threshold(text: str, total: int) -> int:
-    """An eviction threshold: a quantity, or a share of the whole; 100 % stands for none (W-61)."""
+    """An eviction threshold: a quantity, or a share of the whole; 100 % stands for none (AWS-61)."""
     share = _PERCENT.fullmatch(text)
     if share is None:
         return parse_quantity(text)

@@ -1,4 +1,4 @@
-"""Whether instances of a type can be launched as a class asks (W-63).
+"""Whether instances of a type can be launched as a class asks (AWS-63).
 
 Asked once per type and class. A type that cannot stays in the catalogue with nothing available, so that a person sees
 why it is not chosen.

@@ -1,4 +1,4 @@
-"""Which instance types the region has, and in which zones (W-48).
+"""Which instance types the region has, and in which zones (AWS-48).
 
 Read at the start and twice a day after that; what was read stays in use when a refresh fails.
 """

@@ -1,4 +1,4 @@
-"""What a class makes of the region's instance types: labels, capacity, overhead (W-50, W-63, W-80).
+"""What a class makes of the region's instance types: labels, capacity, overhead (AWS-50, AWS-63, AWS-80).
 
 None of it changes with prices and shortages, so it is worked out once per version of a class and kept.
 """

@@ -76,13 +76,13 @@ class TypeFacts:
 
     @property
     def category_and_generation(self) -> tuple[str, str]:
-        """Of the name; empty where it does not say (W-51)."""
+        """Of the name; empty where it does not say (AWS-51)."""
         found = _NAME.match(self.name)
         return (found["category"], found["generation"]) if found else ("", "")
 
     @property
     def has_accelerators(self) -> bool:
-        """Whether it has GPUs, Neuron or Gaudi (W-80)."""
+        """Whether it has GPUs, Neuron or Gaudi (AWS-80)."""
         return bool(self.gpus or self.inference or self.neuron)
 
     @property
@@ -143,7 +143,8 @@ def _ebs_bandwidth(ebs: Json) -> int:
 
 
 def _bandwidth(cards: list[Json]) -> int:
-    """Of a type that facts.json lacks: the sum over its cards, which is as AWS documents it but for rounding (M-3)."""
+    """Of a type that facts.json lacks: the sum over its cards, which is as AWS documents it but for rounding
+    (MOT-3)."""
     return round(sum(float(card.get("BaselineBandwidthInGbps") or 0.0) for card in cards) * 1000)
 
 
@@ -166,5 +167,5 @@ def _neuron(raw: Json) -> Gpu:
 
 
 def _kebab(text: str) -> str:
-    """As label values have it (W-52)."""
+    """As label values have it (AWS-52)."""
     return text.lower().replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Which labels a node of an instance type may carry (W-50 to W-53).
+"""Which labels a node of an instance type may carry (AWS-50 to AWS-53).
 
 A label that a type has no value for is DoesNotExist, never absent: absent would mean "anything".
 """
@@ -76,7 +76,7 @@ def type_requirements(
     zone_ids = tuple(sorted(filter(None, zones.values())))
     return (
         *(one_of(key, (value,)) if value else never(key) for key, value in fixed.items()),
-        # Bare metal has no hypervisor, and upstream's label says so with an empty text (W-52).
+        # Bare metal has no hypervisor, and upstream's label says so with an empty text (AWS-52).
         one_of(names.HYPERVISOR, (facts.hypervisor,)),
         one_of(core.ZONE, tuple(sorted(zones))),
         one_of(names.ZONE_ID, zone_ids) if zone_ids else never(names.ZONE_ID),

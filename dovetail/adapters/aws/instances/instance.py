@@ -1,7 +1,7 @@
-"""An instance of EC2 as the port describes it, and what its NodeClaim is to say of it (W-94, W-101 to W-105).
+"""An instance of EC2 as the port describes it, and what its NodeClaim is to say of it (AWS-94, AWS-101 to AWS-105).
 
 Labels and sizes come from the type as its class sizes it. For a class that is gone or has no subnets any more they are
-left out, so that one such class does not make the whole list fail (upstream's does, W-177).
+left out, so that one such class does not make the whole list fail (upstream's does, AWS-177).
 """
 
 from collections.abc import Mapping
@@ -53,12 +53,12 @@ class InstanceFacts:
 
     @property
     def provider_id(self) -> str:
-        """aws:///zone/id (W-2)."""
+        """aws:///zone/id (AWS-2)."""
         return f"aws:///{self.zone}/{self.id}"
 
 
 def instance_id(provider_id: str) -> str:
-    """The id at the end of a providerID; empty where it is none of AWS's (W-2)."""
+    """The id at the end of a providerID; empty where it is none of AWS's (AWS-2)."""
     head, mark, rest = provider_id.partition(":///")
     zone, slash, found = rest.rpartition("/")
     return found if head and mark and slash and zone else ""
@@ -102,7 +102,7 @@ def read_instance(raw: Json, *, reserved_capacity: bool = True) -> InstanceFacts
 
 
 def _capacity_type(raw: Json, *, reserved_capacity: bool) -> tuple[str, str | None]:
-    """Capacity type and reservation (W-104). Either sign of spot will do (M-11)."""
+    """Capacity type and reservation (AWS-104). Either sign of spot will do (MOT-11)."""
     if raw.get("SpotInstanceRequestId") or raw.get("InstanceLifecycle") == "spot":
         return core.CAPACITY_SPOT, None
     reservation = raw.get("CapacityReservationId") or ""
@@ -142,7 +142,7 @@ _PER_LAUNCH: Final = frozenset({core.ZONE, names.ZONE_ID, core.CAPACITY_TYPE, na
 
 
 def labels_of(facts: InstanceFacts, sized: SizedType | None) -> dict[str, str]:
-    """What the type leaves no choice about, and where and how it was launched (W-94)."""
+    """What the type leaves no choice about, and where and how it was launched (AWS-94)."""
     labels: dict[str, str] = {core.INSTANCE_TYPE: facts.instance_type}
     if sized is not None:
         for expression in sized.expressions:
@@ -164,5 +164,5 @@ def labels_of(facts: InstanceFacts, sized: SizedType | None) -> dict[str, str]:
     if facts.group_id:
         labels[names.PLACEMENT_GROUP] = facts.group_id
     if facts.partitioned or facts.partition:
-        labels[names.PARTITION] = facts.partition or ""  # empty until EC2 has chosen one (W-94)
+        labels[names.PARTITION] = facts.partition or ""  # empty until EC2 has chosen one (AWS-94)
     return labels

@@ -1,4 +1,4 @@
-"""The instances of this cluster (W-101 to W-103).
+"""The instances of this cluster (AWS-101 to AWS-103).
 
 Lists are read whole and remembered for drift, which asks of every claim and may be some minutes late; look-ups of one
 instance are always live, and those that come together share one call. Because one unknown id refuses a whole batch,
@@ -68,7 +68,7 @@ class Inventory:
         return known if known is not None else await self.live(identity)
 
     def last_seen(self, identity: str) -> InstanceFacts | None:
-        """As last listed, whenever that was; for zones whose answers are not to be relied on (W-102)."""
+        """As last listed, whenever that was; for zones whose answers are not to be relied on (AWS-102)."""
         return self._known.get(identity)
 
     async def live(self, identity: str) -> InstanceFacts | None:

@@ -1,7 +1,7 @@
-"""What EC2's own checks have found of our instances (W-136 to W-139).
+"""What EC2's own checks have found of our instances (AWS-136 to AWS-139).
 
 Asked once a minute. Failed reachability counts after two minutes, a scheduled event at once, unless AWS says that it is
-over (upstream does not look, W-179). A failed volume check is not the instance's fault.
+over (upstream does not look, AWS-179). A failed volume check is not the instance's fault.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a message of the queue says (W-124, W-125).
+"""What a message of the queue says (AWS-124, AWS-125).
 
 Pure: text in, a warning or the reason why there is none out. Version, source and detail-type together make the kind;
 any other valid message is `no_op`. A message that cannot be read raises, so that the caller can delete it: it must
@@ -50,7 +50,8 @@ def _one(reason: InterruptionReason) -> Callable[[Json], Detail]:
 
 
 def _state(detail: Json) -> Detail:
-    """The state in any case of letters; `Stopping` stops like `stopping` (upstream takes it for terminated, W-171)."""
+    """The state in any case of letters; `Stopping` stops like `stopping` (upstream takes it for terminated,
+    AWS-171)."""
     state = _text(detail["state"]).lower()
     if state not in _ENDED:
         return _NOTHING

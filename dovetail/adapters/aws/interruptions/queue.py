@@ -65,7 +65,7 @@ class AwsInterruptions:
             raise self._lost("sqs:ReceiveMessage", answer)
         messages = tuple(_message(raw) for raw in answer.get("Messages") or ())
         for message in messages:
-            if message.interruption is not None:  # one that cannot be read is of no kind (W-125)
+            if message.interruption is not None:  # one that cannot be read is of no kind (AWS-125)
                 count("interruption_received_messages_total", {"message_type": message.interruption.reason})
                 self._arrived[message.receipt] = message.interruption.at
         while len(self._arrived) > _REMEMBERED:
@@ -95,7 +95,7 @@ class AwsInterruptions:
         for receipt in receipts:
             count("interruption_deleted_messages_total")
             sent = self._arrived.pop(receipt, 0.0)
-            if sent:  # a body without a time has no latency (W-178)
+            if sent:  # a body without a time has no latency (AWS-178)
                 observe("interruption_message_queue_duration_seconds", self._clock() - sent)
 
     async def troubles(self) -> tuple[Interruption, ...]:
@@ -104,7 +104,7 @@ class AwsInterruptions:
         try:
             found = await instance_checks.troubles(self._calls, self._clock())
             now = frozenset((instance, each.reason) for each in found for instance in each.instances)
-            for _, category in sorted(now - self._unhealthy):  # once until it is healthy again (W-139)
+            for _, category in sorted(now - self._unhealthy):  # once until it is healthy again (AWS-139)
                 count("interruption_instance_status_unhealthy_total", {"category": category})
             self._unhealthy = now
             return found

@@ -1,1 +1,1 @@
-"""spec.kubelet: its checks, and the formulas that stand for numbers in it (W-24)."""
+"""spec.kubelet: its checks, and the formulas that stand for numbers in it (AWS-24)."""

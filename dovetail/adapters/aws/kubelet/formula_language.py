@@ -1,4 +1,4 @@
-"""Reads a formula: the part of CEL that numbers for a kubelet need (W-24).
+"""Reads a formula: the part of CEL that numbers for a kubelet need (AWS-24).
 
 Types are checked while reading; the result is a function of an instance type's facts. Left out of CEL: maps, macros,
 time and bytes, which no number needs, and `matches`, whose patterns could keep Python busy for ever. Python's eval

@@ -1,8 +1,8 @@
-"""What the formulas of spec.kubelet come to for one instance type (W-24).
+"""What the formulas of spec.kubelet come to for one instance type (AWS-24).
 
 maxPods is resolved first and sees the pods that the type would take without it; the reserved amounts see the result.
 With the feature gate closed formulas are left out, both from sizes and from user data; the class is not ready then
-(W-40b).
+(AWS-40).
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Whether spec.kubelet is something that the nodes' kubelets will take (W-22 to W-25, W-40b).
+"""Whether spec.kubelet is something that the nodes' kubelets will take (AWS-22 to AWS-25, AWS-40).
 
 The API server accepts anything there, so a mistake would show only in a node that never joins. A field that the
 family's bootstrap does not pass on is refused, not dropped.
@@ -201,7 +201,7 @@ def kubelet_verdict(node_class: NodeClass, *, expressions: bool) -> Verdict | No
 
 
 def formula_failure(node_class: NodeClass, inputs_of_types: Iterable[FormulaInputs]) -> Verdict | None:
-    """The refusal of a formula that has no result for an instance type of the region (W-40d), or None."""
+    """The refusal of a formula that has no result for an instance type of the region (AWS-40), or None."""
     if not any(formulas_in(node_class.kubelet)):
         return None
     for inputs in inputs_of_types:

@@ -1,4 +1,4 @@
-"""What EC2's answer about a fleet means: an instance, no capacity, or a request that it refuses (W-89, W-90).
+"""What EC2's answer about a fleet means: an instance, no capacity, or a request that it refuses (AWS-89, AWS-90).
 
 Pure: from the answer to the instance, the shortages to remember and the outcome. Which codes mean a shortage is
 upstream's list. It is "no capacity" only where every error says so: with one pool short and another refused for a
@@ -30,7 +30,7 @@ UNFULFILLABLE: Final = frozenset(
     }
 )
 
-# What the claim's condition says, by code, in the order in which upstream looks (W-90).
+# What the claim's condition says, by code, in the order in which upstream looks (AWS-90).
 _REASONS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("SpotSLRCreationFailed", frozenset({SPOT_ROLE})),
     ("Unauthorized", frozenset({"UnauthorizedOperation", "AccessDenied"})),
@@ -117,7 +117,7 @@ def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shorta
 
 
 def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
-    """Of a fleet that launched nothing (W-90)."""
+    """Of a fleet that launched nothing (AWS-90)."""
     text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
     if all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
         return NoCapacity(message=f"creating instance, insufficient capacity, with fleet error(s), {text}")

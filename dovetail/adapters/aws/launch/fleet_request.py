@@ -1,4 +1,5 @@
-"""What CreateFleet is asked: one instance, of the types and in the places that a frozen launch allows (W-88, W-183)."""
+"""What CreateFleet is asked: one instance, of the types and in the places that a frozen launch allows (AWS-88,
+AWS-183)."""
 
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ class LaunchAttempt:
 
 
 def instance_tags(attempt: LaunchAttempt) -> dict[str, str]:
-    """The class's tags, and the claim's name and UID (W-183)."""
+    """The class's tags, and the claim's name and UID (AWS-183)."""
     return {
         **attempt.launch.tags,
         names.CLAIM_TAG: attempt.claim.name,
@@ -31,7 +32,7 @@ def instance_tags(attempt: LaunchAttempt) -> dict[str, str]:
 
 
 def fleet_request(attempt: LaunchAttempt) -> Json:
-    """CreateFleet's parameters: the same for the same launch, byte for byte (W-88)."""
+    """CreateFleet's parameters: the same for the same launch, byte for byte (AWS-88)."""
     launch = attempt.launch
     target = "on-demand"
     if launch.fleet.capacity_type == core.CAPACITY_SPOT:

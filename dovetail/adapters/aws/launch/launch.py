@@ -1,4 +1,4 @@
-"""Carries a frozen launch out: templates, one fleet, one instance (W-85, W-88 to W-91, W-181).
+"""Carries a frozen launch out: templates, one fleet, one instance (AWS-85, AWS-88 to AWS-91, AWS-181).
 
 The second half of a launch, repeated as often as it takes under one token. After a failure that says nothing certain
 (silence, an internal error) there may be an instance; it is raised, and the same call is made again.
@@ -125,7 +125,7 @@ class Launcher:
         return await self._instance(attempt, launched)
 
     async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...]) -> None:
-        """Keep what ran short before anything is planned again (W-89)."""
+        """Keep what ran short before anything is planned again (AWS-89)."""
         capacity_type, sources = attempt.launch.fleet.capacity_type, self._offerings.sources
         for error in errors:
             place = {"zone": error.zone, "zone_id": attempt.node_class.zone_ids.get(error.zone, "")}
@@ -175,7 +175,7 @@ class Launcher:
         return instance_of(facts, sized, {**annotations_of(launch), **waiting})
 
     def _take_addresses(self, attempt: LaunchAttempt) -> dict[str, int]:
-        """Count down as many addresses of each subnet as the smallest of its types may use (W-71)."""
+        """Count down as many addresses of each subnet as the smallest of its types may use (AWS-71)."""
         taken: dict[str, int] = {}
         for group in attempt.launch.groups:
             for number in {override.place for override in group.overrides}:

@@ -18,7 +18,7 @@ class LaunchOffering:
     price: float
     reservation: Reservation | None = None
     partition: str = ""
-    overlaid: bool = False  # whether a NodeOverlay has set the price (W-88)
+    overlaid: bool = False  # whether a NodeOverlay has set the price (AWS-88)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

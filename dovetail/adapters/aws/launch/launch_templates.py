@@ -1,4 +1,4 @@
-"""Finds launch templates in EC2 and makes those that are missing (W-85).
+"""Finds launch templates in EC2 and makes those that are missing (AWS-85).
 
 A template is named by its content, so two workers that make one at once make the same. Idle ones are deleted by upkeep,
 not here. That a template exists is remembered; if someone has deleted it, the fleet is refused and it is forgotten.

@@ -13,8 +13,8 @@ Amounts = tuple[tuple[str, str], ...]  # (resource, amount), sorted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedAmounts:
-    """kubeReserved and systemReserved where formulas gave them (W-24): types that differ in them differ in templates
-    (W-83)."""
+    """kubeReserved and systemReserved where formulas gave them (AWS-24): types that differ in them differ in templates
+    (AWS-83)."""
 
     kube: Amounts = ()
     system: Amounts = ()

@@ -1,4 +1,4 @@
-"""What would be launched for a claim (W-71, W-75 to W-83).
+"""What would be launched for a claim (AWS-71, AWS-75 to AWS-83).
 
 The first half of a launch: it changes nothing in AWS, and its result is frozen on the claim. A class whose status was
 written for an older spec is not ready, so that nothing is prepared from it.
@@ -118,7 +118,7 @@ class LaunchPreparer:
         return search
 
     def _places(self, node_class: NodeClass, choice: FleetChoice) -> dict[str, LaunchPlace]:
-        """The roomiest subnet of each zone; a full one is left out (W-71)."""
+        """The roomiest subnet of each zone; a full one is left out (AWS-71)."""
         subnets, shortages = self._offerings.sources.subnets, self._offerings.sources.shortages
         best: dict[str, tuple[int, str]] = {}
         for subnet in node_class.status.subnets or ():
@@ -200,7 +200,7 @@ def _overrides(prices: Prices, numbers: Mapping[str, int]) -> tuple[FleetOverrid
 
 
 def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | ClassNotReady | LaunchRefused:
-    """The claim's class where it can be launched from (W-75)."""
+    """The claim's class where it can be launched from (AWS-75)."""
     reference = claim.node_class
     found = classes.get(reference.name) if (reference.group, reference.kind) in names.SUPPORTED else None
     if found is None:
@@ -220,7 +220,7 @@ def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | ClassNot
 def _by_terms(
     search: _Search, claim: NodeClaim, choice: FleetChoice, places: Mapping[str, LaunchPlace]
 ) -> dict[LaunchTerms, Prices] | None:
-    """The offerings' prices by the terms that a launch template needs (W-83); None where no image suits any type."""
+    """The offerings' prices by the terms that a launch template needs (AWS-83); None where no image suits any type."""
     found: dict[LaunchTerms, Prices] = {}
     any_image = False
     for option in choice.options:

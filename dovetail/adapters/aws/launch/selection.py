@@ -1,4 +1,4 @@
-"""Which types, in which zones and under which capacity type a fleet is asked for (W-78 to W-82, W-150).
+"""Which types, in which zones and under which capacity type a fleet is asked for (AWS-78 to AWS-82, AWS-150).
 
 Pure: a claim and its catalogue in, a choice or the reason why there is none out. The order of the filters is
 upstream's, and their numbers below are its. A type counts only with the offerings that the claim allows and that are
@@ -21,7 +21,7 @@ from dovetail.model.requirements import RequirementSet, conflicts, from_expressi
 from dovetail.model.resources import Resources, fits, subtract
 from dovetail.ports.cloud import NoCapacity
 
-MOST_TYPES: Final = 60  # what CreateFleet takes well (W-81)
+MOST_TYPES: Final = 60  # what CreateFleet takes well (AWS-81)
 _NOTHING: Final = "all requested instance types were unavailable during launch"
 _MINIMUM: Final = "minValues cannot be met by the instance types that are available"
 
@@ -172,7 +172,7 @@ def _reservation_kind(offering: LaunchOffering) -> tuple[str, bool]:
 
 
 def _one_kind_of_reservation(options: list[LaunchOption]) -> list[LaunchOption]:
-    """(2): the kind with the cheapest reservation; all else goes (W-79)."""
+    """(2): the kind with the cheapest reservation; all else goes (AWS-79)."""
     reserved = [o for option in options for o in option.offerings if o.reservation is not None]
     if not reserved:
         return options
@@ -222,7 +222,7 @@ def _count(offering: LaunchOffering) -> tuple[int, str]:
 
 
 def _plain(types: list[SuitableType]) -> list[SuitableType]:
-    """(5): no bare metal and no accelerators, unless nothing else is left (W-80)."""
+    """(5): no bare metal and no accelerators, unless nothing else is left (AWS-80)."""
     return [each for each in types if each.option.sized.plain] or types
 
 
@@ -250,7 +250,7 @@ def _meets_minimum(wanted: RequirementSet, options: list[LaunchOption]) -> bool:
 
 
 def _capacity_type(options: Iterable[LaunchOption]) -> str:
-    """Reserved before spot before on-demand (W-82, W-150)."""
+    """Reserved before spot before on-demand (AWS-82, AWS-150)."""
     offered = {offering.capacity_type for option in options for offering in option.offerings}
     for capacity_type in (core.CAPACITY_RESERVED, core.CAPACITY_SPOT):
         if capacity_type in offered:

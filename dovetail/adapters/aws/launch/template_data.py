@@ -1,4 +1,4 @@
-"""What is in a launch template (W-83, W-86, W-87).
+"""What is in a launch template (AWS-83, AWS-86, AWS-87).
 
 Pure: the same inputs give the same bytes, whose digest is the template's name, so that equal launches share one and a
 template that someone has deleted is made again exactly so. Security groups are on the network interfaces, for EC2
@@ -202,7 +202,7 @@ def _block_device(mapping: Json) -> Json:
 
 
 def _reservation(inputs: TemplateInputs) -> Json:
-    """Launches without a reservation stay out of open ones (W-87)."""
+    """Launches without a reservation stay out of open ones (AWS-87)."""
     if not inputs.terms.reservation_id:
         return {"CapacityReservationSpecification": {"CapacityReservationPreference": "none"}}
     specification = {

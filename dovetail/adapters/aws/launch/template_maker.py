@@ -1,4 +1,4 @@
-"""From a claim and its class to the launch template of each group of types (W-83, W-96).
+"""From a claim and its class to the launch template of each group of types (AWS-83, AWS-96).
 
 The preparation of a launch and the launch itself must arrive at the same template, so both come here.
 """

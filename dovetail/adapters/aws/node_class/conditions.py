@@ -1,4 +1,4 @@
-"""The conditions of a class (W-27).
+"""The conditions of a class (AWS-27).
 
 Pure: verdicts in, the list of conditions out; Ready follows from the others. The time of a change is kept where nothing
 changed, so that an unchanged class is not written.
@@ -20,7 +20,7 @@ PLACEMENT: Final = "PlacementGroupReady"
 RESERVATIONS: Final = "CapacityReservationsReady"
 READY: Final = "Ready"
 
-DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation needs first (W-40c)
+DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation needs first (AWS-40)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Whether an instance is still what its class asks for (W-113 to W-121).
+"""Whether an instance is still what its class asks for (AWS-113 to AWS-121).
 
 The answer is the first of upstream's reasons that holds. What cannot be judged is left as it is: a class whose last
 image has vanished would otherwise drift on every node.
@@ -51,7 +51,7 @@ class Drift:
         return PLACEMENT_GROUP if claim.labels.get(names.PLACEMENT_GROUP, "") != wanted else ""
 
     def _hash_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
-        """Both sides must carry a hash, of the same version (W-115)."""
+        """Both sides must carry a hash, of the same version (AWS-115)."""
         ours, theirs = node_class.annotations, claim.annotations
         if ours.get(names.HASH_VERSION) != HASH_VERSION or theirs.get(names.HASH_VERSION) != HASH_VERSION:
             return False
@@ -59,7 +59,7 @@ class Drift:
         return bool(before) and bool(now) and before != now
 
     async def _image_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
-        """Compared with the image that a node of this type would get today (W-117)."""
+        """Compared with the image that a node of this type would get today (AWS-117)."""
         if not claim.image_id or not node_class.images:
             return False
         try:
@@ -83,7 +83,7 @@ class Drift:
         return ""
 
     async def _reservation_differs(self, claim: NodeClaim, node_class: NodeClass, facts: InstanceFacts) -> bool:
-        """Confirmed by a live look, for the instance may have fallen back to on-demand (W-119)."""
+        """Confirmed by a live look, for the instance may have fallen back to on-demand (AWS-119)."""
         known = {each.id for each in node_class.status.capacity_reservations or ()}
         if not facts.reservation_id or facts.reservation_id in known:
             return False

@@ -44,7 +44,7 @@ class NodeClass:
     raw: Json
     spec: EC2NodeClassSpec
     status: EC2NodeClassStatus
-    family: str  # in effect: the field, else the alias's, else Custom (W-14)
+    family: str  # in effect: the field, else the alias's, else Custom (AWS-14)
     images: tuple[Image, ...] = ()
     zone_ids: Mapping[str, str] = field(default_factory=dict)
     _hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -73,7 +73,7 @@ class NodeClass:
 
     @property
     def state(self) -> NodeClassState:
-        """What pools and launches need to know of it (N-15, W-75)."""
+        """What pools and launches need to know of it (NPL-15, AWS-75)."""
         ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
         message = ready.message if ready else "its resolution is awaited"
         return NodeClassState(
@@ -93,7 +93,7 @@ class NodeClass:
         return ready is not None and (ready.observed_generation or 0) != self.generation
 
     def hash(self, ca_bundle: str) -> str:
-        """The structural hash (W-116), worked out once."""
+        """The structural hash (AWS-116), worked out once."""
         if ca_bundle not in self._hashes:
             self._hashes[ca_bundle] = ec2_node_class_hash(self.raw_spec, ca_bundle)
         return self._hashes[ca_bundle]

@@ -1,4 +1,4 @@
-"""What the selectors of a class select, and which conditions follow (W-26 to W-39, W-45, W-142).
+"""What the selectors of a class select, and which conditions follow (AWS-26 to AWS-39, AWS-45, AWS-142).
 
 One round looks at everything, even if a part fails. A part that cannot be looked at now keeps its last verdict, so that
 one throttled call does not make a whole class not ready. Where upstream stays Unknown in silence (a missing role, an

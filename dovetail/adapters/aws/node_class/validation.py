@@ -1,4 +1,4 @@
-"""Whether a launch of a class would be allowed (W-40 to W-44).
+"""Whether a launch of a class would be allowed (AWS-40 to AWS-44).
 
 Tags and kubelet are checked here; rights, user data and profile by asking EC2: a real launch template, then a fleet and
 an instance as dry runs. A verdict holds for half an hour. A class that no instance type fits is refused with that

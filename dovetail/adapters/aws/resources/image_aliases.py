@@ -1,4 +1,4 @@
-"""Under which SSM parameters AWS publishes the images of an alias (W-32, W-33).
+"""Under which SSM parameters AWS publishes the images of an alias (AWS-32, AWS-33).
 
 Pure text: alias and Kubernetes version in, paths with what each image is for out.
 """
@@ -34,7 +34,7 @@ class Published:
 
 
 class UnsupportedAlias(ValueError):
-    """AWS publishes no such image for this version of Kubernetes (W-34)."""
+    """AWS publishes no such image for this version of Kubernetes (AWS-34)."""
 
 
 def published(alias: str, version: str) -> tuple[Published, ...]:

@@ -19,12 +19,12 @@ class Family:
 
     name: str
     windows_build: str = ""  # set: a Windows family
-    eni_density: bool = True  # pods are limited by network interfaces (W-56)
+    eni_density: bool = True  # pods are limited by network interfaces (AWS-56)
     pods_per_core: bool = True
-    ephemeral_device: str = ""  # the mapping whose size is the pods' storage (W-58)
+    ephemeral_device: str = ""  # the mapping whose size is the pods' storage (AWS-58)
     default_storage: str = "20Gi"
-    disks: tuple[Json, ...] = ()  # where the class names none (W-100)
-    reserved_by_interfaces: bool = True  # kube-reserved counts ENI-limited pods, whatever maxPods says (W-60)
+    disks: tuple[Json, ...] = ()  # where the class names none (AWS-100)
+    reserved_by_interfaces: bool = True  # kube-reserved counts ENI-limited pods, whatever maxPods says (AWS-60)
 
 
 FAMILIES: Final = {

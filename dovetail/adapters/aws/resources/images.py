@@ -1,4 +1,4 @@
-"""From which images instances of a class may be started (W-32 to W-37).
+"""From which images instances of a class may be started (AWS-32 to AWS-37).
 
 Aliases go through SSM; ids, names and tags straight to EC2. Of the images that serve the same instance types one
 remains: the newest that is not deprecated. A missing parameter is remembered, where upstream asks for it every minute
@@ -160,7 +160,7 @@ class _Query(NamedTuple):
 
 
 def _query(term: Any) -> _Query:
-    """A name is ours or Amazon's unless an owner is given; tags may be anyone's (W-35)."""
+    """A name is ours or Amazon's unless an owner is given; tags may be anyone's (AWS-35)."""
     filters = tag_filters(term.tags)
     more: Json = {"Owners": [term.owner]} if term.owner else {}
     if term.name:
@@ -170,7 +170,7 @@ def _query(term: Any) -> _Query:
 
 
 def survivors(found: list[FoundImage]) -> list[FoundImage]:
-    """The best image for each set of requirements, newest first (W-36)."""
+    """The best image for each set of requirements, newest first (AWS-36)."""
     best: dict[tuple[Expression, ...], FoundImage] = {}
     for image in found:
         other = best.get(image.requirements)

@@ -1,4 +1,4 @@
-"""The instance profile of a class: made from its role, or given (W-38, W-39, W-46, W-111).
+"""The instance profile of a class: made from its role, or given (AWS-38, AWS-39, AWS-46, AWS-111).
 
 The name follows from class and role, so that a profile whose making was cut off is found again instead of made twice
 (upstream's names are random). For a role that does not exist no profile is made again for a minute.
@@ -122,7 +122,7 @@ class Profiles:
         self._good = {key: until for key, until in self._good.items() if key[0] != name}
 
     async def delete_all(self, node_class: NodeClass) -> None:
-        """Everything that was ever made for a class, the profile named in the old way too (W-46)."""
+        """Everything that was ever made for a class, the profile named in the old way too (AWS-46)."""
         if self._settings.isolated_vpc:
             return
         for name in await self._under(self.path(node_class.uid)):
@@ -132,7 +132,7 @@ class Profiles:
             await self.delete(legacy)
 
     async def collect(self, used: frozenset[str]) -> tuple[str, ...]:
-        """Delete what no class and no claim uses; the names of what was deleted (W-111)."""
+        """Delete what no class and no claim uses; the names of what was deleted (AWS-111)."""
         if self._settings.isolated_vpc:
             return ()
         now = self._clock()

@@ -1,4 +1,4 @@
-"""Which placement group instances of a class join (W-45).
+"""Which placement group instances of a class join (AWS-45).
 
 What was found is remembered for a day, so that an outage of one API does not stop launches into a group that has not
 changed.

@@ -1,4 +1,5 @@
-"""Which capacity reservations launches of a class may use, and how many instances are left in each (W-142 to W-149).
+"""Which capacity reservations launches of a class may use, and how many instances are left in each (AWS-142 to
+AWS-149).
 
 A count may be too high, never too low: a launch that finds the reservation full sets it to zero, and the next plan
 does without it.
@@ -41,7 +42,7 @@ class Reservation:
 
 
 def read_reservation(raw: Json, now: float) -> Reservation | None:
-    """None for one that has ended or is of a kind we do not know (W-143)."""
+    """None for one that has ended or is of a kind we do not know (AWS-143)."""
     kind = raw.get("ReservationType") or "default"
     criteria = raw.get("InstanceMatchCriteria") or ""
     if kind not in _KINDS or criteria not in _CRITERIA:
@@ -102,7 +103,7 @@ class Reservations:
         return found
 
     async def _described(self, wanted: Json) -> list[Json]:
-        """An unknown id selects nothing (W-142)."""
+        """An unknown id selects nothing (AWS-142)."""
         rows: list[Json] = []
         token: Json = {}
         while True:
@@ -132,7 +133,7 @@ class Reservations:
         self._change(reservation_id, 1)
 
     def exhausted(self, reservation_id: str) -> None:
-        """EC2 says that none is left (W-149)."""
+        """EC2 says that none is left (AWS-149)."""
         self._set(reservation_id, 0)
 
     def _change(self, reservation_id: str, by: int) -> None:

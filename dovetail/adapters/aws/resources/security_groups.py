@@ -1,4 +1,4 @@
-"""Which security groups instances of a class get (W-31).
+"""Which security groups instances of a class get (AWS-31).
 
 One call per tag term, one for all ids, one for all names, kept for a minute per version of the class.
 """

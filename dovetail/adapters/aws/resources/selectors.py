@@ -1,4 +1,4 @@
-"""A class's selector terms as filters of EC2 (W-10).
+"""A class's selector terms as filters of EC2 (AWS-10).
 
 The value `*` means: has this tag, whatever its value.
 """

@@ -1,4 +1,4 @@
-"""Into which subnets a class may launch, and which of them have room (W-30, W-71).
+"""Into which subnets a class may launch, and which of them have room (AWS-30, AWS-71).
 
 Free addresses are counted down by our own launches between two descriptions, so that a burst does not run into a full
 subnet. A full subnet is not used even where it is the largest of its zone; upstream would use it.
@@ -45,7 +45,7 @@ class Subnets:
         self._room: dict[str, _Room] = {}
 
     async def of_class(self, node_class: NodeClass) -> list[Subnet]:
-        """What the class selects, the roomiest first. Answers are kept for the refresh interval (W-29)."""
+        """What the class selects, the roomiest first. Answers are kept for the refresh interval (AWS-29)."""
         key = (node_class.uid, node_class.generation)
         before = self._found.get(key)
         if before is not None and self._clock() - before.at < self._refresh:

@@ -1,5 +1,5 @@
-"""Deletes what was made for a class that is deleted, and profiles and templates that are no longer used (W-46, W-85,
-W-111).
+"""Deletes what was made for a class that is deleted, and profiles and templates that are no longer used (AWS-46,
+AWS-85, AWS-111).
 
 A template is idle when no launch has used it for a day. Upstream deletes idle ones every two minutes and makes them
 again for the next launch.

@@ -132,7 +132,7 @@ class Ec2NodeClassUpkeep:
         return ROUND_SECONDS
 
     async def _with_metadata(self, node_class: NodeClass) -> NodeClass | None:
-        """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (W-47)."""
+        """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (AWS-47)."""
         wanted = {
             names.HASH: node_class.hash(self._parts.cluster.known.ca_bundle),
             names.HASH_VERSION: HASH_VERSION,
@@ -180,7 +180,7 @@ class Ec2NodeClassUpkeep:
         due.published = {key for key in bad if RESOLUTION_FAILED not in key}
 
     async def _release(self, node_class: NodeClass, waiting: list[NodeClaim]) -> float:
-        """Clean up after a deleted class whose claims are all gone, and take our finalizer away (W-46)."""
+        """Clean up after a deleted class whose claims are all gone, and take our finalizer away (AWS-46)."""
         if names.TERMINATION not in node_class.finalizers:
             return _WAIT_SECONDS
         if waiting:

@@ -1,4 +1,4 @@
-"""Finds the partition of its placement group in which EC2 has placed an instance (W-95).
+"""Finds the partition of its placement group in which EC2 has placed an instance (AWS-95).
 
 EC2 chooses the partition after the launch has been answered, and pods may ask for one, so the node is not registered
 before it is known: the launch leaves the label empty and a registration hook on the claim; here the label is filled and

@@ -1,4 +1,4 @@
-"""Follows instances that were launched from a reservation (W-147, W-148).
+"""Follows instances that were launched from a reservation (AWS-147, AWS-148).
 
 EC2 may let an instance fall back to on-demand; then its claim and its node say so too, or planners would count on a
 price that is not what it costs. A capacity block takes its instances back from half an hour before its end; their
@@ -21,7 +21,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 ROUND_SECONDS: Final = 60.0
 _AGAIN_SECONDS: Final = 2.0
 _DEMOTED: Final = MetadataChange(
-    # The interruptible label stays where it is, as upstream leaves it (W-174).
+    # The interruptible label stays where it is, as upstream leaves it (AWS-174).
     labels={core.CAPACITY_TYPE: core.CAPACITY_ON_DEMAND, names.RESERVATION_ID: None, names.RESERVATION_TYPE: None}
 )
 

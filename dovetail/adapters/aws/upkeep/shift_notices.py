@@ -1,5 +1,5 @@
-"""Publishes an Event on each NodePool concerned when a zone is shifted away from, and when it is used again (W-155,
-W-168).
+"""Publishes an Event on each NodePool concerned when a zone is shifted away from, and when it is used again (AWS-155,
+AWS-168).
 
 A pool is concerned where its class has a subnet in the zone and its own requirements allow the zone. One that is
 created during a shift gets its Event, too (upstream's go only to those that exist when it begins).

@@ -1,4 +1,4 @@
-"""Gives each instance the name of its node (W-112).
+"""Gives each instance the name of its node (AWS-112).
 
 The claim's own name is in the launch call already; existing values are never overwritten. An instance that EC2 refuses
 to tag is tried again after a second, as upstream does, and then less and less often.

@@ -1,1 +1,1 @@
-"""What a new instance runs at its start, for every image family (W-96 to W-100)."""
+"""What a new instance runs at its start, for every image family (AWS-96 to AWS-100)."""

@@ -1,4 +1,4 @@
-"""User data of AL2 (a call of the bootstrap script) and AL2023 (a NodeConfig for nodeadm) (W-97, W-98)."""
+"""User data of AL2 (a call of the bootstrap script) and AL2023 (a NodeConfig for nodeadm) (AWS-97, AWS-98)."""
 
 import yaml
 

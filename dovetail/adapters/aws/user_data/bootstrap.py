@@ -49,7 +49,8 @@ class Bootstrap:
 
 
 def labels_for(claim: NodeClaim, capacity_type: str, *, custom: bool) -> dict[str, str]:
-    """What the kubelet registers with. Custom images register by their own means, so taints are synchronised (W-96)."""
+    """What the kubelet registers with. Custom images register by their own means, so taints are synchronised
+    (AWS-96)."""
     labels = {
         **claim.labels,
         **({names.NODE_CLASS: claim.node_class.name} if claim.node_class.name else {}),
@@ -110,5 +111,5 @@ def _pairs(name: str, values: Mapping[str, Any] | None, sign: str) -> list[str]:
 
 
 def without_carriage_returns(text: str) -> str:
-    """Carriage returns would break a script (W-100)."""
+    """Carriage returns would break a script (AWS-100)."""
     return text.replace("\r", "")

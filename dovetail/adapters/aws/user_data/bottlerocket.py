@@ -1,4 +1,4 @@
-"""User data of Bottlerocket: settings in TOML, the class's own merged below what the cluster needs (W-99)."""
+"""User data of Bottlerocket: settings in TOML, the class's own merged below what the cluster needs (AWS-99)."""
 
 import re
 import tomllib

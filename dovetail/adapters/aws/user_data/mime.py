@@ -1,4 +1,4 @@
-"""User data of several parts, as cloud-init and nodeadm read it (W-97, W-98).
+"""User data of several parts, as cloud-init and nodeadm read it (AWS-97, AWS-98).
 
 Parts of the class's own come first, ours last, because the last one wins. User data that says it is MIME but cannot be
 taken apart is refused, never passed on in part.

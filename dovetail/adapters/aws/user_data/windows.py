@@ -1,4 +1,4 @@
-"""User data of Windows: one PowerShell block, the class's own lines first (W-99)."""
+"""User data of Windows: one PowerShell block, the class's own lines first (AWS-99)."""
 
 from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, kubelet_flags
 

@@ -1,8 +1,8 @@
 """NodeClaims, created, read live and changed.
 
 A claim is created with its finalizer in the same request, so that no instance can exist for a claim that never had it
-(L-7). An existing claim of that name is ours only if it carries the same dovetail.sh/plan. The spec is never written
-again: it is immutable, and re-serialising it would be refused (P-8).
+(LIF-7). An existing claim of that name is ours only if it carries the same dovetail.sh/plan. The spec is never written
+again: it is immutable, and re-serialising it would be refused (PLM-8).
 """
 
 from dovetail.adapters.kube.client import Client, Request

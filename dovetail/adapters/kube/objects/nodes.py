@@ -31,7 +31,7 @@ class KubeNodes:
 
     async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
         if not provider_id:
-            return ()  # P-3: an empty id matches nothing
+            return ()  # PLM-3: an empty id matches nothing
         if self._lookups is None:
             return await self._list_live(provider_id)
         known = [await self.read(node.name) for node in self._lookups.nodes_of(provider_id)]

@@ -1,7 +1,7 @@
 """Notices, published as Kubernetes Events.
 
-A notice that was published within its window is not published again (V-0). What cannot be published is logged: no step
-fails because its explanation could not be written.
+A notice that was published within its window is not published again (EVT-0). What cannot be published is logged: no
+step fails because its explanation could not be written.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Pods that must leave: listed live, evicted, deleted.
 
-The pod's UID goes with every request, so that a pod of the same name which came in the meantime is left alone (T-21,
-T-25). A 429 means two things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not allow
-the eviction now.
+The pod's UID goes with every request, so that a pod of the same name which came in the meantime is left alone (TRM-21,
+TRM-25). A 429 means two things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not
+allow the eviction now.
 """
 
 from typing import Final
@@ -67,7 +67,7 @@ def _request(method: str, pod: Pod, body: Json | None, expected: set[int], subre
 
 
 def _eviction(answer: Answer, subject: str) -> Eviction:
-    """What an answer to an eviction means (T-26)."""
+    """What an answer to an eviction means (TRM-26)."""
     code, message = answer.status, answer.message
     if code < 300:
         return Eviction(outcome="evicted", code=code)

@@ -41,7 +41,7 @@ def parse_capacity_buffer(raw: ReadOnlyJson) -> CapacityBuffer:
 
 
 def _with_spec(buffer: CapacityBuffer, raw: ReadOnlyJson) -> CapacityBuffer:
-    """The buffer with what its spec says, or with why the spec cannot be used (S-211)."""
+    """The buffer with what its spec says, or with why the spec cannot be used (PLC-211)."""
     buffer = replace(buffer, strategy=str(raw.get("provisioningStrategy") or ""))
     try:
         spec = parse_spec(CapacityBufferSpec, raw)
@@ -99,7 +99,7 @@ def _of_workload(raw: ReadOnlyJson) -> PodSource:
 
 
 def _source(raw: ReadOnlyJson, template: ReadOnlyJson | None) -> PodSource:
-    """What the pods would be like, or why that cannot be said (S-212)."""
+    """What the pods would be like, or why that cannot be said (PLC-212)."""
     generation = raw["metadata"].get("generation") or 0
     try:
         return PodSource(pod=_pod(raw["metadata"], template or {}), generation=generation)

@@ -1,4 +1,4 @@
-"""karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (W-115, W-116, version v6).
+"""karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (AWS-115, AWS-116, version v6).
 
 Names and order of the fields are upstream's; they are part of the result. If one bit differed, a cluster taken over
 from Karpenter would replace every node. An empty text behind a pointer is no zero value; a plain false is one.
@@ -26,7 +26,7 @@ def ec2_node_class_hash(spec: Json, ca_bundle: str | None = None) -> str:
 
 
 def ami_family(spec: Json) -> str:
-    """The family in effect (W-14): the field, else the alias's, else Custom."""
+    """The family in effect (AWS-14): the field, else the alias's, else Custom."""
     if spec.get("amiFamily"):
         return str(spec["amiFamily"])
     for term in spec.get("amiSelectorTerms") or ():

@@ -1,6 +1,6 @@
 """What upstream's hash is taken of: the JSON of a NodePool's template as the structure that upstream makes of it.
 
-Names and order of the fields are upstream's (N-3); they are part of the result. The JSON is hashed and not the model,
+Names and order of the fields are upstream's (NPL-3); they are part of the result. The JSON is hashed and not the model,
 because to the model `labels: {}` and no labels at all are the same.
 """
 
@@ -16,7 +16,7 @@ _UNIX_TO_YEAR_ONE: Final = 62135596800  # Go counts a time's seconds from year 1
 
 
 def template_hash(raw: ReadOnlyJson) -> str:
-    """karpenter.sh/nodepool-hash of a spec.template, version v3 (N-1 to N-3)."""
+    """karpenter.sh/nodepool-hash of a spec.template, version v3 (NPL-1 to NPL-3)."""
     meta, spec = raw.get("metadata") or {}, raw.get("spec") or {}
     metadata = Struct("ObjectMeta", (("Labels", meta.get("labels")), ("Annotations", meta.get("annotations"))))
     fields = Struct(

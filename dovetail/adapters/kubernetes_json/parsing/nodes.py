@@ -21,7 +21,7 @@ _ClaimDraft: Final = draft_of(NodeClaim)
 
 
 def lasting(text: str | None) -> float | None:
-    """A duration that may be absent or `Never`: both are None (D-194)."""
+    """A duration that may be absent or `Never`: both are None (DIS-194)."""
     return None if text is None or text == "Never" else parse_seconds(text)
 
 

@@ -1,6 +1,6 @@
 """NodeOverlays: JSON of the API in, dovetail.model out.
 
-What the API server accepted and the rules forbid (A-25) makes an overlay with a `fault`, not an unreadable object: a
+What the API server accepted and the rules forbid (API-25) makes an overlay with a `fault`, not an unreadable object: a
 person looks for it in the overlay's status. `price` and `priceAdjustment` become one field, in which an adjustment is
 recognised by its sign.
 """
@@ -42,7 +42,7 @@ def parse_node_overlay(raw: ReadOnlyJson) -> NodeOverlay:
 
 
 def _fault(spec: ReadOnlyJson) -> str:
-    """Why the overlay cannot be used; empty where it can (A-17, A-25)."""
+    """Why the overlay cannot be used; empty where it can (API-17, API-25)."""
     try:
         faults = node_overlay_faults(parse_spec(NodeOverlaySpec, spec))
         parse_resources(spec.get("capacity"))

@@ -26,7 +26,7 @@ _PodDraft: Final = draft_of(Pod)
 _COMMON: Final[dict[bytes, Common]] = {}  # by the text that it was read from
 _REQUESTS: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
 _MOST_KEPT: Final = 50_000  # then the tables are emptied and equal parts are read again, with the same result
-# Annotations that a rule reads beside do-not-disrupt and the deletion cost (S-213).
+# Annotations that a rule reads beside do-not-disrupt and the deletion cost (PLC-213).
 _READ_ANNOTATIONS: Final = (names.FAKE_POD,)
 
 
@@ -36,7 +36,7 @@ def _read_of(containers: Iterable[ReadOnlyJson]) -> list[object]:
 
 
 def _resized(status: ReadOnlyJson, infeasible: bool) -> list[object]:
-    """The parts of the status that bear on requests (S-73)."""
+    """The parts of the status that bear on requests (PLC-73)."""
     return [
         infeasible,
         *(
@@ -80,8 +80,8 @@ def _common(raw: ReadOnlyJson, infeasible: bool) -> Common:
 
 
 def _conditions(status: ReadOnlyJson) -> tuple[bool, bool | None, bool]:
-    """Whether the scheduler gave up on the pod (by the condition's reason alone, S-20), whether it is ready, and
-    whether a resize that was asked for is not possible (S-73)."""
+    """Whether the scheduler gave up on the pod (by the condition's reason alone, PLC-20), whether it is ready, and
+    whether a resize that was asked for is not possible (PLC-73)."""
     unschedulable, ready, infeasible = False, None, False
     for condition in status.get("conditions") or ():
         kind = condition["type"]

@@ -1,4 +1,4 @@
-"""NodePools: JSON of the API in, dovetail.model out, with upstream's hash of spec.template (N-1).
+"""NodePools: JSON of the API in, dovetail.model out, with upstream's hash of spec.template (NPL-1).
 
 The hash is taken from the JSON, because the model does not distinguish `labels: {}` from no labels at all and the hash
 does. Raises UnreadableObject and nothing else.
@@ -66,7 +66,7 @@ def parse_template(raw: ReadOnlyJson) -> ClaimTemplate:
 
 
 def parse_disruption(raw: ReadOnlyJson) -> DisruptionPolicy:
-    """spec.disruption, with the API's own defaults for what is absent (D-193)."""
+    """spec.disruption, with the API's own defaults for what is absent (DIS-193)."""
     after = raw.get("consolidateAfter", "0s")
     budgets = raw.get("budgets")
     default = DisruptionPolicy()
@@ -78,7 +78,7 @@ def parse_disruption(raw: ReadOnlyJson) -> DisruptionPolicy:
 
 
 def parse_budget(raw: ReadOnlyJson) -> Budget:
-    """One budget, as written: whether it makes sense is judged where it is evaluated (D-54)."""
+    """One budget, as written: whether it makes sense is judged where it is evaluated (DIS-54)."""
     reasons, duration = raw.get("reasons"), raw.get("duration")
     return Budget(
         nodes=raw.get("nodes") or "",

@@ -1,7 +1,7 @@
 """How much does a pod ask for, by the containers that it lists?
 
 Sidecars run beside everything that starts after them, other init containers run alone (so their requests are not added
-up), and a resize in place shows first in the status (S-72, S-73).
+up), and a resize in place shows first in the status (PLC-72, PLC-73).
 """
 
 import re
@@ -33,7 +33,7 @@ def _maximum(left: Amounts, right: Mapping[str, int]) -> Amounts:
 
 def _resized(amounts: Amounts, status: ReadOnlyJson | None, infeasible: bool) -> Amounts:
     """While a resize is under way, the larger of the requested and the actual amount counts; an infeasible request does
-    not count (S-73)."""
+    not count (PLC-73)."""
     if not status or not isinstance(status.get("resources"), dict):
         return amounts
     actual = _maximum(
@@ -45,7 +45,7 @@ def _resized(amounts: Amounts, status: ReadOnlyJson | None, infeasible: bool) ->
 def _wanted(container: ReadOnlyJson, field: str, defaulted: bool) -> Amounts:
     resources = container.get("resources") or {}
     amounts = parse_resources(resources.get(field))
-    if defaulted:  # S-75: what has a limit and no request asks for its limit
+    if defaulted:  # PLC-75: what has a limit and no request asks for its limit
         for name, amount in parse_resources(resources.get("limits")).items():
             amounts.setdefault(name, amount)
     return amounts
@@ -88,7 +88,7 @@ def _pod_level(total: Amounts, spec: ReadOnlyJson, field: str) -> Amounts:
 
 
 def pod_requests(pod: ReadOnlyJson, limits_as_requests: bool = False) -> Amounts:
-    """S-72 to S-75: everything that must be free on a node for this pod, one `pods` included."""
+    """PLC-72 to PLC-75: everything that must be free on a node for this pod, one `pods` included."""
     spec = pod.get("spec") or {}
     total = _pod_level(_aggregate(pod, "requests", limits_as_requests), spec, "requests")
     return {**_add(total, parse_resources(spec.get("overhead"))), "pods": 1}

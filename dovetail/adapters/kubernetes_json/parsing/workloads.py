@@ -32,7 +32,7 @@ from dovetail.model.workloads import (
 
 Built = TypeVar("Built")
 
-# S-27: in-tree volume plugins that live on as CSI drivers.
+# PLC-27: in-tree volume plugins that live on as CSI drivers.
 IN_TREE_DRIVERS: Final = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
     "kubernetes.io/azure-disk": "disk.csi.azure.com",
@@ -117,7 +117,7 @@ def parse_volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
 
 
 def _driver(spec: ReadOnlyJson) -> str:
-    """S-27: the CSI driver, or the one that took over an in-tree EBS volume; anything else is not counted."""
+    """PLC-27: the CSI driver, or the one that took over an in-tree EBS volume; anything else is not counted."""
     if spec.get("csi"):
         return str(spec["csi"].get("driver") or "")
     return IN_TREE_DRIVERS["kubernetes.io/aws-ebs"] if spec.get("awsElasticBlockStore") else ""

@@ -24,7 +24,7 @@ _Key = tuple[str, str, str, str, str, str]
 
 
 class RecentNotices:
-    """What was published within its window (V-0). Kept in memory and forgotten with the process."""
+    """What was published within its window (EVT-0). Kept in memory and forgotten with the process."""
 
     def __init__(self) -> None:
         self._until: dict[_Key, float] = {}  # the end of each notice's window

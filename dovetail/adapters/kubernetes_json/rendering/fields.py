@@ -1,6 +1,6 @@
 """The pieces of which every written object is made: taints, conditions, owner references, amounts, metadata.
 
-Only what a change says is rendered, so that fields which belong to others are not rewritten (P-8: re-serialising
+Only what a change says is rendered, so that fields which belong to others are not rewritten (PLM-8: re-serialising
 another writer's quantities would change them). In a merge patch a map that leaves a key out keeps it, so a key that
 must go is set to null.
 """
@@ -18,7 +18,7 @@ from dovetail.ports.objects import MetadataChange
 
 
 def duration(seconds: float | None) -> str:
-    """A duration as the API's pattern takes it: whole hours, minutes and seconds; Never for None (A-6)."""
+    """A duration as the API's pattern takes it: whole hours, minutes and seconds; Never for None (API-6)."""
     if seconds is None:
         return "Never"
     rest, parts = math.ceil(seconds), []
@@ -52,7 +52,7 @@ def expression(value: Expression) -> Json:
 
 
 def owner(value: Owner) -> Json:
-    """One owner reference; all of ours block their owner's deletion in the foreground (L-1, L-23)."""
+    """One owner reference; all of ours block their owner's deletion in the foreground (LIF-1, LIF-23)."""
     rendered: Json = {
         "apiVersion": value.api_version,
         "kind": value.kind,
@@ -81,7 +81,7 @@ def condition(value: Condition) -> Json:
 
 
 def conditions(values: Iterable[Condition]) -> list[Json]:
-    """status.conditions, in the order given (P-7)."""
+    """status.conditions, in the order given (PLM-7)."""
     return [condition(value) for value in values]
 
 

@@ -171,5 +171,5 @@ def _call(claim: NodeClaim, request: LaunchRequest, token: str, cluster: str) ->
 
 
 def _single_values(claim: NodeClaim) -> dict[str, str]:
-    """Requirements that leave one value are labels of the node (K-5)."""
+    """Requirements that leave one value are labels of the node (KWK-5)."""
     return {e.key: e.values[0] for e in claim.requirements if e.operator == "In" and len(e.values) == 1}

@@ -1,7 +1,7 @@
 """The ports Nodes and Pods over the simulated cluster.
 
 A pod is never deleted with a grace of 0, which would break the promise that two pods of one name never run at
-once (I5).
+once (DUR-30).
 """
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed

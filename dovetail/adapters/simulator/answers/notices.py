@@ -1,4 +1,4 @@
-"""The port Notices over the simulated cluster: Events for people, each published once within its window (V-0).
+"""The port Notices over the simulated cluster: Events for people, each published once within its window (EVT-0).
 
 What cannot be published is logged: no step fails because its explanation could not be written.
 """

@@ -100,7 +100,7 @@ def _pod(body: Json) -> Json:
 
 
 def _node_class(body: Json, now: float) -> Json:
-    """Ready from the start unless its author says otherwise, like the class of upstream's simulator (K-1)."""
+    """Ready from the start unless its author says otherwise, like the class of upstream's simulator (KWK-1)."""
     ready = {
         "type": "Ready",
         "status": "True",

@@ -41,7 +41,7 @@ def pods_on(connection: sqlite3.Connection, node: str) -> list[Json]:
 
 
 def nodes_of(connection: sqlite3.Connection, provider_id: str) -> list[Json]:
-    """The nodes of an instance; an empty id matches nothing (P-3)."""
+    """The nodes of an instance; an empty id matches nothing (PLM-3)."""
     if not provider_id:
         return []
     rows = connection.execute(

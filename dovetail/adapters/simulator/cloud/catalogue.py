@@ -66,7 +66,7 @@ class WorldCatalogue:
         }
 
     def requirements_of(self, sold: SimulatedType, zones: tuple[str, ...]) -> tuple[Expression, ...]:
-        """What a type requires of every label (C-11); labels that it cannot have are DoesNotExist."""
+        """What a type requires of every label (CLD-11); labels that it cannot have are DoesNotExist."""
         fixed = [Expression(key=key, operator="In", values=(value,)) for key, value in sold.labels]
         absent = [] if any(key == names.WINDOWS_BUILD for key, _ in sold.labels) else [names.WINDOWS_BUILD]
         return (

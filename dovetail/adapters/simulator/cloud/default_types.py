@@ -1,4 +1,4 @@
-"""What the simulated cloud sells unless its world declares a catalogue: the 144 types of upstream's simulator (K-10).
+"""What the simulated cloud sells unless its world declares a catalogue: the 144 types of upstream's simulator (KWK-10).
 
 Twelve sizes, three ratios of memory to cpu, two architectures, two operating systems; each in four zones, spot and
 on-demand. Prices are added in upstream's own order, so that they are equal to the last bit.
@@ -26,7 +26,7 @@ _GIB: Final = 2**30
 _MIB: Final = 2**20
 WINDOWS_BUILD: Final = "10.0.20348"
 
-# K-10: what the kubelet keeps for itself.
+# KWK-10: what the kubelet keeps for itself.
 OVERHEAD: Final[Resources] = {"cpu": NANO // 10, "memory": 10 * _MIB}
 
 
@@ -46,7 +46,7 @@ class SimulatedType:
         return subtract(self.capacity, self.overhead)
 
     def price_of(self, capacity_type: str) -> float:
-        """K-10: spot costs seven tenths, in the decimals that upstream publishes."""
+        """KWK-10: spot costs seven tenths, in the decimals that upstream publishes."""
         return round(self.price * 0.7, 15) if capacity_type == names.CAPACITY_SPOT else self.price
 
 

@@ -18,7 +18,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.resources import fits, total
 
-# W-81: a launch names at most 60 offerings.
+# AWS-81: a launch names at most 60 offerings.
 MAX_OFFERINGS: Final = 60
 
 

@@ -25,7 +25,7 @@ from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.ports.cloud import NodeClassState
 
-# The class as it was when an instance was launched: part of the claim's annotations, compared for drift (C-6).
+# The class as it was when an instance was launched: part of the claim's annotations, compared for drift (CLD-6).
 CLASS_HASH: Final = "embedded.dovetail.sh/class-hash"
 EC2_HASH: Final = "karpenter.k8s.aws/ec2nodeclass-hash"
 EC2_HASH_VERSION: Final = "karpenter.k8s.aws/ec2nodeclass-hash-version"
@@ -59,7 +59,7 @@ class NodeClass:
         return not self.families or dict(sold.labels).get(FAMILY) in self.families
 
     def drift(self, claim: NodeClaim) -> str:
-        """Why a claim is not what would be launched today; hashes of other versions are not compared (W-115)."""
+        """Why a claim is not what would be launched today; hashes of other versions are not compared (AWS-115)."""
         if not self.state.found or any(key not in claim.annotations for key, _ in self.stamps):
             return ""
         (hash_key, wanted), *versions = self.stamps
@@ -94,7 +94,7 @@ def _embedded_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
 def _ec2_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     """As far as this cloud goes: the zones of the subnets and the images in its status; neither is resolved again.
 
-    A hash on the class is taken as it is: it covers the cluster's CA bundle (W-116), which this world does not have.
+    A hash on the class is taken as it is: it covers the cluster's CA bundle (AWS-116), which this world does not have.
     """
     status: dict[str, Any] = body.get("status") or {}
     zones = {subnet["zone"] for subnet in status.get("subnets") or []}

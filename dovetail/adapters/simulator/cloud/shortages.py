@@ -1,7 +1,7 @@
 """Shortages: which offerings the cloud has refused, and until when they are remembered.
 
 Written by a launch that was refused, read by the next `prepare` and by the catalogue. Kept in the file, so that every
-worker knows what one of them learned; each is forgotten after 3 minutes (W-72).
+worker knows what one of them learned; each is forgotten after 3 minutes (AWS-72).
 """
 
 import sqlite3
