@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grimp
 import pytest
 
 import dovetail
@@ -174,6 +176,23 @@ def test_a_look_at_the_clock_or_a_second_name_of_a_module_is_refused_by_lint(pla
     command = [str(Path(sys.executable).parent / "ruff"), "check", "--stdin-filename", f"{room}/planted.py", "-"]
     done = subprocess.run(command, cwd=ROOT, input=planted, capture_output=True, text=True, check=False)
     assert "TID251" in done.stdout, done.stdout
+
+
+# Started from outside: by `dovetail`, by `make crds`, and as the process that moves a simulated world.
+ENTRY_POINTS = {"dovetail.cli.main", "dovetail.api.crds", "dovetail.adapters.simulator.play.__main__"}
+
+
+def test_every_module_is_imported_by_another() -> None:
+    """A new method, command, upkeep task or cloud that is not put into its list does nothing; so does dead code."""
+    graph = grimp.build_graph("dovetail")
+    alone = {name for name in graph.modules if not graph.find_modules_that_directly_import(name)}
+    assert {name for name in alone if not graph.find_children(name)} == ENTRY_POINTS
+
+
+@pytest.mark.parametrize("owner", sorted({step.partition(".")[0] for step in STEPS}))
+def test_every_step_is_served_by_the_worker(owner: str) -> None:
+    """A step that no worker registers would wait in its queue for ever."""
+    assert re.search(rf"\b{owner}\(", (ROOT / "worker" / "steps.py").read_text())
 
 
 def test_long_steps_beat_more_often_than_they_time_out() -> None:

@@ -4,10 +4,14 @@
 that fails when one of them is forgotten.
 """
 
+import argparse
 import re
 from pathlib import Path
 
 import pytest
+
+from dovetail.cli.main import parser
+from dovetail.worker.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 GUIDES = (
@@ -59,3 +63,15 @@ def test_a_change_touches_at_most_three_files() -> None:
 
 def test_every_change_names_what_fails_when_a_file_is_forgotten() -> None:
     assert [change for change, _, check in changes() if not any(test for _, test in paths_in(check))] == []
+
+
+def test_every_command_is_in_the_readme() -> None:
+    [commands] = [each for each in parser()._actions if isinstance(each, argparse._SubParsersAction)]
+    text = (ROOT / "README.md").read_text()
+    assert [name for name in commands.choices if f"`dovetail {name}" not in text] == []
+
+
+def test_every_setting_is_in_the_guide_for_operators() -> None:
+    text = (ROOT / "docs/operations.md").read_text()
+    names = [str(field.alias) for field in Settings.model_fields.values()]
+    assert [name for name in names if f"`{name}`" not in text] == []
