@@ -1,1 +1,1 @@
-"""Dovetail: the nodes of a Kubernetes cluster, bought, replaced and removed by durable workflows."""
+"""Dovetail: the nodes of a Kubernetes cluster, launched, replaced and removed by durable workflows."""

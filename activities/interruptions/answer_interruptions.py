@@ -52,7 +52,7 @@ class Answering:
         )
 
     async def _answer(self, interruption: Interruption, claim: NodeClaim) -> bool:
-        await self.interruptions.heed(interruption, claim)
+        await self.interruptions.learn_from(interruption, claim)
         if not interruption.ends_instances or claim.deleting_since is not None:
             return False
         if interruption.forceful and names.TERMINATION_DEADLINE not in claim.annotations:

@@ -1,4 +1,4 @@
-"""How fast pods are evicted: at most so many a second, and in a fair order.
+"""How fast pods are evicted: at most a fixed number a second, and in a fair order.
 
 Waited for before each eviction; one per process, shared by all drains. First come, first served would let one pool with
 hundreds of blocked pods, each tried again and again, hold up the drains of every other pool. Here the groups that wait

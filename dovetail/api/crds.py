@@ -30,8 +30,8 @@ def _column(column: Column) -> dict[str, Any]:
 def _subresources(kind: ResourceKind) -> dict[str, Any]:
     if kind.scale is None:
         return {"status": {}}
-    wished, actual = kind.scale
-    return {"status": {}, "scale": {"specReplicasPath": wished, "statusReplicasPath": actual}}
+    wanted, actual = kind.scale
+    return {"status": {}, "scale": {"specReplicasPath": wanted, "statusReplicasPath": actual}}
 
 
 def _names(kind: ResourceKind) -> dict[str, Any]:

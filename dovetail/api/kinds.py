@@ -33,7 +33,7 @@ class ResourceKind:
     columns: tuple[Column, ...]
     short_names: tuple[str, ...] = ()
     scale: tuple[str, str] | None = None
-    """Where the wished and the actual number of replicas stand, for `kubectl scale`."""
+    """Where the wanted and the actual number of replicas stand, for `kubectl scale`."""
     namespaced: bool = False
     categories: tuple[str, ...] = ("karpenter",)
 

@@ -16,7 +16,7 @@ from dovetail.api.schema.field_types import LABEL_VALUE, QUALIFIED_NAME
 from dovetail.api.schema.label_keys import CAPACITY_TYPE, HOSTNAME, NODE_POOL, WELL_KNOWN
 from dovetail.api.schema.requirements import COMPARISONS, FlexibleRequirement, Requirement, is_whole_number
 
-# API-18: nobody but Karpenter and its provider names labels in these domains or below them.
+# API-18: only Karpenter and its provider name labels in these domains or below them.
 CLOSED_DOMAINS = ("karpenter.sh", "karpenter.k8s.aws")
 CAPACITY_TYPES = frozenset(("spot", "on-demand", "reserved"))
 LONGEST_PREFIX = 253

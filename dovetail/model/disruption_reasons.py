@@ -197,7 +197,7 @@ class WhyNot(StrEnum):
     )
     PODS_HAVE_NO_PLACE = (
         "PodsHaveNoPlace",
-        "its pods fit nowhere else; `dovetail explain pod` tells why for pending pods",
+        "its pods fit nowhere else; `dovetail explain pod` says why for pending pods",
     )
     TOO_MANY_REPLACEMENTS = (
         "TooManyReplacements",

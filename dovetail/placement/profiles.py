@@ -117,7 +117,7 @@ def _exactly_none_left(nodes: int) -> bool:
 
 
 def _loose_identity(constraint: SpreadConstraint, shape: PodShape, _: NodeFilter | None) -> object:
-    """Policies, tolerations and keys tell filters apart, their values do not; nor does minDomains (PLC-169)."""
+    """Policies, tolerations and keys distinguish filters, their values do not; nor does minDomains (PLC-169)."""
     return (
         constraint.node_affinity_policy,
         constraint.node_taints_policy,

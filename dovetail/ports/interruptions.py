@@ -32,5 +32,5 @@ class Interruptions(Protocol):
     async def troubles(self) -> tuple[Interruption, ...]:
         """What the cloud's own checks of instances find at this moment."""
 
-    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         """Remember what it says of the claim's offering, before the next decision."""

@@ -11,7 +11,7 @@ from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.model.pods import Pod
 
 # Only the two built-in classes have priorities above 1,000,000,000, because users may not define such, so the number
-# tells the class (TRM-15 names the class; admission sets a pod's priority from it).
+# says the class (TRM-15 names the class; admission sets a pod's priority from it).
 SYSTEM_PRIORITY: Final = 2_000_000_000
 
 

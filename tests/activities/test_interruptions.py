@@ -43,7 +43,7 @@ class World:
     def snapshot(self) -> Snapshot:
         return self.snapshot_now
 
-    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         self.done.append("heeded")
 
     async def delete(self, name: str, uid: str) -> int:

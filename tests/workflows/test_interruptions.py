@@ -93,9 +93,9 @@ class Dying:
             await self._stop_here("before the answer is started")
         return messages
 
-    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         await self._stop_here("while the answer is given")
-        await self.queue.heed(interruption, claim)
+        await self.queue.learn_from(interruption, claim)
 
     async def acknowledge(self, receipts: Sequence[str]) -> None:
         await self._stop_here("before the message is acknowledged")

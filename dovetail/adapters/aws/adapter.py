@@ -63,7 +63,7 @@ class Surroundings:
     version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
     observe: Observer = called
     agent: str = "dovetail"
-    calls: Calls | None = None  # shared clients; whoever made them closes them
+    calls: Calls | None = None  # shared clients, closed by their owner
     clock: Callable[[], float] = time.time
 
 

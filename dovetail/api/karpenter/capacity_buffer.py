@@ -56,15 +56,15 @@ class CapacityBufferSpec(ApiModel):
     rules = (_SIZED, _ONE_SOURCE)
 
     provisioning_strategy: str = ACTIVE_CAPACITY
-    """How the room is kept. Buffers of any other strategy than the default are somebody else's."""
+    """How the room is kept. Buffers of any other strategy than the default belong to other controllers."""
     pod_template_ref: PodTemplateRef | None = None
     """The pods are like those of this PodTemplate."""
     scalable_ref: ScalableRef | None = None
     """The pods are like those of this workload."""
     replicas: Count | None = None
-    """Room for so many pods."""
+    """The number of pods to keep room for."""
     percentage: Count | None = None
-    """Room for so many percent of the workload's replicas, rounded up; the greater of this and replicas counts."""
+    """Room for this percentage of the workload's replicas, rounded up; the greater of this and replicas counts."""
     limits: Quantities | None = None
     """The most that all pods together may ask for; alone, as many pods as fit into it."""
 

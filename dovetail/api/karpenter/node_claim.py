@@ -36,7 +36,7 @@ class NodeClaimSpec(ApiModel):
     taints: Taints | None = None
     """Taints of the node."""
     startup_taints: Taints | None = None
-    """Taints that the node starts with and that somebody else takes off soon; pods need not tolerate them."""
+    """Taints that the node starts with and that others take off soon; pods need not tolerate them."""
     termination_grace_period: Duration | None = None
     """How long the node may take to drain before its pods are deleted; without end if absent."""
     expire_after: NillableDuration = "720h"

@@ -124,7 +124,7 @@ class TemplateSpec(ApiModel):
     taints: Taints | None = None
     """Taints of every node."""
     startup_taints: Taints | None = None
-    """Taints that every node starts with and that somebody else takes off soon; pods need not tolerate them."""
+    """Taints that every node starts with and that others take off soon; pods need not tolerate them."""
     termination_grace_period: Duration | None = None
     """How long a node may take to drain before its pods are deleted; without end if absent."""
     expire_after: NillableDuration = "720h"

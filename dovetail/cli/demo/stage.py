@@ -46,7 +46,7 @@ class Stage(Protocol):
         """Instances that are not gone."""
 
     async def launches(self) -> dict[str, int]:
-        """How many instances were bought for each claim UID, by the cloud's own ledger."""
+        """How many instances were launched for each claim UID, by the cloud's own ledger."""
 
     async def set_boot_delay(self, seconds: float) -> None:
         """How long the next instances take to boot."""

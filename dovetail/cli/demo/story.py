@@ -74,7 +74,7 @@ class Story:
         for node in nodes:
             labels = node["metadata"]["labels"]
             self.say(f"  Node {node['metadata']['name']}: {labels.get(names.INSTANCE_TYPE)}")
-        await self.hold(await self.one_instance_per_claim(), "one instance was bought per NodeClaim")
+        await self.hold(await self.one_instance_per_claim(), "one instance was launched per NodeClaim")
 
     async def a_disruption_is_called_off(self) -> None:
         """Drift, pre-spin, cancel by signal, revert."""
@@ -185,7 +185,7 @@ class Story:
             name = claim["metadata"]["name"]
             self.say(f"  NodeClaim {name}: workflow {claim_owner_id(self.stage.cluster, name)}")
 
-    # How the story is told
+    # What the story prints
 
     def say(self, text: str) -> None:
         say(f"[{time.monotonic() - self.started:6.1f} s] {text}")

@@ -1,7 +1,7 @@
 """The checks of `dovetail doctor` on the cluster and its cloud.
 
 Rights, kinds and the clock are asked of the API server itself; what cannot be read and which pools cannot be listed is
-told by the view and the catalogues, as the planners see them.
+reported by the view and the catalogues, as the planners see them.
 """
 
 import asyncio

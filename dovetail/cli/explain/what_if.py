@@ -138,7 +138,7 @@ def _of_pools(snapshot: Snapshot, refused: RefusedPod) -> Iterator[Change]:
 
 
 def _of_size(snapshot: Snapshot, pod: Pod) -> Iterator[Change]:
-    """Asking for next to nothing; beside it the largest that can be bought."""
+    """Asking for next to nothing; beside it the largest that can be launched."""
     types = [t for c in snapshot.catalogues.values() for t in c.types]
     rooms = [subtract(t.capacity, t.overhead) for t in types]
     asked = [name for name in pod.requests if name != "pods"]

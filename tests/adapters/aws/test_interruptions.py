@@ -145,7 +145,7 @@ async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage
     claim_with_labels = a_claim(labels=dict(launched.labels))
     warning = read_message(envelope(SPOT_WARNING, {"instance-id": "i-0a"}))
 
-    await interruptions.heed(warning, claim_with_labels)
+    await interruptions.learn_from(warning, claim_with_labels)
     second = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind()))
 
     assert (launched.labels[core.ZONE], second.labels[core.ZONE]) == ("us-west-2a", "us-west-2b")

@@ -113,7 +113,7 @@ class AwsInterruptions:
             self._may_check = False
             return ()
 
-    async def heed(self, interruption: Interruption, claim: NodeClaim) -> None:
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")
         if interruption.reason == "spot_interrupted" and name and zone:
             short = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)

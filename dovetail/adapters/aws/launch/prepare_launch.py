@@ -104,7 +104,7 @@ class LaunchPreparer:
 
     def _search(self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...]) -> _Search:
         """Claims of one plan ask for the same among the same types, so 1,400 types are searched once."""
-        key = f"{node_class.uid}/{claim.labels.get(core.NODE_POOL, '')}"  # overlays tell pools apart
+        key = f"{node_class.uid}/{claim.labels.get(core.NODE_POOL, '')}"  # overlays differ between pools
         search = self._searches.get(key)
         if (
             search is None

@@ -101,7 +101,7 @@ class Validation:
             except Permanent as failure:
                 return false("ClusterCIDRResolutionFailed", str(failure))
             if not facts.service_cidr:
-                return false("ClusterCIDRResolutionFailed", "the cluster tells no service range")
+                return false("ClusterCIDRResolutionFailed", "the cluster names no service range")
         refused = kubelet_verdict(node_class, expressions=self._settings.expressions)
         if refused is not None:
             return refused
