@@ -9,8 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from dovetail.cli.main import parser
+from dovetail.worker.providers import PROVIDERS, provider_named
 from dovetail.worker.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -73,5 +75,6 @@ def test_every_command_is_in_the_readme() -> None:
 
 def test_every_setting_is_in_the_guide_for_operators() -> None:
     text = (ROOT / "docs/operations.md").read_text()
-    names = [str(field.alias) for field in Settings.model_fields.values()]
+    models: list[type[BaseModel]] = [Settings, *[provider_named(name).settings for name in PROVIDERS]]
+    names = [field.alias for model in models for field in model.model_fields.values() if field.alias]
     assert [name for name in names if f"`{name}`" not in text] == []

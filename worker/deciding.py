@@ -4,10 +4,11 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.placement.settings import PlacementSettings
 from dovetail.worker.settings import Settings
-from dovetail.worker.wiring import CLOUD_LABELS
 
-# PLC-35: Kubernetes' and Karpenter's well-known labels and the cloud's. One that no instance type has has no effect.
-WELL_KNOWN = WELL_KNOWN_LABELS | CLOUD_LABELS
+
+def well_known_labels(settings: Settings) -> frozenset[str]:
+    """Kubernetes' and Karpenter's, and the cloud's (PLC-35). One that no instance type has has no effect."""
+    return WELL_KNOWN_LABELS | settings.provider.labels
 
 
 def placement_settings(settings: Settings) -> PlacementSettings:
@@ -17,7 +18,7 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         min_values_policy=settings.min_values,
         reserved_capacity=settings.gates["ReservedCapacity"],
         default_spread=settings.default_spread,
-        well_known=WELL_KNOWN,
+        well_known=well_known_labels(settings),
     )
 
 
@@ -29,5 +30,5 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         min_values_policy=settings.min_values,
         preference_policy=settings.preferences,
         default_spread=settings.default_spread,
-        well_known=WELL_KNOWN,
+        well_known=well_known_labels(settings),
     )

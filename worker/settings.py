@@ -2,22 +2,22 @@
 
 Names and defaults are upstream's where it has the setting (OPS-1), so that a chart's values carry over; ours begin with
 DOVETAIL_. A value that cannot be read is an error that names the variable, rather than a default that was not chosen.
+A cloud's own settings are a model of its provider, filled here.
 """
 
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from dovetail.model.durations import parse_seconds
 from dovetail.model.pods import SpreadConstraint
+from dovetail.model.setting_texts import gates_of, seconds_of
+from dovetail.ports.provider import Provider
+from dovetail.worker.providers import DEFAULT, PROVIDERS, provider_named
 from dovetail.worker.scheduler_config import default_spread
-
-# The part of Go's durations that settings take: no sign, and no unit below a millisecond.
-_DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 
 GATES: Final = {
     "NodeRepair": False,
@@ -28,9 +28,8 @@ GATES: Final = {
     "CapacityBuffer": False,
 }
 
-AWS_GATES: Final = {"NodeClassCEL": False}
-
 Role = Literal["control", "plan"]
+M = TypeVar("M", bound=BaseModel)
 
 
 class SettingsError(ValueError):
@@ -38,11 +37,12 @@ class SettingsError(ValueError):
 
 
 class Settings(BaseModel):
-    """All settings of a worker and of the CLI."""
+    """All settings of a worker and of the CLI. `of_cloud`: those of the chosen cloud alone, by its own model."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
     cluster: str = Field("", alias="CLUSTER_NAME")
+    cloud: str = Field(DEFAULT, alias="DOVETAIL_CLOUD")
     kubeconfig: Path | None = Field(None, alias="KUBECONFIG")
     world: Path | None = Field(None, alias="DOVETAIL_WORLD")  # an embedded world's file, in place of cluster and cloud
     roles: tuple[Role, ...] = Field(("control", "plan"), alias="DOVETAIL_ROLES")
@@ -61,29 +61,21 @@ class Settings(BaseModel):
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
     cluster_ca_bundle: str = Field("", alias="CLUSTER_CA_BUNDLE")
-    region: str = Field("", alias="AWS_REGION")
-    endpoint_url: str = Field("", alias="AWS_ENDPOINT_URL")
-    isolated_vpc: bool = Field(False, alias="ISOLATED_VPC")
-    memory_overhead: float = Field(0.075, alias="VM_MEMORY_OVERHEAD_PERCENT", ge=0, lt=1)
-    interruption_queue: str = Field("", alias="INTERRUPTION_QUEUE")
-    reserved_enis: int = Field(0, alias="RESERVED_ENIS", ge=0)
-    disable_dry_run: bool = Field(False, alias="DISABLE_DRY_RUN")
-    enable_zonal_shift: bool = Field(False, alias="ENABLE_ZONAL_SHIFT")
-    eks_control_plane: bool = Field(False, alias="EKS_CONTROL_PLANE")
-    image_refresh: float = Field(60.0, alias="AMI_REFRESH_INTERVAL", ge=60)
-    subnet_refresh: float = Field(60.0, alias="SUBNET_REFRESH_INTERVAL", ge=60)
-    aws_gates: Mapping[str, bool] = Field(default_factory=lambda: dict(AWS_GATES), alias="AWS_FEATURE_GATES")
     build: str = Field("", alias="TEMPORAL_WORKER_BUILD_ID")
     deployment: str = Field("", alias="TEMPORAL_DEPLOYMENT_NAME")
+    of_cloud: Any = Field(default_factory=lambda chosen: provider_named(chosen["cloud"]).settings())
 
-    @field_validator("batch_idle", "batch_max", "image_refresh", "subnet_refresh", mode="before")
+    @field_validator("cloud")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in PROVIDERS:
+            raise ValueError(f"no cloud of that name: {value!r}; there is {', '.join(PROVIDERS)}")
+        return value
+
+    @field_validator("batch_idle", "batch_max", mode="before")
     @classmethod
     def _duration(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        if not _DURATION.fullmatch(value):
-            raise ValueError(f"not a duration: {value!r}")
-        return parse_seconds(value)
+        return seconds_of(value)
 
     @field_validator("default_spread", mode="before")
     @classmethod
@@ -107,31 +99,37 @@ class Settings(BaseModel):
             raise ValueError(f"not an absolute URL: {value!r}")
         return value
 
-    @field_validator("gates", "aws_gates", mode="before")
+    @field_validator("gates", mode="before")
     @classmethod
-    def _gates(cls, value: Any, info: ValidationInfo) -> Any:
-        """Unnamed gates keep their defaults, unknown ones are ignored (OPS-1)."""
-        if not isinstance(value, str):
-            return value
-        gates = dict(GATES if info.field_name == "gates" else AWS_GATES)
-        for part in filter(None, value.split(",")):
-            name, mark, state = part.partition("=")
-            if not mark or state.lower() not in {"true", "false"}:
-                raise ValueError(f"not Name=true or Name=false: {part!r}")
-            if name.strip() in gates:
-                gates[name.strip()] = state.lower() == "true"
-        return gates
+    def _gates(cls, value: Any) -> Any:
+        return gates_of(value, GATES)
+
+    @property
+    def provider(self) -> Provider[Any]:
+        """The cloud that was chosen."""
+        return provider_named(self.cloud)
 
 
 def read_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """The settings of this process; overrides come from the command line and win."""
+    """The settings of this process and of its cloud; overrides come from the command line and win."""
     source = os.environ if environment is None else environment
-    names = {field.alias for field in Settings.model_fields.values() if field.alias}
-    given: dict[str, Any] = {name: source[name] for name in names if name in source}
-    fields = {name: field.alias for name, field in Settings.model_fields.items()}
-    given.update({str(fields[name]): value for name, value in overrides.items() if value is not None})
+    fields = {name: field.alias for name, field in Settings.model_fields.items() if field.alias}
+    given: dict[str, Any] = _given(Settings, source)
+    given.update({fields[name]: value for name, value in overrides.items() if value is not None})
+    settings = _checked(Settings, given)
+    model: type[BaseModel] = settings.provider.settings
+    return settings.model_copy(update={"of_cloud": _checked(model, _given(model, source))})
+
+
+def _given(model: type[BaseModel], source: Mapping[str, str]) -> dict[str, Any]:
+    """What the environment says of a model's fields."""
+    names = [field.alias for field in model.model_fields.values() if field.alias]
+    return {name: source[name] for name in names if name in source}
+
+
+def _checked(model: type[M], given: Mapping[str, Any]) -> M:
     try:
-        return Settings.model_validate(given)
+        return model.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         raise SettingsError(f"{first['loc'][0]}: {first['msg']}") from None

@@ -1,32 +1,21 @@
 """The composition root: which adapter answers which port.
 
 The only file that imports adapters. The world is either simulated (cluster and cloud in one SQLite file) or a real
-cluster with its cloud; nothing beyond this file knows which.
+cluster with its cloud; nothing beyond this file knows which. The clouds are in worker/providers.py.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dovetail.adapters.aws import names as aws_names
-from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings, UpkeepCluster
-from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
-from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
-from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
-from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
-from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection
 from dovetail.adapters.kube.raw import KubeRawObjects, server_version
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
-from dovetail.adapters.kubernetes_json.kinds import (
-    BUFFER_KINDS,
-    CLUSTER_KINDS,
-    EC2_NODE_CLASS,
-    NODE_OVERLAY,
-)
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY, raw_kind
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
@@ -34,7 +23,6 @@ from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.metrics.cloud_calls import MeasuredCloud
-from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
@@ -47,6 +35,7 @@ from dovetail.ports.objects import (
     Notices,
     Pods,
 )
+from dovetail.ports.provider import OpenCloud, Provider, ProviderCluster, SharedSettings
 from dovetail.ports.view import ConditionsView
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.telemetry import user_agent
@@ -73,12 +62,6 @@ class World:
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 
-
-# Labels that the cloud puts on its instance types and offerings.
-CLOUD_LABELS = aws_names.WELL_KNOWN
-
-_SERVICES = "/api/v1/services"
-_CONFIG_MAPS = "/api/v1/configmaps"
 
 # The process that moves a simulated world: python -m, with the file.
 SIMULATED_PLAYER = "dovetail.adapters.simulator.play"
@@ -130,15 +113,20 @@ def _simulated(settings: Settings) -> World:
 
 
 async def _real(settings: Settings) -> World:
-    """The cluster of the kubeconfig, or of the pod that we run in, and AWS."""
+    """The cluster of the kubeconfig, or of the pod that we run in, and the cloud that was chosen."""
     address = ClusterAddress(kubeconfig=settings.kubeconfig, agent=user_agent())
-    kube = await KubeAdapter.connect(address, node_classes=(EC2_NODE_CLASS,), gated=_gated(settings))
+    provider = settings.provider
+    kube = await KubeAdapter.connect(address, node_classes=_node_classes(provider), gated=_gated(settings))
     try:
-        aws = await _open_aws(settings, kube)
+        opened = await provider.open(_provider_cluster(settings, kube), settings.of_cloud)
     except BaseException:
         await kube.close()
         raise
-    return _world_of(settings, kube, aws)
+    return _world_of(settings, kube, opened)
+
+
+def _node_classes(provider: Provider[Any]) -> tuple[Kind, ...]:
+    return tuple(raw_kind(each.kind, each.path) for each in provider.node_classes)
 
 
 def _gated(settings: Settings) -> tuple[Kind, ...]:
@@ -147,70 +135,35 @@ def _gated(settings: Settings) -> tuple[Kind, ...]:
     return (*overlays, *BUFFER_KINDS) if settings.gates["CapacityBuffer"] else overlays
 
 
-async def _open_aws(settings: Settings, kube: KubeAdapter) -> AwsAdapter:
-    """Checked and refreshing in the background."""
-    given = ClusterFacts(
-        endpoint=settings.cluster_endpoint,
-        ca_bundle=settings.cluster_ca_bundle or kube.client.authority,  # AWS-157: else our own
+def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
+    return ProviderCluster(
+        settings=shared_settings(settings, settings.cluster_ca_bundle or kube.client.authority),
+        view=kube.view,
+        claims=kube.claims,
+        nodes=kube.nodes,
+        notices=kube.notices,
+        node_classes=lambda kind: kube.raw_objects(kind.kind),
+        objects=lambda kind, path, namespace: KubeRawObjects(kube.client, kind, path, namespace),
+        version=lambda: server_version(kube.client),
     )
-    version_now = None if settings.eks_control_plane else lambda: server_version(kube.client)
-    services = KubeRawObjects(kube.client, "Service", _SERVICES, DNS_NAMESPACE)
-    surroundings = Surroundings(
-        node_classes=lambda: kube.raw_objects("EC2NodeClass"),
-        cluster=await facts_of(services, version_now, given),
-        store=ConfigMapStore(KubeRawObjects(kube.client, "ConfigMap", _CONFIG_MAPS, settings.namespace)),
-        claims_with_nodes=lambda: _claims_with_nodes(kube),
-        overlays=PoolOverlays(
-            overlays=lambda: kube.view.snapshot().overlays.values(), pools=lambda: kube.view.snapshot().pools
-        ),
-        version_now=version_now,
-        agent=user_agent(),
-    )
-    aws = AwsAdapter.open(_aws_settings(settings), surroundings)
-    try:
-        await aws.check()
-    except BaseException:
-        await aws.close()
-        raise
-    aws.start()
-    return aws
 
 
-def _aws_settings(settings: Settings) -> AwsSettings:
-    return AwsSettings(
+def shared_settings(settings: Settings, ca_bundle: str) -> SharedSettings:
+    """What a provider sees of the settings. The CA bundle is the one named, else our own (AWS-157)."""
+    return SharedSettings(
         cluster=settings.cluster,
-        region=settings.region,
-        endpoint_url=settings.endpoint_url,
-        isolated_vpc=settings.isolated_vpc,
-        memory_overhead=settings.memory_overhead,
-        interruption_queue=settings.interruption_queue,
-        reserved_enis=settings.reserved_enis,
-        disable_dry_run=settings.disable_dry_run,
-        enable_zonal_shift=settings.enable_zonal_shift,
-        image_refresh=settings.image_refresh,
-        subnet_refresh=settings.subnet_refresh,
-        reserved_capacity=settings.gates["ReservedCapacity"],
+        namespace=settings.namespace,
+        endpoint=settings.cluster_endpoint,
+        ca_bundle=ca_bundle,
+        agent=user_agent(),
+        gates=settings.gates,
         best_effort_min_values=settings.min_values == "BestEffort",
-        expressions=settings.aws_gates["NodeClassCEL"],
     )
 
 
-def _claims_with_nodes(kube: KubeAdapter) -> list[tuple[NodeClaim, Node]]:
-    """Claims with their nodes, as the cache has them."""
-    snapshot = kube.view.snapshot()
-    nodes = snapshot.nodes
-    return [(claim, nodes[claim.node_name]) for claim in snapshot.claims.values() if claim.node_name in nodes]
-
-
-def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
-    now = ClusterNow(
-        claims=lambda: kube.view.snapshot().claims.values(), pools=lambda: kube.view.snapshot().pools.values()
-    )
-    objects = KubeRawObjects(kube.client, EC2_NODE_CLASS.name, EC2_NODE_CLASS.path)
-    kept = UpkeepCluster(objects=objects, claims=kube.claims, notices=kube.notices, nodes=kube.nodes, now=now)
-
+def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World:
     async def close() -> None:
-        await aws.close()
+        await opened.close()
         await kube.close()
 
     return World(
@@ -223,11 +176,11 @@ def _world_of(settings: Settings, kube: KubeAdapter, aws: AwsAdapter) -> World:
         overlays=kube.overlays if settings.gates["NodeOverlay"] else None,
         buffers=kube.buffers if settings.gates["CapacityBuffer"] else None,
         notices=kube.notices,
-        cloud=MeasuredCloud(aws.cloud, "aws"),
-        catalogues=aws.catalogues,
-        inspection=KubeInspection(kube.client, (EC2_NODE_CLASS, *_gated(settings))),
-        classes=aws.node_class_upkeep(kept),
-        interruptions=aws.interruptions,
+        cloud=MeasuredCloud(opened.cloud, settings.provider.name),
+        catalogues=opened.catalogues,
+        inspection=KubeInspection(kube.client, (*_node_classes(settings.provider), *_gated(settings))),
+        classes=opened.classes,
+        interruptions=opened.interruptions,
         ready=kube.ready,
         close=close,
     )

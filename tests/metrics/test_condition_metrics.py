@@ -9,7 +9,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
-from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, raw_kind
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
 from dovetail.model import names
@@ -27,7 +27,7 @@ class Told:
         self.reader = InMemoryMetricReader()
         meter = MeterProvider(metric_readers=[self.reader]).get_meter("test")
         monkeypatch.setattr(metrics, "get_meter", lambda _name: meter)
-        self.cache = Cache((*CLUSTER_KINDS, EC2_NODE_CLASS))
+        self.cache = Cache((*CLUSTER_KINDS, raw_kind(CLASS[1], "/apis/karpenter.k8s.aws/v1/ec2nodeclasses")))
         self.metrics = ConditionMetrics(CachedConditions(self.cache), [CLASS], lambda: NOW)
         self.metrics.follow()
         self.version = 0

@@ -12,6 +12,7 @@ import pytest
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.client import Request
 from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kubernetes_json.kinds import raw_kind
 from dovetail.messages.writes import claim_write
 from dovetail.model.nodes import Condition
 from dovetail.model.notice import Notice
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.cluster
 
 Calls = list[tuple[str, str, int]]
 
+EC2_NODE_CLASS = raw_kind("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses")
+
 
 @asynccontextmanager
 async def connected(
@@ -35,7 +38,9 @@ async def connected(
         if calls is not None:
             calls.append((request.method, request.path, status))
 
-    adapter = await KubeAdapter.connect(ClusterAddress(kubeconfig=kubeconfig), own_thread=own_thread, observe=count)
+    adapter = await KubeAdapter.connect(
+        ClusterAddress(kubeconfig=kubeconfig), node_classes=(EC2_NODE_CLASS,), own_thread=own_thread, observe=count
+    )
     try:
         yield adapter
     finally:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from dovetail.adapters.aws.environment import aws_settings
+from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.worker.settings import Settings, SettingsError, read_settings
-from dovetail.worker.wiring import _aws_settings
+from dovetail.worker.wiring import shared_settings
 
 GIVEN = {
     "CLUSTER_NAME": "c",
@@ -22,9 +24,14 @@ GIVEN = {
 }
 
 
+def adapters_settings(settings: Settings) -> AwsSettings:
+    """What AWS's adapter is given of the worker's settings."""
+    return aws_settings(settings.of_cloud, shared_settings(settings, ""))
+
+
 def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() -> None:
     """AWS-157."""
-    found = _aws_settings(read_settings(GIVEN))
+    found = adapters_settings(read_settings(GIVEN))
 
     assert (found.cluster, found.region, found.interruption_queue) == ("c", "eu-west-1", "q")
     assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift) == (True, True, True)
@@ -35,7 +42,7 @@ def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() 
 
 def test_without_settings_the_defaults_are_upstream_s() -> None:
     """AWS-157, AWS-158."""
-    found = _aws_settings(Settings())
+    found = adapters_settings(Settings())
 
     assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift, found.expressions) == (False,) * 4
     assert (found.memory_overhead, found.reserved_enis, found.interruption_queue) == (0.075, 0, "")

@@ -6,7 +6,7 @@ Opening fails with what is missing: a kubeconfig (Misconfigured), a server (Unre
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -22,7 +22,7 @@ from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
-from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, EC2_NODE_CLASS
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.ports.failures import NotSeenYet
@@ -69,14 +69,15 @@ class KubeAdapter:
         cls,
         address: ClusterAddress,
         *,
-        node_classes: Iterable[Kind] = (EC2_NODE_CLASS,),
+        node_classes: Sequence[Kind] = (),
         gated: Iterable[Kind] = (),
         own_thread: bool = False,
         observe: Observer = unobserved,
     ) -> "KubeAdapter":
         """Check that the server answers, and start watching.
 
-        `own_thread`: the watch runs in a thread of its own; `gated`: kinds watched because a feature gate is open."""
+        `node_classes`: the cloud's kinds; `gated`: kinds watched because a feature gate is open; `own_thread`: the
+        watch runs in a thread of its own."""
         client = Client(address, observe)
         try:
             await client.open()
@@ -101,7 +102,7 @@ class KubeAdapter:
             pools=KubeNodePools(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
-            notices=KubeNotices(client),
+            notices=KubeNotices(client, node_classes=node_classes),
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:

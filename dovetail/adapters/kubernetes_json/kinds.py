@@ -124,6 +124,3 @@ def as_it_is(raw: dict[str, Any]) -> dict[str, Any]:
 def raw_kind(name: str, path: str) -> Kind:
     """A kind kept as raw dictionaries; its definition may be absent."""
     return Kind(name, path, as_it_is, optional=True)
-
-
-EC2_NODE_CLASS: Final = raw_kind("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses")

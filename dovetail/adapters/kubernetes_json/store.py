@@ -33,6 +33,11 @@ class Kind:
     index: Callable[[Any], str] | None = None
     optional: bool = False  # the view is usable without it: its definition may not be installed
 
+    @property
+    def api_version(self) -> str:
+        """What its objects say of themselves: v1, or group/version."""
+        return self.path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -26,7 +26,7 @@ from dovetail.model.requirements import (
 from dovetail.model.resources import MEMORY, Resources
 from dovetail.placement.cluster.masks import bits
 
-RESERVATION_ID_SUFFIX = "reservation-id"
+RESERVATION_ID_SUFFIX = "reservation-id"  # of the label, whatever the cloud, that names an offering's reservation
 _MOST_KEPT = 8_192  # types, at a few kilobytes each; then all are compiled anew, which changes no answer
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
 

@@ -7,11 +7,12 @@ step fails because its explanation could not be written.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices, namespace_of, render_event
+from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.notice import Notice
 from dovetail.ports.failures import Failure
 
@@ -23,8 +24,11 @@ _AT_ONCE: Final = 10
 class KubeNotices:
     """Events on the API server."""
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, client: Client, clock: Callable[[], float] = time.time, node_classes: Iterable[Kind] = ()
+    ) -> None:
         self._client = client
+        self._class_versions = {kind.name: kind.api_version for kind in node_classes}
         self._clock = clock
         self._recent = RecentNotices()
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -38,7 +42,7 @@ class KubeNotices:
             method="POST",
             path=f"/api/v1/namespaces/{namespace_of(notice)}/events",
             subject=f"Event/{notice.reason} of {notice.kind}/{notice.name}",
-            body=render_event(notice, now),
+            body=render_event(notice, now, self._class_versions),
         )
         try:
             async with self._slots:

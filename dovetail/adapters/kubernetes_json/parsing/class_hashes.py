@@ -1,7 +1,8 @@
 """karpenter.k8s.aws/ec2nodeclass-hash, bit for bit as upstream computes it (AWS-115, AWS-116, version v6).
 
 Names and order of the fields are upstream's; they are part of the result. If one bit differed, a cluster taken over
-from Karpenter would replace every node. An empty text behind a pointer is no zero value; a plain false is one.
+from Karpenter would replace every node. An empty text behind a pointer is no zero value; a plain false is one. It
+stands here because both AWS's adapter and the simulated cloud write it.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Kubernetes Events: how a notice is written, and which notices were published too recently to be published again."""
 
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
 from dovetail.model.json import Json
@@ -17,7 +18,6 @@ _API_VERSIONS: Final = {
     "Node": "v1",
     "NodeClaim": "karpenter.sh/v1",
     "NodePool": "karpenter.sh/v1",
-    "EC2NodeClass": "karpenter.k8s.aws/v1",
 }
 
 _Key = tuple[str, str, str, str, str, str]
@@ -45,15 +45,15 @@ def namespace_of(notice: Notice) -> str:
     return notice.namespace or "default"
 
 
-def render_event(notice: Notice, now: float) -> Json:
-    """A core/v1 Event as upstream's recorder writes it."""
+def render_event(notice: Notice, now: float, class_versions: Mapping[str, str]) -> Json:
+    """A core/v1 Event as upstream's recorder writes it. `class_versions`: the API version of each kind of NodeClass."""
     moment = format_time(now)
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"{notice.name[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(notice)},
         "involvedObject": {
-            "apiVersion": _API_VERSIONS.get(notice.kind, ""),
+            "apiVersion": _API_VERSIONS.get(notice.kind) or class_versions.get(notice.kind, ""),
             "kind": notice.kind,
             "name": notice.name,
             "namespace": notice.namespace,

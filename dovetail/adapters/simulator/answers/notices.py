@@ -8,6 +8,7 @@ import logging
 from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices, render_event
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.cloud.node_classes import CLASS_VERSIONS
 from dovetail.model.notice import Notice
 from dovetail.ports.failures import Failure
 
@@ -29,7 +30,9 @@ class SimulatedNotices:
     async def _write(self, notice: Notice) -> None:
         try:
             await self._calls.cluster(
-                "create", f"Event/{notice.reason}", lambda cluster: cluster.create(render_event(notice, cluster.now))
+                "create",
+                f"Event/{notice.reason}",
+                lambda cluster: cluster.create(render_event(notice, cluster.now, CLASS_VERSIONS)),
             )
         except (Failure, Rejected) as error:
             _log.warning("not published: %s of %s %s: %s", notice.reason, notice.kind, notice.name, error)

@@ -1,7 +1,8 @@
 """The NodeClasses of the simulated cloud: which image instances run, and which zones and families they may be of.
 
 A world understands dovetail.sh/EmbeddedNodeClass, whose spec may leave out every field, or the kinds that its catalogue
-names. The status has the condition Ready, as any NodeClass has.
+names: EC2NodeClass in worlds taken from AWS, which have its wire format without its adapter. The status has the
+condition Ready, as any NodeClass has.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from dovetail.adapters.kubernetes_json.kinds import EC2_NODE_CLASS, raw_kind
+from dovetail.adapters.kubernetes_json.kinds import raw_kind
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION,
     ec2_node_class_hash,
@@ -35,8 +36,9 @@ DEFAULT_IMAGE: Final = "image-1"
 # Watched like any other kind, so that a change of a class wakes those who wait for a change.
 WATCHED_CLASSES: Final[dict[tuple[str, str], Kind]] = {
     EMBEDDED_CLASS: raw_kind(EMBEDDED_CLASS[1], ""),
-    EC2_CLASS: EC2_NODE_CLASS,
+    EC2_CLASS: raw_kind(EC2_CLASS[1], "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
 }
+CLASS_VERSIONS: Final = {kind.name: kind.api_version for kind in WATCHED_CLASSES.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

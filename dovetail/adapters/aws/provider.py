@@ -1,0 +1,77 @@
+"""AWS as a provider: what the worker opens where DOVETAIL_CLOUD is `aws`, which is the default."""
+
+from typing import Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings, UpkeepCluster
+from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
+from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
+from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
+from dovetail.adapters.aws.environment import AwsEnvironment, aws_settings
+from dovetail.adapters.aws.settings import ClusterFacts
+from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.ports.provider import NodeClassKind, OpenCloud, Provider, ProviderCluster
+from dovetail.ports.view import ClusterView
+
+NODE_CLASS: Final = NodeClassKind(kind=names.KIND, group=names.GROUP, version="v1", plural="ec2nodeclasses")
+
+_SERVICES: Final = "/api/v1/services"
+_CONFIG_MAPS: Final = "/api/v1/configmaps"
+
+
+async def open_aws(cluster: ProviderCluster, given: AwsEnvironment) -> OpenCloud:
+    """Checked and refreshing in the background."""
+    aws = AwsAdapter.open(aws_settings(given, cluster.settings), await _surroundings(cluster, given))
+    try:
+        await aws.check()
+    except BaseException:
+        await aws.close()
+        raise
+    aws.start()
+    return OpenCloud(
+        cloud=aws.cloud,
+        catalogues=aws.catalogues,
+        classes=aws.node_class_upkeep(_upkeep_cluster(cluster)),
+        interruptions=aws.interruptions,
+        close=aws.close,
+    )
+
+
+async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surroundings:
+    shared, view = cluster.settings, cluster.view
+    version_now = None if given.eks_control_plane else cluster.version
+    services = cluster.objects("Service", _SERVICES, DNS_NAMESPACE)
+    facts = ClusterFacts(endpoint=shared.endpoint, ca_bundle=shared.ca_bundle)
+    return Surroundings(
+        node_classes=lambda: cluster.node_classes(NODE_CLASS),
+        cluster=await facts_of(services, version_now, facts),
+        store=ConfigMapStore(cluster.objects("ConfigMap", _CONFIG_MAPS, shared.namespace)),
+        claims_with_nodes=lambda: _claims_with_nodes(view),
+        overlays=PoolOverlays(overlays=lambda: view.snapshot().overlays.values(), pools=lambda: view.snapshot().pools),
+        version_now=version_now,
+        agent=shared.agent,
+    )
+
+
+def _upkeep_cluster(cluster: ProviderCluster) -> UpkeepCluster:
+    view = cluster.view
+    return UpkeepCluster(
+        objects=cluster.objects(NODE_CLASS.kind, NODE_CLASS.path, ""),
+        claims=cluster.claims,
+        notices=cluster.notices,
+        nodes=cluster.nodes,
+        now=ClusterNow(claims=lambda: view.snapshot().claims.values(), pools=lambda: view.snapshot().pools.values()),
+    )
+
+
+def _claims_with_nodes(view: ClusterView) -> list[tuple[NodeClaim, Node]]:
+    """Claims with their nodes, as the cache has them."""
+    snapshot = view.snapshot()
+    nodes = snapshot.nodes
+    return [(claim, nodes[claim.node_name]) for claim in snapshot.claims.values() if claim.node_name in nodes]
+
+
+PROVIDER: Final = Provider(
+    name="aws", node_classes=(NODE_CLASS,), labels=names.WELL_KNOWN, settings=AwsEnvironment, open=open_aws
+)
