@@ -36,8 +36,7 @@ class PdbIndex:
         return known[1]
 
     def _holding(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """The budgets that have a say in this pod's eviction; none where it would not be evicted, or may always leave.
-        """
+        """The budgets that concern this pod's eviction; none where it would not be evicted, or may always leave."""
         matching = self.of(pod)
         if not matching or not is_evictable(pod, self._now):
             return ()
