@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from testbed.cloud.world import default_world
+from testbed.cloud.state.world import default_world
 
 # size: cpu, MiB of memory, pods, branch interfaces, EBS and network bandwidth in Mbps
 _SIZES: Final[dict[str, tuple[int, int, int, int, int, int]]] = {

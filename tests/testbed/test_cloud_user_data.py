@@ -2,10 +2,10 @@
 
 import pytest
 
-from testbed.cloud.catalogue import read_types
 from testbed.cloud.kubelets.machine import Machine, amount, capacity_and_allocatable
 from testbed.cloud.kubelets.node import ALIVE, KUBELET, SILENT, make_node
 from testbed.cloud.kubelets.user_data import KubeletSetup, read_user_data
+from testbed.cloud.state.catalogue import read_types
 from testbed.plane import KUBELET_ALIVE, KUBELET_LABEL, KUBELET_SILENT
 
 UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from testbed.cloud.manifests import node_class
 from testbed.cloud.server import CloudError, CloudServer
-from testbed.cloud.world import merged
+from testbed.cloud.state.world import merged
 from tests.testbed.aws_clients import Aws, launched
 
 POOL = ("m5.large", "subnet-0a")

@@ -5,10 +5,10 @@ Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready 
 
 import time
 
-from testbed.cloud.catalogue import architecture
 from testbed.cloud.json_object import Json
 from testbed.cloud.kubelets.machine import Machine, capacity_and_allocatable
 from testbed.cloud.kubelets.user_data import read_user_data
+from testbed.cloud.state.catalogue import architecture
 
 KUBELET = "dovetail.test/kubelet"  # kwok looks after the nodes that carry this label with the value `alive`
 ALIVE, SILENT = "alive", "silent"

@@ -12,7 +12,7 @@ from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_c
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.resources import NANO
-from testbed.cloud.catalogue import read_types
+from testbed.cloud.state.catalogue import read_types
 from tests.adapters.aws.worlds import a_claim, class_spec
 
 MIB = 2**20

@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.wire import Call
 from testbed.cloud.json_object import Json
-from testbed.cloud.wire import Call
-from testbed.cloud.world import World
+from testbed.cloud.state.world import World
 
 Spoiling = Literal["error", "late", "drop", "truncate", "cut"]
 ANSWERS = ("error", "late", "drop", "truncate", "cut")

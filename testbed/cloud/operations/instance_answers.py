@@ -7,13 +7,13 @@ Answered here and not by moto, which combines two filters of one name wrongly, h
 import time
 from typing import Any
 
-from testbed.cloud import filters
-from testbed.cloud.catalogue import architecture
-from testbed.cloud.cloud import Cloud, Operations, Work
-from testbed.cloud.errors import AwsError
-from testbed.cloud.instances import CODES, Instance
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
-from testbed.cloud.wire import moment
+from testbed.cloud.state.catalogue import architecture
+from testbed.cloud.state.cloud import Cloud, Operations, Work
+from testbed.cloud.state.instances import CODES, Instance
 
 ACCOUNT = "111122223333"
 VPC = "vpc-0"

@@ -8,14 +8,14 @@ launches all of the target in the first that works. moto always takes the first 
 from operator import itemgetter
 from uuid import uuid4
 
-from testbed.cloud import launching
-from testbed.cloud.cloud import Cloud, Operations, Work
-from testbed.cloud.errors import AwsError
-from testbed.cloud.instance_answers import describe_instance
-from testbed.cloud.instances import Instance
+from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
-from testbed.cloud.launching import Order, Pool
-from testbed.cloud.templates import check_user_data, user_data_of
+from testbed.cloud.operations import launching
+from testbed.cloud.operations.instance_answers import describe_instance
+from testbed.cloud.operations.launching import Order, Pool
+from testbed.cloud.operations.templates import check_user_data, user_data_of
+from testbed.cloud.state.cloud import Cloud, Operations, Work
+from testbed.cloud.state.instances import Instance
 
 RESERVED_SHARE = 10_000_000  # a reserved offering costs this part of on-demand (AWS-146)
 SHORT = "There is no capacity available."

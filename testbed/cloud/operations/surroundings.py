@@ -6,12 +6,13 @@ All of it is declared by the world and only described here.
 import time
 from typing import Any
 
-from testbed.cloud import filters, launching
-from testbed.cloud.cloud import Cloud, Operations, Work
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
+from testbed.cloud.operations import launching
 from testbed.cloud.settings import ACCOUNT
-from testbed.cloud.wire import moment
+from testbed.cloud.state.cloud import Cloud, Operations, Work
 
 VPC = "vpc-0"
 AMAZON = "602401143452"  # the account that owns EKS images

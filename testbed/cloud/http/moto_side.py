@@ -11,11 +11,11 @@ import threading
 import time
 from typing import Any
 
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.wire import Answer, Call
 from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT, CloudSettings
-from testbed.cloud.wire import Answer, Call
-from testbed.cloud.world import World
+from testbed.cloud.state.world import World
 
 ANYONE = "{}"
 XML_CODE = re.compile(rb"<Code>([^<]+)</Code>")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http.errors import AwsError
 
 Values = Callable[[Any], Iterable[str]]
 

@@ -8,7 +8,7 @@ A call that was refused made nothing and does not use up its token.
 import hashlib
 import json
 
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 
 

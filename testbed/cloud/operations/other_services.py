@@ -6,12 +6,12 @@ recognise).
 import time
 from datetime import UTC
 
-from testbed.cloud import filters
-from testbed.cloud.cloud import Cloud, Operations, Work
-from testbed.cloud.errors import AwsError
-from testbed.cloud.instances import CODES, Instance
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT
+from testbed.cloud.state.cloud import Cloud, Operations, Work
+from testbed.cloud.state.instances import CODES, Instance
 
 # ---- SSM ----------------------------------------------------------------------------------------------------
 

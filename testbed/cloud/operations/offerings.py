@@ -6,11 +6,11 @@ moto has no pricing service and one spot price for everything (MOT-5), so no cho
 import json
 import time
 
-from testbed.cloud import filters
-from testbed.cloud.cloud import Cloud, Operations, Work
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
-from testbed.cloud.wire import moment
+from testbed.cloud.state.cloud import Cloud, Operations, Work
 
 TYPE_FILTERS: dict[str, filters.Values] = {
     "instance-type": lambda facts: (facts["InstanceType"],),

@@ -3,12 +3,12 @@
 import base64
 import binascii
 
-from testbed.cloud import filters
-from testbed.cloud.cloud import Operations, Work
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.http.wire import moment
 from testbed.cloud.json_object import Json
-from testbed.cloud.templates_store import Template
-from testbed.cloud.wire import moment
+from testbed.cloud.state.cloud import Operations, Work
+from testbed.cloud.state.templates_store import Template
 
 USER_DATA_LIMIT = 16384  # bytes after decoding (AWS-43)
 FILTERS: dict[str, filters.Values] = {

@@ -8,13 +8,13 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.cloud import filters
-from testbed.cloud.catalogue import architecture
-from testbed.cloud.cloud import Cloud
-from testbed.cloud.errors import AwsError
-from testbed.cloud.instances import Instance
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
-from testbed.cloud.templates import user_data_of
+from testbed.cloud.operations.templates import user_data_of
+from testbed.cloud.state.catalogue import architecture
+from testbed.cloud.state.cloud import Cloud
+from testbed.cloud.state.instances import Instance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 
-from testbed.cloud import offers
-from testbed.cloud.cloud import Cloud
-from testbed.cloud.events import DETAIL_TYPES, envelope
-from testbed.cloud.faults import read_fault
-from testbed.cloud.instances import Instance
+from testbed.cloud.control.events import DETAIL_TYPES, envelope
+from testbed.cloud.control.faults import read_fault
+from testbed.cloud.http.wire import Answer
 from testbed.cloud.json_object import Json
-from testbed.cloud.launching import subnet_named
-from testbed.cloud.wire import Answer
+from testbed.cloud.operations import offerings
+from testbed.cloud.operations.launching import subnet_named
+from testbed.cloud.state.cloud import Cloud
+from testbed.cloud.state.instances import Instance
 
 RULES = ("ice", "fail", "neverJoin", "bootSeconds")
 SPOT_NOTICE = 120.0  # AWS takes a spot instance two minutes after its warning
@@ -50,7 +50,7 @@ class Control:
             ("PATCH", "world"): self._patch_world,
             ("POST", "reset"): self._reset,
             ("GET", "ledger"): self._ledger,
-            ("GET", "prices"): lambda _path, _asked: offers.price_catalogue(self._cloud),
+            ("GET", "prices"): lambda _path, _asked: offerings.price_catalogue(self._cloud),
             ("GET", "types"): lambda _path, _asked: self._cloud.types(),
             ("GET", "instances"): self._instances,
             ("POST", "instances"): self._add_or_interrupt,

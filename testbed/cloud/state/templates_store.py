@@ -7,7 +7,7 @@ moto's own are not used: it does not page, mistakes codes on delete, and ignores
 import time
 from dataclasses import dataclass
 
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 
 

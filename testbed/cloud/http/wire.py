@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 
 import botocore.session
 
-from testbed.cloud.errors import AwsError
+from testbed.cloud.http.errors import AwsError
 from testbed.cloud.json_object import Json
 
 FORM = "application/x-www-form-urlencoded"

@@ -8,17 +8,17 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from testbed.cloud.catalogue import Catalogue
-from testbed.cloud.errors import dry_run_passed
-from testbed.cloud.instances import Instances
+from testbed.cloud.http.errors import dry_run_passed
+from testbed.cloud.http.moto_side import MotoSide
+from testbed.cloud.http.wire import Call
 from testbed.cloud.json_object import Json
-from testbed.cloud.ledger import Ledger
-from testbed.cloud.moto_side import MotoSide
 from testbed.cloud.settings import CloudSettings
-from testbed.cloud.templates_store import Templates
-from testbed.cloud.tokens import Tokens
-from testbed.cloud.wire import Call
-from testbed.cloud.world import World
+from testbed.cloud.state.catalogue import Catalogue
+from testbed.cloud.state.instances import Instances
+from testbed.cloud.state.ledger import Ledger
+from testbed.cloud.state.templates_store import Templates
+from testbed.cloud.state.tokens import Tokens
+from testbed.cloud.state.world import World
 
 
 class Cloud:

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from testbed.cloud import fleet, instance_answers, offers, other_services, surroundings, templates
-from testbed.cloud.cloud import Cloud, Operations, Work
-from testbed.cloud.control import Control
-from testbed.cloud.errors import AwsError, dry_run_passed
-from testbed.cloud.faults import Fault, Faults
+from testbed.cloud.control.faults import Fault, Faults
+from testbed.cloud.control.routes import Control
+from testbed.cloud.http.errors import AwsError, dry_run_passed
+from testbed.cloud.http.wire import Answer, Call, read_call, write_answer, write_error
 from testbed.cloud.json_object import Json
-from testbed.cloud.wire import Answer, Call, read_call, write_answer, write_error
+from testbed.cloud.operations import fleet, instance_answers, offerings, other_services, surroundings, templates
+from testbed.cloud.state.cloud import Cloud, Operations, Work
 
 Environ = dict[str, Any]
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 OPERATIONS: Operations = {
     **fleet.OPERATIONS,
     **instance_answers.OPERATIONS,
-    **offers.OPERATIONS,
+    **offerings.OPERATIONS,
     **other_services.OPERATIONS,
     **surroundings.OPERATIONS,
     **templates.OPERATIONS,
