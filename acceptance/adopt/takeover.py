@@ -39,7 +39,7 @@ LOOK_SECONDS: Final = 0.5
 SERVING: Final = "serving cluster"  # the line of a worker that has begun
 PATIENCE_SECONDS: Final = 240.0
 STILL_SECONDS: Final = 5.0
-# Whoever starts decides no disruption for 20 s, and one that is decided is looked at again after 15 s.
+# A worker that starts decides no disruption for 20 s, and a plan that it makes then waits 15 s for its second look.
 STILL_WHERE_CONSOLIDATING: Final = 45.0
 EXPIRING_STILL_SECONDS: Final = 1.0  # a pool whose nodes live for 30 s is never quiet for long
 
@@ -149,7 +149,7 @@ async def _worker(cluster: str, server: TemporalServer, folder: Path) -> AsyncIt
 
 
 async def _end_singletons(cluster: str, server: TemporalServer) -> None:
-    """Nobody serves that cluster any more; what still runs for it would only load the server."""
+    """No worker serves that cluster any more; what still runs for it would only load the server."""
     client = await server.client()
     for identity in (scheduler_id(cluster), caretaker_id(cluster)):
         try:

@@ -50,7 +50,7 @@ class Story:
 
 def violations(story: Story) -> list[str]:
     """Which sentences of the README do not hold."""
-    return [*_left_behind(story), *_surplus(story), *_replaced(story), *_bought(story), *_pods_lost(story)]
+    return [*_left_behind(story), *_surplus(story), *_replaced(story), *_launched_again(story), *_pods_lost(story)]
 
 
 def _left_behind(story: Story) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _reason_in(entry: Entry) -> str:
     return next((str(c["reason"]) for c in conditions if c["type"] == names.DISRUPTION_REASON), "")
 
 
-def _bought(story: Story) -> Iterator[str]:
+def _launched_again(story: Story) -> Iterator[str]:
     """No second launch for a claim, none for one that had its instance, no claim more than were lost."""
     launches: dict[str, set[str]] = {}
     for entry in story.ledger:

@@ -50,7 +50,7 @@ class Resources:
 
 
 async def settle(ground: Ground, nodes: int, pool: Json) -> list[Json]:
-    """So many nodes, full of pods, at rest."""
+    """That number of nodes, full of pods, at rest."""
     await ground.apply(pool)
     await ground.apply(deployment(nodes * PODS_PER_NODE, "1"))
     await ground.until(lambda: ground.settled(nodes * PODS_PER_NODE), 180, "all pods run")

@@ -70,7 +70,7 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def holds_traffic(file: Path) -> bool:
-    """Told by the first case, not by the name: a world of AWS and calls that were made in it."""
+    """Recognised by the first case, not by the name: a world of AWS and calls that were made in it."""
     first = next(_lines(file), {})
     given, expected = first.get("input"), first.get("expected")
     return isinstance(given, dict) and isinstance(expected, dict) and "nodeClasses" in given and "calls" in expected

@@ -74,7 +74,7 @@ def run(plan: Plan) -> list[Result]:
 
 
 async def _stoppable(plan: Plan) -> list[Result]:
-    """Whoever ends this process must not leave its servers behind: SIGTERM cancels, which stops them."""
+    """Ending this process must not leave its servers behind: SIGTERM cancels, which stops them."""
     playing = asyncio.ensure_future(play_all(plan))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, playing.cancel)
     return await playing

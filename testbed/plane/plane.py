@@ -40,7 +40,7 @@ class PlaneError(Exception):
 
 
 class PortTakenError(Exception):
-    """Somebody else was quicker. Never leaves this module."""
+    """Another process was quicker. Never leaves this module."""
 
 
 def choose_ports() -> Ports:

@@ -1,7 +1,7 @@
 """What is known of a plane that runs: written by its starter, read by everyone else.
 
 It is written after every process that starts, not once at the end: a starter that is killed half-way must leave nothing
-that nobody can find.
+that no one can find.
 """
 
 from __future__ import annotations

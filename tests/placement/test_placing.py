@@ -52,7 +52,7 @@ def test_a_new_node_lists_every_type_that_holds_its_pods_cheapest_first() -> Non
     assert [item.name for item in placement.new[0].types] == ["medium", "large", "huge"]
 
 
-def test_the_emptiest_open_claim_takes_the_next_pod() -> None:
+def test_the_node_draft_with_the_fewest_pods_takes_the_next_pod() -> None:
     """The new node with the fewest pods takes the next one (PLC-97)."""
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
     big = [a_pod(f"big-{i}", cpu="2", shape=apart) for i in range(2)]

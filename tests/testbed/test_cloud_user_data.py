@@ -104,7 +104,7 @@ WINDOWS = f"""<powershell>
 @pytest.mark.parametrize(
     ("family", "text"), [("al2023", AL2023), ("al2", AL2), ("bottlerocket", BOTTLEROCKET), ("windows", WINDOWS)]
 )
-def test_every_family_s_user_data_tells_the_kubelet_the_same(family: str, text: str) -> None:
+def test_every_family_s_user_data_gives_the_kubelet_the_same(family: str, text: str) -> None:
     assert read_user_data(text) == KubeletSetup(
         family=family,
         labels=LABELS,

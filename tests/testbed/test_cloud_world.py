@@ -107,18 +107,18 @@ def test_the_ledger_has_every_call_with_its_parameters_and_what_it_made(aws: Aws
     with pytest.raises(ClientError):
         aws.ec2.describe_instances(InstanceIds=["i-0000000000000dead"])
 
-    (made,), (bought,), (missed,) = (
+    (made,), (launch,), (missed,) = (
         aws.calls(each) for each in ("CreateLaunchTemplate", "CreateFleet", "DescribeInstances")
     )
     assert made["input"]["LaunchTemplateData"]["UserData"] == "#!/bin/bash\necho hello\n"
-    assert (bought["service"], bought["token"], bought["error"], bought["instances"]) == (
+    assert (launch["service"], launch["token"], launch["error"], launch["instances"]) == (
         "ec2",
         "claim-1",
         None,
         [instance_id],
     )
-    assert bought["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
-    assert bought["output"] == {
+    assert launch["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
+    assert launch["output"] == {
         "instances": [{"ids": [instance_id], "type": "m5.large", "zone": "us-west-2a"}],
         "errors": [],
     }
@@ -128,7 +128,7 @@ def test_the_ledger_has_every_call_with_its_parameters_and_what_it_made(aws: Aws
     )
 
 
-def test_the_ledger_file_and_the_control_api_tell_the_same(aws: Aws) -> None:
+def test_the_ledger_file_and_the_control_api_hold_the_same(aws: Aws) -> None:
     aws.ec2.describe_subnets()
 
     lines = [json.loads(line) for line in aws.server.ledger.read_text(encoding="utf-8").splitlines()]
@@ -245,7 +245,7 @@ def test_the_example_class_finds_everything_in_the_default_world(aws: Aws) -> No
     assert aws.client("iam").get_role(RoleName=spec["role"])["Role"]["RoleName"] == spec["role"]
 
 
-def test_an_instance_that_nobody_bought_can_be_declared_and_changed(aws: Aws) -> None:
+def test_an_instance_that_no_caller_launched_can_be_declared_and_changed(aws: Aws) -> None:
     """What garbage collection and drift are tested with."""
     made = aws.server.control("POST", "instances", {"type": "m5.large", "tags": {"k": "v"}, "age": 60})
     aws.server.control("PATCH", f"instances/{made['id']}", {"tags": {"k": None, "Name": "x"}, "state": "stopped"})

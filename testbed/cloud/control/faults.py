@@ -1,8 +1,8 @@
 """What goes wrong with this call, and at which moment? Declared faults, before the effect or after it.
 
-A fault *after* the effect is the one that matters: the instance is bought and the caller does not learn of it. A rule:
-`op`, `service`, `has` (text in the JSON of the input), `dryRun`, `times`, `skip` choose the call; `when`, `answer`,
-`code`, `message`, `status`, `delay` say what happens. Missing keys match anything.
+A fault *after* the effect is the one that matters: the instance is launched and the caller does not learn of it. A
+rule: `op`, `service`, `has` (text in the JSON of the input), `dryRun`, `times`, `skip` choose the call; `when`,
+`answer`, `code`, `message`, `status`, `delay` say what happens. Missing keys match anything.
 """
 
 import json

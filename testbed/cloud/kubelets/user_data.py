@@ -36,7 +36,7 @@ class KubeletSetup:
 
 
 def read_user_data(text: str) -> KubeletSetup:
-    """Tell the family by its form and read it."""
+    """Recognise the family by its form and read it."""
     if "<powershell>" in text:
         return _from_arguments("windows", text)
     if "/etc/eks/bootstrap.sh" in text:

@@ -1,4 +1,4 @@
-"""CreateFleet (instant) and RunInstances: the two ways to buy, and what AWS says when it cannot sell.
+"""CreateFleet (instant) and RunInstances: the two ways to launch, and what AWS answers when there is no capacity.
 
 The fleet tries its overrides from cheap to dear (price, type, zone), notes one error per failing override, and
 launches all of the target in the first that works. moto always takes the first override and knows no errors
@@ -79,7 +79,7 @@ class Fleet:
         )
 
     def carry_out(self, candidates: list[tuple[Json, Json, Order]]) -> None:
-        """Buy all of the target in the first candidate that works."""
+        """Launch all of the target in the first candidate that works."""
         most = self.cloud.world["fleetMax"]
         count = self.target if most is None else min(self.target, int(most))
         for specification, override, order in candidates:
@@ -94,8 +94,8 @@ class Fleet:
             except AwsError as refused:
                 self._refused(said, refused)
                 continue
-            bought = [launching.launch(self.cloud, order) for _ in range(count)]
-            self._bought(said, order, bought)
+            made = [launching.launch(self.cloud, order) for _ in range(count)]
+            self._note_launched(said, order, made)
             if count < self.target:
                 self._refused(said, AwsError("InsufficientInstanceCapacity", SHORT))
             return
@@ -114,12 +114,12 @@ class Fleet:
             }
         )
 
-    def _bought(self, said: Json, order: Order, bought: list[Instance]) -> None:
+    def _note_launched(self, said: Json, order: Order, made: list[Instance]) -> None:
         self.launched.append(
             {
                 "LaunchTemplateAndOverrides": said,
                 "Lifecycle": self._lifecycle,
-                "InstanceIds": [each.id for each in bought],
+                "InstanceIds": [each.id for each in made],
                 "InstanceType": order.pool.type,
             }
         )
@@ -205,13 +205,13 @@ def run_instances(work: Work) -> Json:
     launching.check(cloud, order)
     work.effect_begins()
     launching.check_room(cloud, order)
-    bought = [launching.launch(cloud, order) for _ in range(int(params.get("MaxCount", 1)))]
+    made = [launching.launch(cloud, order) for _ in range(int(params.get("MaxCount", 1)))]
     answer = {
         "ReservationId": order.reservation,
         "OwnerId": "111122223333",
-        "Instances": [describe_instance(cloud, each) for each in bought],
+        "Instances": [describe_instance(cloud, each) for each in made],
     }
-    notes = {"instances": [each.id for each in bought]}
+    notes = {"instances": [each.id for each in made]}
     cloud.tokens.remember("RunInstances", params, (answer, notes))
     work.notes |= notes
     return answer

@@ -1,7 +1,7 @@
 """What does an operation work with? One object per server that holds its parts, and one per call.
 
 Everything that changes the cloud happens under `Cloud.lock`: moto takes no locks of its own, and two calls with one
-client token must not both buy. Answers are written outside it.
+client token must not both launch. Answers are written outside it.
 """
 
 import threading

@@ -104,7 +104,7 @@ class Instances:
         self.touch(instance)
 
     def touch(self, instance: Instance) -> None:
-        """Tell followers that this instance changed."""
+        """Wake followers: this instance has changed."""
         with self.changes:
             self.version += 1
             instance.changed = self.version

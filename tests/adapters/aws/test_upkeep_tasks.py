@@ -161,7 +161,7 @@ GROUP = {"id": "pg-02", "name": "pp", "strategy": "partition", "partitions": 3}
 
 
 class TestPartitions:
-    async def test_a_launch_leaves_the_partition_open_and_the_keeper_fills_it_in_when_ec2_tells_it(
+    async def test_a_launch_leaves_the_partition_open_and_upkeep_fills_it_in_when_ec2_knows_it(
         self, scene: Scene
     ) -> None:
         """AWS-94, AWS-95: until then the claim carries the mark that its registration waits for."""
@@ -271,10 +271,10 @@ class TestZonalShift:
         scene.world(zonalShift={"zonalShifts": shifts})
         await scene.adapter.check()
 
-    async def test_pools_are_told_once_that_a_zone_of_theirs_is_left_and_once_that_it_is_back(
+    async def test_a_pool_gets_one_notice_when_a_zone_is_shifted_away_from_and_one_when_it_is_back(
         self, scene: Scene
     ) -> None:
-        """AWS-155, AWS-168; a pool that comes later is told, too."""
+        """AWS-155, AWS-168; a pool that is created later gets its notice, too."""
         scene.world(zonalShift={"zonalShifts": []})
         scene.classes.apply()
         scene.pools = [a_pool("all"), a_pool("elsewhere", one_of(names.ZONE, "us-west-2b"))]
@@ -298,10 +298,10 @@ class TestZonalShift:
         ]
         assert zone["zone"] == "us-west-2a"
 
-    async def test_in_a_zone_that_is_shifted_away_from_nothing_is_sold_described_or_terminated(
+    async def test_in_a_zone_that_is_shifted_away_from_nothing_is_offered_described_or_terminated(
         self, scene: Scene
     ) -> None:
-        """AWS-65, AWS-102, AWS-106: what is known of an instance there is told without a call."""
+        """AWS-65, AWS-102, AWS-106: what is known of an instance there is answered without a call."""
         scene.world(zonalShift={"zonalShifts": []})
         scene.classes.apply()
         await scene.keep()

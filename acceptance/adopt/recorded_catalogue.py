@@ -23,7 +23,7 @@ _SIZES: Final[dict[str, tuple[int, int, int, int, int, int]]] = {
 _OURS: Final = "karpenter.k8s.aws/instance-"
 
 
-def recorded_shelf() -> Json:
+def recorded_catalogue() -> Json:
     """The declaration for SimulatedWorld.declare_catalogue."""
     world = default_world()
     return {

@@ -1,4 +1,4 @@
-"""EC2NodeClasses: what they resolve to, what their conditions say, and what is left when they go."""
+"""EC2NodeClasses: what they resolve to, what their conditions say, and what is left when they are deleted."""
 
 from typing import Any
 
@@ -101,8 +101,8 @@ async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stag
 async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
     stage: Stage, change: dict[str, Any], kind: str, reason: str
 ) -> None:
-    """AWS-30 to AWS-45; a missing role, user data that cannot be merged and a class without types are told, not
-    kept."""
+    """AWS-30 to AWS-45; a missing role, user data that cannot be merged and a class without types are conditions, too,
+    and publish a notice."""
     await stage.with_class(**change)
 
     assert stage.classes.condition(kind) == ("True" if kind == "Ready" else "False", reason)
@@ -111,7 +111,7 @@ async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
         assert reason in stage.notices.reasons()
 
 
-async def test_a_windows_class_whose_pools_allow_arm_alone_is_told_and_not_found_out_at_each_launch(
+async def test_a_windows_class_whose_pools_allow_arm_alone_is_refused_before_the_first_launch(
     stage: Stage,
 ) -> None:
     """AWS-50, AWS-83: upstream creates the claim, which then fails for ever."""

@@ -20,7 +20,7 @@ from tests.lifecycle.objects import a_claim
 EC2 = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 STAMPED = {EC2_HASH: "1", EC2_HASH_VERSION: "v6"}
 
-SHELF: dict[str, Any] = {
+CATALOGUE: dict[str, Any] = {
     "region": "us-west-2",
     "scheme": "aws",
     "nodeClasses": [[EC2.group, EC2.kind]],
@@ -55,7 +55,7 @@ def an_ec2_class(**annotations: str) -> dict[str, Any]:
 def ec2(tmp_path: Path, clock: Clock) -> Any:
     file = tmp_path / "ec2.sqlite"
     world = SimulatedWorld.create(file, clock=clock)
-    world.declare_catalogue(SHELF)
+    world.declare_catalogue(CATALOGUE)
     world.put_raw(an_ec2_class(**STAMPED))
     adapter = SimulatedAdapter.open(file, "dovetail/test", clock)
     yield adapter
@@ -63,7 +63,7 @@ def ec2(tmp_path: Path, clock: Clock) -> Any:
     world.close()
 
 
-async def bought(adapter: SimulatedAdapter) -> tuple[NodeClaim, Instance]:
+async def launched(adapter: SimulatedAdapter) -> tuple[NodeClaim, Instance]:
     claim = await adapter.claims.create(
         a_new_claim(
             node_class=EC2, requests={}, requirements=(Expression(key=names.ARCH, operator="Exists", values=()),)
@@ -77,8 +77,8 @@ async def bought(adapter: SimulatedAdapter) -> tuple[NodeClaim, Instance]:
 
 
 async def test_a_world_sells_what_it_declares(ec2: SimulatedAdapter) -> None:
-    """The class's subnets leave one zone; spot is the cheaper way."""
-    _, instance = await bought(ec2)
+    """The class's subnets leave one zone; spot is the cheaper offering."""
+    _, instance = await launched(ec2)
 
     assert instance.provider_id.startswith("aws:///us-west-2a/i-")
     assert instance.labels == {

@@ -1,4 +1,4 @@
-"""Launches buy at the prices by which planners chose: NodeOverlays change both alike (PLC-138, AWS-88)."""
+"""Launches choose by the prices that placement chose by: NodeOverlays change both alike (PLC-138, AWS-88)."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 
@@ -43,8 +43,8 @@ async def staged(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Sta
         aws_server.control("POST", "reset")
         classes = ClassStore()
         pool = NodePool(name="default", uid="p", template=ClaimTemplate(node_class=REFERENCE))
-        overlaying = PoolOverlays(overlays=lambda: overlays, pools=lambda: {"default": pool})
-        given = Surroundings(node_classes=classes.raw, cluster=CLUSTER, calls=aws_calls, overlays=overlaying)
+        pool_overlays = PoolOverlays(overlays=lambda: overlays, pools=lambda: {"default": pool})
+        given = Surroundings(node_classes=classes.raw, cluster=CLUSTER, calls=aws_calls, overlays=pool_overlays)
         opened.append(AwsAdapter.open(settings_for(aws_server), given))
         since = aws_server.control("GET", "ledger")["last"]
         return Stage(server=aws_server, classes=classes, adapter=opened[-1], since=since)

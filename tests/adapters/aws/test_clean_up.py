@@ -1,4 +1,4 @@
-"""What is idle goes, and only that (AWS-85, AWS-111): upstream deletes templates after two minutes and makes them
+"""What is idle is deleted, and only that (AWS-85, AWS-111): upstream deletes templates after two minutes and makes them
 again."""
 
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
@@ -38,7 +38,7 @@ async def test_a_template_is_deleted_after_a_day_without_a_launch_and_not_before
     assert stage.calls("DeleteInstanceProfile") == []
 
 
-async def test_an_instance_profile_that_nobody_names_goes(stage: Stage) -> None:
+async def test_an_instance_profile_that_no_class_names_is_deleted(stage: Stage) -> None:
     """AWS-111."""
     await stage.with_class()
     adapter, later = stage.adapter, Later(stage)
