@@ -31,7 +31,7 @@ class Look:
 
 
 def look_at(world: SimulatedWorld) -> Look:
-    """Look."""
+    """The cluster as it stands now."""
     return Look(
         pools=world.objects("NodePool"),
         claims=world.objects("NodeClaim"),
@@ -43,9 +43,9 @@ def look_at(world: SimulatedWorld) -> Look:
 
 
 def without_expiring(look: Look, state: State, now: float) -> Look:
-    """The cluster without the claims that have lived out their expireAfter since we took over, and what is theirs.
+    """The cluster without the claims that have expired since the takeover, and their nodes and instances.
 
-    Where nodes live for 30 s there is always one on its way out; what was on its way out before us must be gone.
+    Where nodes live for 30 s one is always leaving; those that were leaving before the takeover must be gone.
     """
     before = {c["metadata"]["uid"] for c in state.every("NodeClaim") if is_deleting(c)}
     expiring = {
@@ -125,7 +125,7 @@ def _pods(look: Look) -> Iterator[str]:
 
 
 def _empty(look: Look) -> Iterator[str]:
-    """An empty node of a pool that consolidates has yet to go: without this, a plan that is dropped again and again
+    """An empty node of a pool that consolidates has yet to leave: without this, a plan that is dropped again and again
     would look like quiet."""
     if not any((p["spec"].get("disruption") or {}).get("consolidateAfter", "0s") != "Never" for p in look.pools):
         return
@@ -137,7 +137,7 @@ def _empty(look: Look) -> Iterator[str]:
 
 
 def disrupted_now(look: Look) -> int:
-    """How many nodes count against a budget because of a mark; one whose instance is going counts no more."""
+    """How many nodes count against a budget because of a mark; not one whose instance is shutting down."""
     return sum(is_true(c, names.DISRUPTION_REASON) and not is_true(c, names.INSTANCE_TERMINATING) for c in look.claims)
 
 

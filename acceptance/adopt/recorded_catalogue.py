@@ -1,10 +1,9 @@
-"""What the cloud sold in which the states were recorded, for an embedded world to sell the same.
+"""The catalogue of the cloud in which the states were recorded, for a simulated world.
 
-Asked when a state is loaded. Region, zones and prices are those of the test bed's AWS server, of whose types the
-recorded pools allow m5 only. What a type has follows from its size by the provider's own arithmetic: 7.5 % of the
-memory is the hypervisor's; the kubelet keeps some cpu by the core and 11 MiB of memory for each pod. Types that were
-not for sale there are left out: a cheaper one would be a reason to consolidate nodes that were not consolidated in the
-recording.
+Region, zones and prices are those of the test bed's AWS server, of whose types the recorded pools allow m5 only. What
+a type has follows from its size by the provider's own arithmetic: 7.5 % of the memory is the hypervisor's; the kubelet
+keeps some cpu by the core and 11 MiB of memory for each pod. Types that were not offered there are left out: a cheaper
+one would be a reason to consolidate nodes that were not consolidated in the recording.
 """
 
 from typing import Final

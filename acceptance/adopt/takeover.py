@@ -46,7 +46,7 @@ EXPIRING_STILL_SECONDS: Final = 1.0  # a pool whose nodes live for 30 s is never
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How one takeover went; `problems` is empty where every outcome came out."""
+    """The result of one takeover; `problems` is empty where every outcome came out."""
 
     id: str
     seconds: float
@@ -94,7 +94,7 @@ async def _quiet(world: SimulatedWorld, state: State, begun: tuple[float, int, S
 
 
 def still_seconds(state: State) -> float:
-    """How long quiet has to last: longer than anything takes to be decided in secret."""
+    """How long quiet has to last: longer than a decision may take that no object shows yet."""
     pools = [pool["spec"] for pool in state.every("NodePool")]
     if expires(state):
         return EXPIRING_STILL_SECONDS
@@ -109,7 +109,7 @@ def expires(state: State) -> bool:
 
 
 def _note(look: Look, before: int, seen: Seen) -> None:
-    """What a last look would not show."""
+    """Note what the last look would not show."""
     seen.drifted |= {c["metadata"]["name"] for c in look.claims if is_true(c, names.DRIFTED)}
     now, allowed = disrupted_now(look), max(allowance(look), before)
     if now > allowed and look.pools:

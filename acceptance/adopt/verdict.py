@@ -65,7 +65,7 @@ def _left_behind(story: Story) -> Iterator[str]:
 
 
 def _surplus(story: Story) -> Iterator[str]:
-    """A purchase that was not written down is gone within two minutes."""
+    """An instance that no claim knows is gone within two minutes."""
     claimed = {provider_id(c) for c in story.state.every("NodeClaim")}
     ends = {e.key: e.at for e in reversed(story.ledger) if e.operation == "cloud:terminate"}
     for machine in story.world.instances():
@@ -79,7 +79,7 @@ def _surplus(story: Story) -> Iterator[str]:
 
 
 def _replaced(story: Story) -> Iterator[str]:
-    """No claim goes that the scenario's own cause does not explain."""
+    """No claim is deleted that the scenario's own cause does not explain."""
     claims = {c["metadata"]["name"]: c for c in story.state.every("NodeClaim")}
     reasons: dict[str, str] = {}
     born: dict[str, float] = {name: parse_time(c["metadata"]["creationTimestamp"]) for name, c in claims.items()}

@@ -1,8 +1,8 @@
 """`python -m acceptance.bench.live [NAME …]`: disruption on a real control plane, timed beside upstream's figures.
 
 Starts its own servers (control plane, Temporal, AWS over HTTP, one worker) and stops them. Every figure is read from
-the API server's audit log, so that nothing of ours can colour it. Upstream's were measured on the same kind of plane
-with nodes that start in 1 s unless said. Not part of `make test`: it takes some minutes and wants an idle machine.
+the API server's audit log, which no code of ours can alter. Upstream's were measured on the same kind of plane with
+nodes that start in 1 s unless said. Not part of `make test`: it takes some minutes and wants an idle machine.
 """
 
 import argparse

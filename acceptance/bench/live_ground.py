@@ -1,4 +1,4 @@
-"""What the live figures have in common: a line of the table, what each part of the product used, a cluster at rest."""
+"""Shared by the live figures: a line of the table, what each part of the product used, a cluster at rest."""
 
 import asyncio
 import os

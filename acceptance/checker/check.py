@@ -1,4 +1,4 @@
-"""Does an answer obey every rule?
+"""Judges whether an answer obeys every rule.
 
 The final state is judged. A spread that was upset by pods which do not spread is no violation, because the order of
 placement allows it. The answer is one sentence per violation.

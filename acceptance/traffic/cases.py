@@ -1,7 +1,7 @@
-"""What does a recorded case say, and is a file one of such cases?
+"""Recorded cases: how they are read, and how a file of them is recognised.
 
-Read by the runner. The form is the one that the recording's README describes; what is not there is empty, so that a
-case written by hand may leave things out.
+The form is the one that the recording's README describes; what is not there is empty, so that a case written by hand
+may leave things out.
 """
 
 import gzip

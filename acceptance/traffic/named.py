@@ -1,7 +1,7 @@
-"""Which differences are meant? The list in `named_differences.yaml`, each with its decision record.
+"""The differences that are meant: the list in `named_differences.yaml`, each with its decision record.
 
-Asked once per case. A rule says where a difference may be, as regular expressions over what is printed of it; it never
-names a case. What each rule covered is counted and printed, so that one that is too wide is noticed.
+A rule says where a difference may be, as regular expressions over what is printed of it; it never names a case. What
+each rule covered is counted and printed, so that one that is too wide is noticed.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Where does an object live in the API, and what must be gone before the next case?"""
+"""API paths of objects, and the collections that must be empty before the next case."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How are the programs of the control plane built? From two small Go modules with pinned versions and sums.
+"""Builds the programs of the control plane from two small Go modules with pinned versions and sums.
 
 A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
 matters is taken out of the compiler's output, the rest being kept in a log.

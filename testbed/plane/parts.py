@@ -1,8 +1,8 @@
-"""With which flags does each part of the control plane run?
+"""The flags with which each part of the control plane runs.
 
-Asked at every start. Each flag that is not plainly an address or a key is here to make the plane small and fast on two
-cores, or to make a failure visible sooner than a real cluster would; the number's reason stands beside it. The trap:
-nothing may listen on anything but loopback, so the parts that can do without a port get none.
+Each flag that is not plainly an address or a key is here to make the plane small and fast on two cores, or to make a
+failure visible sooner than a real cluster would; the number's reason stands beside it. Nothing may listen on anything
+but loopback, so the parts that can do without a port get none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does the comparison of recorded traffic see what differs, and nothing else? One that cannot fail is worthless."""
+"""The comparison of recorded traffic sees what differs, and nothing else."""
 
 import copy
 from typing import Any

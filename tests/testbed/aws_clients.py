@@ -1,4 +1,4 @@
-"""How do tests speak to the AWS server? boto3 without retries, and the few calls that every test makes."""
+"""How tests call the AWS server: boto3 without retries, and the few calls that every test makes."""
 
 import base64
 from typing import Any

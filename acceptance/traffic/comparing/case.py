@@ -1,4 +1,4 @@
-"""What differs between a recorded case and the same case as we played it?
+"""What differs between a recorded case and the same case as it was played here.
 
 Calls are paired by what is least different, those that say most first, so that the renaming is settled by them; then
 objects under the same renaming. The caller sorts out the named differences.

@@ -1,7 +1,7 @@
-"""Which name of ours stands for which placeholder of theirs? One to one, throughout a case.
+"""Which name of ours stands for which placeholder of theirs: one to one, throughout a case.
 
-Asked wherever two texts are compared. `<template-2>` may be any name, but the same name everywhere and no other
-placeholder's; `<time>` and the like stand for anything, each time anew.
+`<template-2>` may be any name, but the same name everywhere and no other placeholder's; `<time>` and the like stand
+for anything, each time anew.
 """
 
 import re

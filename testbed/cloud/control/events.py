@@ -1,7 +1,7 @@
-"""What does EventBridge put into the interruption queue? One envelope per kind of warning (AWS-124).
+"""The messages that EventBridge puts into the interruption queue: one envelope per kind of warning (AWS-124).
 
-Put straight into the queue, because that is where Karpenter's rules deliver them; rules and PutEvents work in moto
-for who wants the whole way.
+Put straight into the queue, because that is where Karpenter's rules deliver them; the whole way, through PutEvents and
+a rule, works in moto.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""What goes wrong with this call, and at which moment? Declared faults, before the effect or after it.
+"""Declared faults: what goes wrong with a call, and whether before its effect or after it.
 
 A fault *after* the effect is the one that matters: the instance is launched and the caller does not learn of it. A
 rule: `op`, `service`, `has` (text in the JSON of the input), `dryRun`, `times`, `skip` choose the call; `when`,

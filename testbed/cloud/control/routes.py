@@ -1,7 +1,7 @@
-"""How is the cloud made to misbehave, and asked what it saw? JSON over HTTP under `/_dovetail/`.
+"""The control API: JSON over HTTP under `/_dovetail/`, to change the world, declare faults and read the ledger.
 
-For tests, the demo and people with curl; no product code knows of it. `docs` of each route are its method's docstring.
-Control requests are not AWS calls and are not in the ledger.
+For tests, the demo and people with curl; no product code knows of it. Each route is described by its method's
+docstring. Control requests are not AWS calls and are not in the ledger.
 """
 
 import json
@@ -168,7 +168,7 @@ class Control:
             return self._add(asked)
 
     def _add(self, asked: Json) -> Json:
-        """POST instances {type, zone, subnet, image, tags, age, spot, join}: an instance that no caller asked for."""
+        """POST instances {type, zone, subnet, image, tags, age, spot, join}: an instance that no caller launched."""
         cloud = self._cloud
         launched = time.time() - float(asked.get("age", 0))
         subnet = subnet_named(cloud, _given(asked, "subnet", cloud.world["subnets"][0]["id"]))

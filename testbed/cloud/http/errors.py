@@ -1,4 +1,4 @@
-"""What does a refused AWS call say? One exception with AWS's own code, message and HTTP status.
+"""The refusal of an AWS call: one exception with AWS's own code, message and HTTP status.
 
 Raised anywhere below the gateway, turned into the protocol's error body in one place (`wire.py`).
 """

@@ -1,7 +1,7 @@
-"""Which of these things did a Describe call ask for, and which page of them?
+"""Filters and pages of Describe calls.
 
-One implementation for every Describe operation, because moto's differ in the ways that matter here: several
-filters of one name must all hold, MaxResults must yield a NextToken, an unknown filter name must be refused.
+One implementation for every Describe operation, because moto's differ in the ways that matter here: several filters of
+one name must all hold, MaxResults must yield a NextToken, an unknown filter name must be refused.
 """
 
 import base64

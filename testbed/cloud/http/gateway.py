@@ -34,7 +34,7 @@ OPERATIONS: Operations = {
 
 
 def readable(params: Json) -> Json:
-    """Parameters for the ledger: user data decoded, because base64 explains nothing to who reads it."""
+    """Parameters for the ledger: user data decoded, because base64 is unreadable."""
     data = params.get("LaunchTemplateData")
     if isinstance(data, dict):
         params = {**params, "LaunchTemplateData": readable(data)}

@@ -1,4 +1,4 @@
-"""What does moto answer? IAM, SQS, STS, EventBridge and every operation that no module of ours claims.
+"""The calls that moto answers: IAM, SQS, STS, EventBridge and every operation that is not answered in `operations/`.
 
 Its application runs inside our process and is asked over WSGI, so nothing of moto is patched. It must be imported only
 after the account is in the environment, and its IAM has no lock of its own.

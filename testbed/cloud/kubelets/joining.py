@@ -1,4 +1,4 @@
-"""When does which instance join, and when does its kubelet fall silent?
+"""Makes instances join as Nodes, and their kubelets fall silent when they shut down.
 
 Follows the cloud's instances (a long poll, so nothing is asked in vain), and acts at the moments that the cloud fixed
 at launch. What failed stays due, so that an API server that is away for a while does not lose a node.
@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 
 class Followed:
-    """The cloud's instances as last heard; shared with the node controller."""
+    """The cloud's instances as last read; shared with the node controller."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -80,7 +80,7 @@ class Kubelets:
                 stopping.wait(RETRY)
 
     def step(self) -> None:
-        """Hear what changed, at most until the next thing is due; then do what is due."""
+        """Wait for changes, at most until something is due; then do what is due."""
         now = time.time()
         wait = max(0.0, min([each - now for each in self._due.values()] + [LONGEST_WAIT]))
         followed = self.followed

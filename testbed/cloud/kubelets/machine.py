@@ -1,4 +1,4 @@
-"""How much does the node of an instance have, and how much of it may pods use?
+"""Capacity of an instance's node, and the part of it that pods may use.
 
 Capacity from the facts of the type, allocatable as kubelet computes it: capacity less kubeReserved, systemReserved and
 the hard eviction threshold (AWS-54 to AWS-61). Written apart from the product's own formulas: a shared mistake would

@@ -1,4 +1,4 @@
-"""What does a kubelet write when it registers? One Node object per instance.
+"""The Node that a kubelet writes when it registers, one per instance.
 
 Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready a moment later.
 """

@@ -1,8 +1,8 @@
 """CreateFleet (instant) and RunInstances: the two ways to launch, and what AWS answers when there is no capacity.
 
 The fleet tries its overrides from cheap to dear (price, type, zone), notes one error per failing override, and
-launches all of the target in the first that works. moto always takes the first override and knows no errors
-(MOT-7, MOT-8), so insufficient capacity could not be tested with it at all.
+launches all of the target in the first that works. moto always takes the first override and knows no errors (MOT-7,
+MOT-8), so insufficient capacity could not be tested with it at all.
 """
 
 from operator import itemgetter
@@ -22,7 +22,7 @@ SHORT = "There is no capacity available."
 
 
 def _price(cloud: Cloud, pool: Pool) -> float:
-    """The world's price, whatever strategy and priorities the call names: so did the recorded fake."""
+    """The world's price, whatever strategy and priorities the call names: the recorded cloud did the same."""
     on_demand = cloud.world.on_demand_price(pool.type) or 0.0
     if pool.capacity_type == "reserved":
         return on_demand / RESERVED_SHARE

@@ -1,7 +1,7 @@
 """DescribeInstances, TerminateInstances and tags: what callers see of instances, and how they end.
 
-Answered here and not by moto, which combines two filters of one name wrongly, has no shutting-down state, and needs
-6 ms per instance listed (MOT-16).
+Answered here and not by moto, which combines two filters of one name wrongly, has no shutting-down state, and needs 6
+ms per instance listed (MOT-16).
 """
 
 import time
@@ -153,7 +153,7 @@ def _named(cloud: Cloud, ids: list[str], *, must_be_seen: bool) -> list[Instance
 
 
 def describe(work: Work) -> Json:
-    """By ids or by filters, a page at a time, grouped by the purchase that made them."""
+    """By ids or by filters, a page at a time, grouped by the call that launched them."""
     params, cloud = work.params, work.cloud
     ids = params.get("InstanceIds")
     if ids and params.get("MaxResults"):

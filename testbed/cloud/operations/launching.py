@@ -1,4 +1,4 @@
-"""What does a new instance look like? From a template merged with an override to an entry in the store.
+"""A launch: from a template merged with an override to an instance in the store.
 
 moto takes only image, user data and tags from a template (MOT-10); here its groups, profile, volumes, reservation and
 metadata options arrive too, because drift (AWS-114) and the product's own records are read from them.

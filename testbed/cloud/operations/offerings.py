@@ -1,4 +1,4 @@
-"""What is for sale and at what price: instance types, where they are offered, on-demand and spot prices.
+"""Instance types, where they are offered, on-demand and spot prices.
 
 moto has no pricing service and one spot price for everything (MOT-5), so no choice by price could be tested with it.
 """
@@ -64,7 +64,7 @@ def describe_offerings(work: Work) -> Json:
 
 
 def price_catalogue(cloud: Cloud) -> dict[str, dict[str, dict[str, float]]]:
-    """type → capacity type → zone → price: what an outside checker judges costs by."""
+    """type → capacity type → zone → price: the prices by which an independent checker judges costs."""
     catalogue: dict[str, dict[str, dict[str, float]]] = {}
     for name, facts in cloud.types().items():
         on_demand = cloud.world.on_demand_price(name)

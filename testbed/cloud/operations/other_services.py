@@ -1,4 +1,4 @@
-"""What else Karpenter asks AWS: parameters, the cluster, zonal shifts, instance status, and the two corners of IAM
+"""Other calls that Karpenter makes: parameters, the cluster, zonal shifts, instance status, and the two corners of IAM
 where moto deviates (ListInstanceProfiles ignores PathPrefix; a missing role is worded in a way that clients do not
 recognise).
 """

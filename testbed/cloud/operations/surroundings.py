@@ -132,7 +132,7 @@ def _outdated(image: Json) -> bool:
 
 
 def describe_images(work: Work) -> Json:
-    """Deprecated ones only to their owner or to who asks for them."""
+    """Deprecated ones only to their owner, or where the call includes them."""
     params = work.params
     declared = _chosen(work.world["images"], params.get("ImageIds"), "InvalidAMIID.NotFound", "image id")
     owners = params.get("Owners")

@@ -1,4 +1,4 @@
-"""Which instance types exist, and what are they made of?
+"""Facts of the instance types that exist.
 
 The facts come from moto's catalogue, trimmed to the types of the world: reading all 1395 takes 0.2 s once, but
 answering DescribeInstanceTypes with them took moto 3-7 s a call (MOT-16). A world may still declare all of them.

@@ -1,4 +1,4 @@
-"""What does an operation work with? One object per server that holds its parts, and one per call.
+"""What operations work with: one object per server that holds its parts, and one per call.
 
 Everything that changes the cloud happens under `Cloud.lock`: moto takes no locks of its own, and two calls with one
 client token must not both launch. Answers are written outside it.

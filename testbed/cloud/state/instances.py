@@ -1,4 +1,4 @@
-"""Which instances were ever launched, and in which state is each at this moment?
+"""All instances that were ever launched, each with its state at a moment.
 
 States follow from moments fixed at launch and at termination, so no thread moves them along and a reader always sees
 what the clock says. Terminated instances stay listed, as AWS keeps them for about an hour; callers must filter by

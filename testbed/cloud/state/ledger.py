@@ -1,8 +1,8 @@
-"""What was asked of the cloud, in which order, and what came of it?
+"""The ledger: every call, in order, with what came of it.
 
-An append-only file of JSON lines, one per AWS call, written when the effect is done and before the answer
-leaves: a caller that was never answered still finds its purchase here. Faults are asserted on this file,
-never on the product's own metrics.
+An append-only file of JSON lines, one per AWS call, written when the effect is done and before the answer leaves: a
+launch whose caller was never answered is still found here. Faults are asserted on this file, never on the product's
+own metrics.
 """
 
 import json

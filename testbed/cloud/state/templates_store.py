@@ -1,4 +1,4 @@
-"""Which launch templates exist? A store by name and id, one version each.
+"""The launch templates that exist: a store by name and id, one version each.
 
 Karpenter's templates are named by their content and never changed (AWS-84), so versions beyond the first do not occur.
 moto's own are not used: it does not page, mistakes codes on delete, and ignores most of the data at launch (MOT-10).

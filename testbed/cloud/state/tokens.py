@@ -1,8 +1,8 @@
-"""Was this very purchase made before? Client tokens, as EC2 documents them.
+"""Client tokens, as EC2 documents them.
 
 The same token with the same parameters gets the first answer again; with other parameters it is refused. moto stores
-tokens and launches again (MOT-9), which would hide exactly the double purchase that a durable launch must prevent.
-A call that was refused made nothing and does not use up its token.
+tokens and launches again (MOT-9), which would hide exactly the double launch that a durable launch must prevent. A
+call that was refused launched nothing and does not use up its token.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What does this cloud hold, offer and refuse right now? The declared world, read at every call.
+"""The declared world: what this cloud holds, offers and refuses, read at every call.
 
 It is one JSON document (the default is `world.json`), changed while the server runs by merging: maps deep, lists
 replaced, null removes. A rule with `times` counts down across calls, so what is left of it lives beside the document

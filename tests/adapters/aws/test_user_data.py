@@ -1,4 +1,4 @@
-"""User data of every image family, read back as a machine would read it."""
+"""User data of every image family, read back as an instance would read it."""
 
 import tomllib
 from dataclasses import replace

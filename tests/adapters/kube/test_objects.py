@@ -1,4 +1,4 @@
-"""Answers that a real server gives too rarely to be waited for."""
+"""Answers that a real server gives too rarely for a test to wait for them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

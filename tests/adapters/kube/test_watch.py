@@ -1,4 +1,4 @@
-"""A stream goes on where it stopped, lists again where it must, and says when it cannot be trusted."""
+"""The watch goes on where its stream stopped, lists again where it must, and says when it cannot be trusted."""
 
 import asyncio
 import logging

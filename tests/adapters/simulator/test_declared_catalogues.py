@@ -1,4 +1,4 @@
-"""A world may declare what its cloud sells and which NodeClasses it understands."""
+"""A world may declare the catalogue of its cloud and the NodeClasses that it understands."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The world moves as a real one does: machines, kubelets, controllers, scheduler."""
+"""The simulated world moves as a real one does: instances, kubelets, controllers, scheduler."""
 
 from typing import Any
 

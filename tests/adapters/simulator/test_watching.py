@@ -1,4 +1,4 @@
-"""The view over an embedded world: it follows what others write, and says when it cannot."""
+"""The view over a simulated world: it follows what others write, and says when it cannot."""
 
 import asyncio
 import sqlite3
