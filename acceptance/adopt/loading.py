@@ -1,4 +1,4 @@
-"""Puts a recorded state into an embedded world: objects as they stand, instances as the cloud held them.
+"""Puts a recorded state into a simulated world: objects as they stand, instances as the cloud held them.
 
 Statuses, deletionTimestamps, finalizers and UIDs are stored as recorded, which no API call could do. An instance whose
 Node was deleted during its drain does not join again: its kubelet runs, and a kubelet registers only once.

@@ -27,7 +27,7 @@ class Look:
     nodes: list[Json]
     pods: list[Json]
     deployments: list[Json]
-    machines: list[InstanceRow]  # those that are not gone
+    instances: list[InstanceRow]  # those that are not gone
 
 
 def look_at(world: SimulatedWorld) -> Look:
@@ -38,7 +38,7 @@ def look_at(world: SimulatedWorld) -> Look:
         nodes=world.objects("Node"),
         pods=world.objects("Pod"),
         deployments=world.objects("Deployment"),
-        machines=world.live_instances(),
+        instances=world.live_instances(),
     )
 
 
@@ -57,7 +57,7 @@ def without_expiring(look: Look, state: State, now: float) -> Look:
         look,
         claims=[c for c in look.claims if provider_id(c) not in expiring or not provider_id(c)],
         nodes=[n for n in look.nodes if n["spec"].get("providerID") not in expiring],
-        machines=[m for m in look.machines if m.provider_id not in expiring],
+        instances=[i for i in look.instances if i.provider_id not in expiring],
         pods=[p for p in look.pods if not is_deleting(p)],
     )
 
@@ -99,13 +99,13 @@ def _nodes(look: Look) -> Iterator[str]:
 
 
 def _instances(look: Look) -> Iterator[str]:
-    running = {m.provider_id for m in look.machines if m.state == "running"}
+    running = {i.provider_id for i in look.instances if i.state == "running"}
     claimed = {provider_id(c) for c in look.claims}
-    for machine in look.machines:
-        if machine.state != "running":
-            yield f"instance {machine.id} is {machine.state}"
-        elif machine.provider_id not in claimed:
-            yield f"instance {machine.id} has no NodeClaim"
+    for instance in look.instances:
+        if instance.state != "running":
+            yield f"instance {instance.id} is {instance.state}"
+        elif instance.provider_id not in claimed:
+            yield f"instance {instance.id} has no NodeClaim"
     for claim in look.claims:
         if provider_id(claim) not in running:
             yield f"NodeClaim {claim['metadata']['name']} has no running instance"

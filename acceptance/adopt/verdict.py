@@ -56,7 +56,7 @@ def violations(story: Story) -> list[str]:
 def _left_behind(story: Story) -> Iterator[str]:
     """Everything that was deleting is gone."""
     there = {c["metadata"]["uid"] for c in story.last.claims} | {n["metadata"]["uid"] for n in story.last.nodes}
-    alive = {m.provider_id for m in story.last.machines}
+    alive = {i.provider_id for i in story.last.instances}
     for body in (*story.state.every("NodeClaim"), *story.state.every("Node")):
         if is_deleting(body) and body["metadata"]["uid"] in there:
             yield f"{body['kind']} {body['metadata']['name']} was deleting and is still there"
@@ -68,14 +68,14 @@ def _surplus(story: Story) -> Iterator[str]:
     """An instance that no claim knows is gone within two minutes."""
     claimed = {provider_id(c) for c in story.state.every("NodeClaim")}
     ends = {e.key: e.at for e in reversed(story.ledger) if e.operation == "cloud:terminate"}
-    for machine in story.world.instances():
-        if machine.launched > story.started or machine.provider_id in claimed:
+    for instance in story.world.instances():
+        if instance.launched > story.started or instance.provider_id in claimed:
             continue
-        asked = ends.get(machine.provider_id)
-        if asked is None and machine.state != "terminated":
-            yield f"instance {machine.id}, which no claim names, was not terminated"
+        asked = ends.get(instance.provider_id)
+        if asked is None and instance.state != "terminated":
+            yield f"instance {instance.id}, which no claim names, was not terminated"
         elif asked is not None and asked - story.started > SURPLUS_SECONDS:
-            yield f"instance {machine.id}, which no claim names, went after {asked - story.started:.0f} s"
+            yield f"instance {instance.id}, which no claim names, went after {asked - story.started:.0f} s"
 
 
 def _replaced(story: Story) -> Iterator[str]:

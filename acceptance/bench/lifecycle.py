@@ -1,4 +1,4 @@
-"""Sixty claims at once, and five hundred nodes that leave at once: the whole product over an embedded world.
+"""Sixty claims at once, and five hundred nodes that leave at once: the whole product over a simulated world.
 
 Run by `make bench` as inputs of its registry. A worker, a Temporal server and the world's player are processes;
 figures come from the world's ledger, from Temporal's histories and from the kernel's account of the worker. Upstream

@@ -159,7 +159,7 @@ async def run(chosen: list[str], folder: Path) -> list[Figure]:
 
 
 def main() -> int:
-    """Run those named, or all; 1 where an aim was missed."""
+    """Run those named, or all; the exit code is 1 where an aim was missed."""
     parser = argparse.ArgumentParser(prog="python -m acceptance.bench.live", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help=f"of {', '.join(SCENARIOS)}; all without")
     parser.add_argument("--keep", action="store_true", help="keep the folder of logs")

@@ -159,7 +159,7 @@ def _offers(have_all: Mapping[str, Allowed], requirements: Mapping[str, str]) ->
 
 
 def _daemons(world: World, place: Place, entry: ReadOnlyJson) -> list[dict[str, Fraction]]:
-    """What the DaemonSets surely take on a type: those that nothing keeps away."""
+    """What the DaemonSets surely take on a type: those that no rule keeps off it."""
     found = []
     own = by_key(entry["requirements"])
     for item in world.given.get("daemonSets") or ():

@@ -31,7 +31,7 @@ class Named:
     decision: str
     because: str
     where: tuple[Place, ...]
-    given: Place = field(default_factory=dict)  # the root of the difference, without which its consequences are none
+    given: Place = field(default_factory=dict)  # the difference that this one follows from, which must be there
     world: re.Pattern[str] | None = None  # what must be declared in the case's world
 
     def covers(self, found: Found) -> bool:

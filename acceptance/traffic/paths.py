@@ -12,7 +12,7 @@ NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"
 EVENTS: Final = "/api/v1/events"
 
-# In this order: who would make others goes first.
+# In this order: what would create others is removed first.
 CLEARED: Final = (
     "/apis/apps/v1/namespaces/default/deployments",
     "/apis/apps/v1/namespaces/default/replicasets",

@@ -27,7 +27,7 @@ from dovetail.cli.demo.temporal_server import stop_process
 from dovetail.model.json import Json
 
 LOOK_SECONDS: Final = 0.3
-QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
+QUIET_SECONDS: Final = 1.0  # no call to AWS for this time, polling aside, ends a phase that has settled
 START_SECONDS: Final = 20.0  # for what is called beside the worker's start
 START_QUIET: Final = 4.0  # the reader of warnings is a workflow, and begins a while after the rest
 PATIENCE: Final = 60.0  # to settle, on a busy machine; upstream's recorder gave a class ten seconds on an idle one

@@ -18,7 +18,7 @@ from testbed.plane.unavailable import TestbedUnavailable
 
 SOURCES = Path(__file__).parent.parent / "go"
 KUBERNETES_VERSION = "v1.36.3"
-PROGRESS_SECONDS = 20  # a person who waits for minutes wants a sign more often than that they give up
+PROGRESS_SECONDS = 20  # a person who waits for minutes must see that something goes on
 
 Say = Callable[[str], None]
 

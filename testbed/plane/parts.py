@@ -53,8 +53,8 @@ CONTROLLERS = (
 class PlaneSettings:
     """What a caller may want otherwise."""
 
-    # After so long without a heartbeat a node counts as NotReady. Upstream: 50 s; the shortest that a busy two-core
-    # machine does not trip over, with a heartbeat every quarter of it.
+    # After this time without a heartbeat a node counts as NotReady. Upstream: 50 s; the shortest that a busy machine
+    # of two cores can keep, with a heartbeat every quarter of it.
     node_grace_seconds: int = 8
 
 

@@ -58,7 +58,7 @@ def test_a_reset_brings_the_first_world_back_and_keeps_the_ledger(aws: Aws) -> N
 
 
 def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:
-    """MOT-5: pricing, spot history and the catalogue for outside checkers."""
+    """MOT-5: pricing, spot history and the catalogue for independent checkers."""
     aws.patch_world(prices={"m5.large": 0.5})
 
     listed = aws.client("pricing").get_products(
@@ -146,7 +146,7 @@ def test_calls_that_moto_answers_are_in_the_ledger_too(aws: Aws) -> None:
 
 
 def test_a_fault_can_be_aimed_by_operation_and_text(aws: Aws) -> None:
-    """The recorded worlds use `has`, `dryRun` and `times` (README of the reference traffic)."""
+    """The recorded worlds use `has`, `dryRun` and `times` (README of the recorded traffic)."""
     aws.patch_world(
         fail=[{"op": "DescribeInstances", "has": "InstanceIds", "code": "RequestLimitExceeded", "times": 1}]
     )
@@ -174,7 +174,7 @@ def test_a_request_rate_throttles_what_comes_too_fast(aws: Aws) -> None:
 
 
 def test_profiles_are_listed_under_their_path_only(aws: Aws) -> None:
-    """moto ignores PathPrefix: a collector of profiles would delete everyone's."""
+    """moto ignores PathPrefix: a clean-up of profiles would delete those of others, too."""
     iam = aws.client("iam")
     iam.create_instance_profile(InstanceProfileName="ours", Path="/karpenter/us-west-2/dovetail/u1/")
     iam.create_instance_profile(InstanceProfileName="theirs", Path="/other/")
@@ -189,7 +189,7 @@ def test_profiles_are_listed_under_their_path_only(aws: Aws) -> None:
 
 
 def test_a_missing_role_is_worded_as_aws_words_it(aws: Aws) -> None:
-    """Upstream recognises it only by the lower-case word `role` (upstream-aws-live, item 11)."""
+    """Upstream recognises it only by the lower-case word `role`."""
     iam = aws.client("iam")
     iam.create_instance_profile(InstanceProfileName="ours")
 

@@ -10,7 +10,7 @@ from typing import Final
 from acceptance.traffic.playing import Played
 from dovetail.model.json import Json
 
-LATENESS: Final = 0.5  # the cluster is looked at every 0.3 s
+LATENESS: Final = 0.5  # the cluster is read every 0.3 s
 
 
 def disorders(played: Played) -> list[tuple[str, str]]:

@@ -50,7 +50,7 @@ class Renaming:
         return re.compile("".join(parts) + re.escape(theirs[at:]), re.DOTALL)
 
     def _bind(self, placeholder: str, value: str) -> bool:
-        kind, number = _PLACEHOLDER.fullmatch(placeholder).groups()  # type: ignore[union-attr] # it was found by it
+        kind, number = _PLACEHOLDER.fullmatch(placeholder).groups()  # type: ignore[union-attr] # the same pattern found it
         if kind in _FREE or number is None:
             return True
         if not value:

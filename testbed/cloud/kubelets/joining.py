@@ -126,7 +126,7 @@ class Kubelets:
         try:
             node = make_node(instance, self._facts(instance["type"]), self._version)
         except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as unreadable:
-            # as on AWS: a machine that cannot read its user data runs and never joins
+            # as on AWS: an instance that cannot read its user data runs and never joins
             say(f"{instance['id']} never joins, its user data is broken: {unreadable!r}")
             self._joined.add(instance["id"])
             return

@@ -173,7 +173,7 @@ async def test_a_refused_call_is_a_reason_for_the_claim(ready: Stage) -> None:
 
 
 async def test_a_pool_without_capacity_is_left_out_for_three_minutes(ready: Stage) -> None:
-    """AWS-72, AWS-89: errors count although an instance came."""
+    """AWS-72, AWS-89: the fleet's errors count although an instance was launched."""
     ready.patch(ice=[{"instanceType": "m5.large"}])
 
     instance = await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))

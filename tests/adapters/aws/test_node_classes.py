@@ -132,8 +132,8 @@ async def test_every_event_has_a_reason_and_the_name_of_its_object(stage: Stage)
     stage.classes.delete()
     await stage.upkeep.keep()
 
-    assert len(stage.notices.said) >= 4
-    assert all(notice.reason and notice.name == "default" and notice.uid for notice in stage.notices.said)
+    assert len(stage.notices.published) >= 4
+    assert all(notice.reason and notice.name == "default" and notice.uid for notice in stage.notices.published)
 
 
 async def test_an_error_of_ssm_is_not_taken_for_a_missing_parameter(stage: Stage) -> None:

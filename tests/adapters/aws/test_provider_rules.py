@@ -87,7 +87,7 @@ async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None
 
 
 async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_drifts(stage: Stage) -> None:
-    """AWS-119: confirmed by a look at the instance itself."""
+    """AWS-119: confirmed by DescribeInstances of the instance itself."""
     await with_reservations(stage, OPEN)
     claim = a_claim(M5_LARGE, any_kind(), amd64())
     claim = launched(claim, await stage.launched(claim))
@@ -349,7 +349,7 @@ async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
 
 
 async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> None:
-    """AWS-79: at one price the ordinary one."""
+    """AWS-79: at one price the open reservation, not the block."""
     await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
     stage.since = stage.server.control("GET", "ledger")["last"]
 

@@ -289,8 +289,8 @@ class TestZonalShift:
         await self.shift(scene)
         await scene.keep()
 
-        said = [(notice.reason, notice.name) for notice in scene.notices.said]
-        assert said == [
+        published = [(notice.reason, notice.name) for notice in scene.notices.published]
+        assert published == [
             ("ZonalShiftActive", "all"),
             ("ZonalShiftActive", "late"),
             ("ZonalShiftCleared", "all"),

@@ -68,7 +68,7 @@ def test_a_resized_container_asks_for_the_larger_of_its_spec_and_its_status() ->
 
 
 def test_an_ephemeral_volume_is_kept_by_its_own_name() -> None:
-    """Its claim is called after the pod, which is no part of the shape."""
+    """Its claim is named after the pod, which is no part of the shape."""
     volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}
 
     use = parse_pod(_pod(volumes=[volume])).shape.volumes[0]

@@ -139,7 +139,7 @@ def test_a_replica_set_is_known_by_its_template_whatever_its_hash_is(stage: Stag
 
 
 async def test_a_node_that_is_ready_and_still_tainted_loses_the_taint(stage: Stage, adapter: SimulatedAdapter) -> None:
-    """The moment between the kubelet's word and the node controller's, as a recorded cluster may hold it."""
+    """A recorded cluster may hold the moment when the kubelet has reported Ready and the taint is still there."""
     claim = await adapter.claims.create(a_new_claim())
     prepared = await adapter.cloud.prepare(claim)
     assert isinstance(prepared, Prepared)

@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 30.0
 
 
 def until(look: Callable[[], bool]) -> bool:
-    """Whether it comes true in time."""
+    """Whether it becomes true in time."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not look() and time.monotonic() < deadline:
         time.sleep(0.02)

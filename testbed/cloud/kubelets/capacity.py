@@ -22,7 +22,7 @@ GPU_MAKERS = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "haban
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class BootedInstance:
     """One instance: the facts of its type, what its template attached, what its kubelet was given."""
 
     facts: Json
@@ -48,11 +48,11 @@ def threshold(text: str, capacity: float) -> float:
     return 0 if share >= 100 else math.ceil(capacity * share / 100)
 
 
-def _memory(machine: Machine) -> int:
-    mebibytes = int(machine.facts["MemoryInfo"]["SizeInMiB"])
-    if machine.facts["ProcessorInfo"]["SupportedArchitectures"][0] == "arm64":
+def _memory(instance: BootedInstance) -> int:
+    mebibytes = int(instance.facts["MemoryInfo"]["SizeInMiB"])
+    if instance.facts["ProcessorInfo"]["SupportedArchitectures"][0] == "arm64":
         mebibytes -= 64
-    return (mebibytes - math.ceil(mebibytes * machine.memory_overhead)) * MI
+    return (mebibytes - math.ceil(mebibytes * instance.memory_overhead)) * MI
 
 
 def interface_limited_pods(facts: Json) -> int:
@@ -63,21 +63,21 @@ def interface_limited_pods(facts: Json) -> int:
     return interfaces * (int(network["Ipv4AddressesPerInterface"]) - 1) + 2
 
 
-def _pods(machine: Machine) -> int:
-    setup = machine.setup
-    by_address = 110 if setup.family == "windows" else interface_limited_pods(machine.facts)
+def _pods(instance: BootedInstance) -> int:
+    setup = instance.setup
+    by_address = 110 if setup.family == "windows" else interface_limited_pods(instance.facts)
     pods = setup.max_pods if setup.max_pods is not None else by_address
     if setup.pods_per_core:
-        pods = min(pods, setup.pods_per_core * int(machine.facts["VCpuInfo"]["DefaultVCpus"]))
+        pods = min(pods, setup.pods_per_core * int(instance.facts["VCpuInfo"]["DefaultVCpus"]))
     return pods
 
 
-def _storage(machine: Machine) -> int:
-    disks = machine.facts.get("InstanceStorageInfo") or {}
-    if machine.setup.local_disks and disks:
+def _storage(instance: BootedInstance) -> int:
+    disks = instance.facts.get("InstanceStorageInfo") or {}
+    if instance.setup.local_disks and disks:
         return int(disks["TotalSizeInGB"]) * 10**9
-    family = machine.setup.family
-    sized = [each for each in machine.block_devices if (each.get("Ebs") or {}).get("VolumeSize")]
+    family = instance.setup.family
+    sized = [each for each in instance.block_devices if (each.get("Ebs") or {}).get("VolumeSize")]
     wanted = [each for each in sized if each.get("DeviceName") == ROOT_DEVICES.get(family)]
     chosen = wanted or (sized[-1:] if family == "custom" else [])
     if chosen:
@@ -85,8 +85,8 @@ def _storage(machine: Machine) -> int:
     return (50 if family == "windows" else 20) * GI
 
 
-def _devices(machine: Machine) -> dict[str, int]:
-    facts = machine.facts
+def _devices(instance: BootedInstance) -> dict[str, int]:
+    facts = instance.facts
     counts: dict[str, int] = {}
     for gpu in (facts.get("GpuInfo") or {}).get("Gpus", ()):
         name = GPU_MAKERS.get(gpu["Manufacturer"])
@@ -96,7 +96,7 @@ def _devices(machine: Machine) -> dict[str, int]:
     if neurons:
         counts["aws.amazon.com/neuron"] = sum(int(each["Count"]) for each in neurons)
         counts["aws.amazon.com/neuroncore"] = int(neurons[0]["Count"]) * int(neurons[0]["CoreInfo"]["Count"])
-    fabric = sum(1 for each in machine.interfaces if each.get("InterfaceType") in ("efa", "efa-only"))
+    fabric = sum(1 for each in instance.interfaces if each.get("InterfaceType") in ("efa", "efa-only"))
     if fabric:
         counts["vpc.amazonaws.com/efa"] = fabric
     return counts
@@ -113,12 +113,12 @@ def _reserved_cpu(cores: int) -> int:
     return reserved
 
 
-def _kube_reserved(machine: Machine) -> dict[str, float]:
-    setup = machine.setup
+def _kube_reserved(instance: BootedInstance) -> dict[str, float]:
+    setup = instance.setup
     # Bottlerocket and Windows count the pods that they allow, the others those that the addresses allow
-    counted = _pods(machine) if setup.family in ("bottlerocket", "windows") else interface_limited_pods(machine.facts)
+    counted = _pods(instance) if setup.family in ("bottlerocket", "windows") else interface_limited_pods(instance.facts)
     reserved = {
-        "cpu": _reserved_cpu(int(machine.facts["VCpuInfo"]["DefaultVCpus"])) / 1000,
+        "cpu": _reserved_cpu(int(instance.facts["VCpuInfo"]["DefaultVCpus"])) / 1000,
         "memory": float((11 * counted + 255) * MI),
         "ephemeral-storage": float(GI),
     }
@@ -132,18 +132,18 @@ def _written(name: str, value: float) -> str:
     return f"{whole // 1024}Ki" if name in ("memory", "ephemeral-storage") and whole % 1024 == 0 else str(whole)
 
 
-def capacity_and_allocatable(machine: Machine) -> tuple[dict[str, str], dict[str, str]]:
+def capacity_and_allocatable(instance: BootedInstance) -> tuple[dict[str, str], dict[str, str]]:
     """Both lists as a Node's status carries them."""
     capacity: dict[str, float] = {
-        "cpu": float(machine.facts["VCpuInfo"]["DefaultVCpus"]),
-        "memory": float(_memory(machine)),
-        "ephemeral-storage": float(_storage(machine)),
-        "pods": float(_pods(machine)),
-        **{name: float(count) for name, count in _devices(machine).items()},
+        "cpu": float(instance.facts["VCpuInfo"]["DefaultVCpus"]),
+        "memory": float(_memory(instance)),
+        "ephemeral-storage": float(_storage(instance)),
+        "pods": float(_pods(instance)),
+        **{name: float(count) for name, count in _devices(instance).items()},
     }
-    setup = machine.setup
+    setup = instance.setup
     kept: list[Mapping[str, float]] = [
-        _kube_reserved(machine),
+        _kube_reserved(instance),
         {key: amount(value) for key, value in setup.system_reserved.items()},
         {
             "memory": threshold(setup.eviction_hard.get("memory.available", "100Mi"), capacity["memory"]),
