@@ -15,7 +15,7 @@ from testbed.plane.audit import POLICY
 from testbed.plane.binaries import Binaries
 
 KUBELET_STAGES = Path(__file__).parent / "kubelet.yaml"
-SERVICE_RANGE = "10.0.0.0/24"  # the network that the cloud describes for the cluster (world.json: eks)
+SERVICE_RANGE = "10.0.0.0/24"  # the network that the cloud describes for the cluster (`eks` in its world.json)
 POD_RANGE = "10.128.0.0/14"
 
 # What Dovetail's behaviour depends on, and no more: each controller costs watches and memory.

@@ -123,7 +123,7 @@ class Instances:
             self.touch(instance)
 
     def changed_since(self, epoch: str | None, version: int, wait: float) -> tuple[str, int, list[Instance]]:
-        """Those that changed after that version; waits until there is one, at most so long.
+        """Those that changed after that version; waits until there is one, at most `wait` seconds.
 
         A follower of an earlier epoch (before a reset) gets everything.
         """
