@@ -1,4 +1,4 @@
-"""python -m acceptance.adopt FILE: take over every state of a file on embedded worlds, and say how many came out right.
+"""python -m acceptance.adopt FILE: take over every state of a file on simulated worlds, and count what passed.
 
 Run by `make adopt`. The last line is `N passed, N failed`; the exit code is 1 where any failed. With --keep the folders
 of failed takeovers stay: the world's file and the worker's log.

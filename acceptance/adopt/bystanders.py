@@ -1,7 +1,7 @@
 """What others did in the recorded scenarios, and go on doing: startup taints come off, a strict budget is lifted.
 
-Moved by the runner at each look. Karpenter's startup taints belong to others (a CNI, a driver), who take them off when
-their part is ready; a PodDisruptionBudget that allows nothing was lifted by a person once it had held up a drain for a
+The runner calls it at each look. Startup taints belong to other programs (a CNI, a driver), which take them off when
+they are ready; a PodDisruptionBudget that allows nothing was lifted by a person once it had held up a drain for a
 while. Each write names the version that it has seen, so that none overwrites the product's own.
 """
 
@@ -18,7 +18,7 @@ LIFT_SECONDS: Final = 10.0  # from a deletion until the budget that blocks its d
 
 
 class Bystanders:
-    """Everybody in the cluster but us, the controllers and the kubelets."""
+    """What acts in the cluster beside the product, the controllers and the kubelets."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Puts a recorded state into an embedded world: objects as they stand, instances as the cloud held them.
+"""Puts a recorded state into a simulated world: objects as they stand, instances as the cloud held them.
 
 Statuses, deletionTimestamps, finalizers and UIDs are stored as recorded, which no API call could do. An instance whose
 Node was deleted during its drain does not join again: its kubelet runs, and a kubelet registers only once.
@@ -9,7 +9,7 @@ from typing import Final
 
 import orjson
 
-from acceptance.adopt.offers import recorded_shelf
+from acceptance.adopt.recorded_catalogue import recorded_catalogue
 from acceptance.adopt.states import State, moved_to
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.cloud.instances import State as MachineState
@@ -35,7 +35,7 @@ def load(state: State, file: Path, now: float) -> tuple[SimulatedWorld, State]:
     state = moved_to(state, now)
     clusters = {i["tags"].get(CLUSTER_TAG, "") for i in state.instances}
     world = SimulatedWorld.create(file, WorldSettings(cluster=max(clusters, default="dovetail")))
-    world.declare_catalogue(recorded_shelf())
+    world.declare_catalogue(recorded_catalogue())
     for bodies in state.objects.values():
         for body in bodies:
             world.put_raw(body)

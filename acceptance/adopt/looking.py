@@ -27,25 +27,25 @@ class Look:
     nodes: list[Json]
     pods: list[Json]
     deployments: list[Json]
-    machines: list[InstanceRow]  # those that are not gone
+    instances: list[InstanceRow]  # those that are not gone
 
 
 def look_at(world: SimulatedWorld) -> Look:
-    """Look."""
+    """The cluster as it stands now."""
     return Look(
         pools=world.objects("NodePool"),
         claims=world.objects("NodeClaim"),
         nodes=world.objects("Node"),
         pods=world.objects("Pod"),
         deployments=world.objects("Deployment"),
-        machines=world.live_instances(),
+        instances=world.live_instances(),
     )
 
 
 def without_expiring(look: Look, state: State, now: float) -> Look:
-    """The cluster without the claims that have lived out their expireAfter since we took over, and what is theirs.
+    """The cluster without the claims that have expired since the takeover, and their nodes and instances.
 
-    Where nodes live for 30 s there is always one on its way out; what was on its way out before us must be gone.
+    Where nodes live for 30 s one is always leaving; those that were leaving before the takeover must be gone.
     """
     before = {c["metadata"]["uid"] for c in state.every("NodeClaim") if is_deleting(c)}
     expiring = {
@@ -57,7 +57,7 @@ def without_expiring(look: Look, state: State, now: float) -> Look:
         look,
         claims=[c for c in look.claims if provider_id(c) not in expiring or not provider_id(c)],
         nodes=[n for n in look.nodes if n["spec"].get("providerID") not in expiring],
-        machines=[m for m in look.machines if m.provider_id not in expiring],
+        instances=[i for i in look.instances if i.provider_id not in expiring],
         pods=[p for p in look.pods if not is_deleting(p)],
     )
 
@@ -99,13 +99,13 @@ def _nodes(look: Look) -> Iterator[str]:
 
 
 def _instances(look: Look) -> Iterator[str]:
-    running = {m.provider_id for m in look.machines if m.state == "running"}
+    running = {i.provider_id for i in look.instances if i.state == "running"}
     claimed = {provider_id(c) for c in look.claims}
-    for machine in look.machines:
-        if machine.state != "running":
-            yield f"instance {machine.id} is {machine.state}"
-        elif machine.provider_id not in claimed:
-            yield f"instance {machine.id} has no NodeClaim"
+    for instance in look.instances:
+        if instance.state != "running":
+            yield f"instance {instance.id} is {instance.state}"
+        elif instance.provider_id not in claimed:
+            yield f"instance {instance.id} has no NodeClaim"
     for claim in look.claims:
         if provider_id(claim) not in running:
             yield f"NodeClaim {claim['metadata']['name']} has no running instance"
@@ -125,7 +125,7 @@ def _pods(look: Look) -> Iterator[str]:
 
 
 def _empty(look: Look) -> Iterator[str]:
-    """An empty node of a pool that consolidates has yet to go: without this, a plan that is dropped again and again
+    """An empty node of a pool that consolidates has yet to leave: without this, a plan that is dropped again and again
     would look like quiet."""
     if not any((p["spec"].get("disruption") or {}).get("consolidateAfter", "0s") != "Never" for p in look.pools):
         return
@@ -137,7 +137,7 @@ def _empty(look: Look) -> Iterator[str]:
 
 
 def disrupted_now(look: Look) -> int:
-    """How many nodes count against a budget because of a mark; one whose instance is going counts no more."""
+    """How many nodes count against a budget because of a mark; not one whose instance is shutting down."""
     return sum(is_true(c, names.DISRUPTION_REASON) and not is_true(c, names.INSTANCE_TERMINATING) for c in look.claims)
 
 

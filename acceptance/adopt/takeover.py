@@ -39,14 +39,14 @@ LOOK_SECONDS: Final = 0.5
 SERVING: Final = "serving cluster"  # the line of a worker that has begun
 PATIENCE_SECONDS: Final = 240.0
 STILL_SECONDS: Final = 5.0
-# Whoever starts decides no disruption for 20 s, and one that is decided is looked at again after 15 s.
+# A worker that starts decides no disruption for 20 s, and a plan that it makes then waits 15 s for its second look.
 STILL_WHERE_CONSOLIDATING: Final = 45.0
 EXPIRING_STILL_SECONDS: Final = 1.0  # a pool whose nodes live for 30 s is never quiet for long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How one takeover went; `problems` is empty where every outcome came out."""
+    """The result of one takeover; `problems` is empty where every outcome came out."""
 
     id: str
     seconds: float
@@ -94,7 +94,7 @@ async def _quiet(world: SimulatedWorld, state: State, begun: tuple[float, int, S
 
 
 def still_seconds(state: State) -> float:
-    """How long quiet has to last: longer than anything takes to be decided in secret."""
+    """How long quiet has to last: longer than a decision may take that no object shows yet."""
     pools = [pool["spec"] for pool in state.every("NodePool")]
     if expires(state):
         return EXPIRING_STILL_SECONDS
@@ -109,7 +109,7 @@ def expires(state: State) -> bool:
 
 
 def _note(look: Look, before: int, seen: Seen) -> None:
-    """What a last look would not show."""
+    """Note what the last look would not show."""
     seen.drifted |= {c["metadata"]["name"] for c in look.claims if is_true(c, names.DRIFTED)}
     now, allowed = disrupted_now(look), max(allowance(look), before)
     if now > allowed and look.pools:
@@ -149,7 +149,7 @@ async def _worker(cluster: str, server: TemporalServer, folder: Path) -> AsyncIt
 
 
 async def _end_singletons(cluster: str, server: TemporalServer) -> None:
-    """Nobody serves that cluster any more; what still runs for it would only load the server."""
+    """No worker serves that cluster any more; what still runs for it would only load the server."""
     client = await server.client()
     for identity in (scheduler_id(cluster), caretaker_id(cluster)):
         try:

@@ -67,7 +67,7 @@ def _claim_only(state: State) -> None:
 
 
 def _no_finalizer(state: State) -> None:
-    """Claims in their first moment: no finalizer, nothing bought (LIF-1, LIF-7)."""
+    """Claims in their first moment: no finalizer, nothing launched (LIF-1, LIF-7)."""
     for claim in state.every("NodeClaim"):
         claim["metadata"]["finalizers"] = []
     state.instances.clear()

@@ -50,13 +50,13 @@ class Story:
 
 def violations(story: Story) -> list[str]:
     """Which sentences of the README do not hold."""
-    return [*_left_behind(story), *_surplus(story), *_replaced(story), *_bought(story), *_pods_lost(story)]
+    return [*_left_behind(story), *_surplus(story), *_replaced(story), *_launched_again(story), *_pods_lost(story)]
 
 
 def _left_behind(story: Story) -> Iterator[str]:
     """Everything that was deleting is gone."""
     there = {c["metadata"]["uid"] for c in story.last.claims} | {n["metadata"]["uid"] for n in story.last.nodes}
-    alive = {m.provider_id for m in story.last.machines}
+    alive = {i.provider_id for i in story.last.instances}
     for body in (*story.state.every("NodeClaim"), *story.state.every("Node")):
         if is_deleting(body) and body["metadata"]["uid"] in there:
             yield f"{body['kind']} {body['metadata']['name']} was deleting and is still there"
@@ -65,21 +65,21 @@ def _left_behind(story: Story) -> Iterator[str]:
 
 
 def _surplus(story: Story) -> Iterator[str]:
-    """A purchase that was not written down is gone within two minutes."""
+    """An instance that no claim knows is gone within two minutes."""
     claimed = {provider_id(c) for c in story.state.every("NodeClaim")}
     ends = {e.key: e.at for e in reversed(story.ledger) if e.operation == "cloud:terminate"}
-    for machine in story.world.instances():
-        if machine.launched > story.started or machine.provider_id in claimed:
+    for instance in story.world.instances():
+        if instance.launched > story.started or instance.provider_id in claimed:
             continue
-        asked = ends.get(machine.provider_id)
-        if asked is None and machine.state != "terminated":
-            yield f"instance {machine.id}, which no claim names, was not terminated"
+        asked = ends.get(instance.provider_id)
+        if asked is None and instance.state != "terminated":
+            yield f"instance {instance.id}, which no claim names, was not terminated"
         elif asked is not None and asked - story.started > SURPLUS_SECONDS:
-            yield f"instance {machine.id}, which no claim names, went after {asked - story.started:.0f} s"
+            yield f"instance {instance.id}, which no claim names, went after {asked - story.started:.0f} s"
 
 
 def _replaced(story: Story) -> Iterator[str]:
-    """No claim goes that the scenario's own cause does not explain."""
+    """No claim is deleted that the scenario's own cause does not explain."""
     claims = {c["metadata"]["name"]: c for c in story.state.every("NodeClaim")}
     reasons: dict[str, str] = {}
     born: dict[str, float] = {name: parse_time(c["metadata"]["creationTimestamp"]) for name, c in claims.items()}
@@ -144,7 +144,7 @@ def _reason_in(entry: Entry) -> str:
     return next((str(c["reason"]) for c in conditions if c["type"] == names.DISRUPTION_REASON), "")
 
 
-def _bought(story: Story) -> Iterator[str]:
+def _launched_again(story: Story) -> Iterator[str]:
     """No second launch for a claim, none for one that had its instance, no claim more than were lost."""
     launches: dict[str, set[str]] = {}
     for entry in story.ledger:

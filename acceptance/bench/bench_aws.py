@@ -74,7 +74,7 @@ def _class(region: Region) -> NodeClass:
 
 
 def _world(offered: dict[str, list[str]]) -> Json:
-    """The whole region for the test bed's server; prices by place in the alphabet, for only their number matters."""
+    """The whole region for the test bed's server; prices by place in the alphabet: only how many there are matters."""
     zones = sorted({zone for places in offered.values() for zone in places})
     return {
         "types": sorted(offered),

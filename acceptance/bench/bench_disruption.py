@@ -1,4 +1,4 @@
-"""How long does a disruption decision take, and how does that grow with the cluster?
+"""Measures how long a disruption decision takes, and how that grows with the cluster.
 
 Each function builds a cluster of plain objects, times whole decisions over it and gives one row per size. Upstream's
 figures were measured on the same kind of cluster (PLB-17): nodes of 8 cpu and 32 Gi, six small pods each, 60 types.

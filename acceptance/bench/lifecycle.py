@@ -1,8 +1,8 @@
-"""Sixty claims at once, and five hundred nodes that leave at once: the whole product over an embedded world.
+"""Sixty claims at once, and five hundred nodes that leave at once: the whole product over a simulated world.
 
-Run by `make bench` as inputs of its registry. A worker, a Temporal server and the world's player are processes; figures
-come from the world's ledger, from Temporal's histories and from the kernel's account of the worker. Upstream on a real
-control plane: 60 claims in a median of 11 to 15 s, 23 to 29 requests a node, 18 to 21 % of them conflicts.
+Run by `make bench` as inputs of its registry. A worker, a Temporal server and the world's player are processes;
+figures come from the world's ledger, from Temporal's histories and from the kernel's account of the worker. Upstream
+on a real control plane: 60 claims in a median of 11 to 15 s, 23 to 29 requests a node, 18 to 21 % of them conflicts.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ TYPE: Final = "c-2x-amd64-linux"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """How long each node took that could go, events per termination, processor seconds of the worker."""
+    """How long each node took that could leave, events per termination, processor seconds of the worker."""
 
     seconds: list[float]
     events: float
@@ -78,7 +78,7 @@ async def burst(folder: Path) -> Line:
 
 
 async def _initialised(stage: Stage) -> list[float]:
-    """From each claim's creation, as the ledger has it, to its node being ready for pods, as an onlooker sees it."""
+    """From each claim's creation, as the ledger has it, to its node being ready for pods, as an observer sees it."""
     ready: dict[str, float] = {}
     began = time.monotonic()
     while len(ready) < CLAIMS:
@@ -131,7 +131,7 @@ async def _leave(folder: Path, free: int, blocked: int) -> Leaving:
 
 
 async def _gone(stage: Stage, free: int, began: float) -> list[float]:
-    """When each of the free ones went."""
+    """When each node left that no PDB held."""
     wanted, went = {_claim(number) for number in range(free)}, dict[str, float]()
     while len(went) < free:
         if time.time() - began > PATIENCE:
@@ -163,7 +163,7 @@ def _claim(number: int) -> str:
 
 
 def _stand(stage: Stage, number: int, held: bool) -> None:
-    """A node as if it had always been there: claim, node, machine, a pod."""
+    """Put a node there with its claim, its instance and a pod."""
     moment, provider_id = format_time(time.time() - 3600), f"embedded:///zone-a/i-{number:05}"
     done = [names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION, names.READY]
     labels = {names.NODE_POOL: "pool", "dovetail.sh/embeddednodeclass": "default", names.INSTANCE_TYPE: TYPE}

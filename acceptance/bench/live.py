@@ -1,8 +1,8 @@
 """`python -m acceptance.bench.live [NAME …]`: disruption on a real control plane, timed beside upstream's figures.
 
 Starts its own servers (control plane, Temporal, AWS over HTTP, one worker) and stops them. Every figure is read from
-the API server's audit log, so that nothing of ours can colour it. Upstream's were measured on the same kind of plane
-with nodes that start in 1 s unless said. Not part of `make test`: it takes some minutes and wants an idle machine.
+the API server's audit log, which no code of ours can alter. Upstream's were measured on the same kind of plane with
+nodes that start in 1 s unless said. Not part of `make test`: it takes some minutes and wants an idle machine.
 """
 
 import argparse
@@ -159,7 +159,7 @@ async def run(chosen: list[str], folder: Path) -> list[Figure]:
 
 
 def main() -> int:
-    """Run those named, or all; 1 where an aim was missed."""
+    """Run those named, or all; the exit code is 1 where an aim was missed."""
     parser = argparse.ArgumentParser(prog="python -m acceptance.bench.live", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help=f"of {', '.join(SCENARIOS)}; all without")
     parser.add_argument("--keep", action="store_true", help="keep the folder of logs")

@@ -1,4 +1,4 @@
-"""What the live figures have in common: a line of the table, what each part of the product used, a cluster at rest."""
+"""Shared by the live figures: a line of the table, what each part of the product used, a cluster at rest."""
 
 import asyncio
 import os
@@ -50,7 +50,7 @@ class Resources:
 
 
 async def settle(ground: Ground, nodes: int, pool: Json) -> list[Json]:
-    """So many nodes, full of pods, at rest."""
+    """That number of nodes, full of pods, at rest."""
     await ground.apply(pool)
     await ground.apply(deployment(nodes * PODS_PER_NODE, "1"))
     await ground.until(lambda: ground.settled(nodes * PODS_PER_NODE), 180, "all pods run")

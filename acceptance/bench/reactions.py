@@ -1,4 +1,4 @@
-"""From a cause of disruption to the taint: how late is each cause acted upon, once it is due?
+"""Measures how late each cause of disruption is acted upon once it is due, until the taint.
 
 Three nodes at rest, a cause, and the moments of both ends as the API server's audit log has them (the opening of a
 budget's window is a minute of the clock). Drift is acted upon at once; empty nodes wait for `consolidateAfter` and for
@@ -30,7 +30,7 @@ Release = Callable[[Ground], Awaitable[float]]  # brings the cause about, return
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """One reason why nodes may go from a certain moment on."""
+    """One reason why nodes may leave from a certain moment on."""
 
     what: str
     upstream: str
@@ -73,7 +73,7 @@ def green(allowed: str = "100%") -> Json:
 
 
 async def held_back(ground: Ground, pool: Json) -> None:
-    """The nodes have drifted, and none of them goes."""
+    """The nodes have drifted, and none of them leaves."""
     await ground.apply(pool)
 
     async def drifted() -> bool:
@@ -123,7 +123,7 @@ async def lift_protection(ground: Ground) -> float:
 
 
 async def open_window(ground: Ground) -> float:
-    """A window of a minute in which nothing may go ends with a minute of the clock."""
+    """A window of a minute in which nothing may leave ends with a minute of the clock."""
     opens = (int(time.time() + STEADY_SECONDS + 10) // 60 + 1) * 60
     minute = time.gmtime(opens - 60).tm_min
     pool = green()

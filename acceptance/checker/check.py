@@ -1,4 +1,4 @@
-"""Does an answer obey every rule?
+"""Judges whether an answer obeys every rule.
 
 The final state is judged. A spread that was upset by pods which do not spread is no violation, because the order of
 placement allows it. The answer is one sentence per violation.
@@ -159,7 +159,7 @@ def _offers(have_all: Mapping[str, Allowed], requirements: Mapping[str, str]) ->
 
 
 def _daemons(world: World, place: Place, entry: ReadOnlyJson) -> list[dict[str, Fraction]]:
-    """What the DaemonSets surely take on a type: those that nothing keeps away."""
+    """What the DaemonSets surely take on a type: those that no rule keeps off it."""
     found = []
     own = by_key(entry["requirements"])
     for item in world.given.get("daemonSets") or ():

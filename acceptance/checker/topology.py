@@ -1,4 +1,4 @@
-"""Are spread, affinity and anti-affinity kept in the final state?
+"""Judges whether spread, affinity and anti-affinity hold in the final state.
 
 A spread is judged where every counted pod of the answer spreads by the same rule. Otherwise a pod that may go anywhere
 could have been placed after the others and upset it.

@@ -106,7 +106,7 @@ class Allowed:
         return None if self.inverted else frozenset(value for value in self.listed if self.holds(value))
 
     def within(self, other: "Allowed") -> bool:
-        """Whether every value is in the other set, as far as that can be told."""
+        """Whether every value is in the other set, as far as that can be known."""
         values = self.finite()
         if values is not None:
             return all(other.holds(value) for value in values)

@@ -1,7 +1,7 @@
-"""What does a recorded case say, and is a file one of such cases?
+"""Recorded cases: how they are read, and how a file of them is recognised.
 
-Read by the runner. The form is the one that the recording's README describes; what is not there is empty, so that a
-case written by hand may leave things out.
+The form is the one that the recording's README describes; what is not there is empty, so that a case written by hand
+may leave things out.
 """
 
 import gzip
@@ -70,7 +70,7 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def holds_traffic(file: Path) -> bool:
-    """Told by the first case, not by the name: a world of AWS and calls that were made in it."""
+    """Recognised by the first case, not by the name: a world of AWS and calls that were made in it."""
     first = next(_lines(file), {})
     given, expected = first.get("input"), first.get("expected")
     return isinstance(given, dict) and isinstance(expected, dict) and "nodeClasses" in given and "calls" in expected

@@ -76,7 +76,7 @@ class Lane:
         return [name for each in CLEARED[:-1] for name in await self._clear(each)]
 
     async def temporal(self, folder: Path) -> TemporalServer:
-        """A new Temporal server that has never heard of anything."""
+        """A new Temporal server without any history."""
         return await start_temporal(folder)
 
 

@@ -1,4 +1,4 @@
-"""What is in the cluster at this moment, in the form that the recordings have?
+"""The objects in the cluster at this moment, in the form that the recordings have.
 
 Used at the end of every phase, and in between while something is waited for. Times, versions and UIDs are left out, as
 they were there; so is what the test bed itself put on its Nodes.

@@ -1,7 +1,7 @@
-"""Which differences are meant? The list in `named_differences.yaml`, each with its decision record.
+"""The differences that are meant: the list in `named_differences.yaml`, each with its decision record.
 
-Asked once per case. A rule says where a difference may be, as regular expressions over what is printed of it; it never
-names a case. What each rule covered is counted and printed, so that one that is too wide is noticed.
+A rule says where a difference may be, as regular expressions over what is printed of it; it never names a case. What
+each rule covered is counted and printed, so that one that is too wide is noticed.
 """
 
 import re
@@ -31,7 +31,7 @@ class Named:
     decision: str
     because: str
     where: tuple[Place, ...]
-    given: Place = field(default_factory=dict)  # the root of the difference, without which its consequences are none
+    given: Place = field(default_factory=dict)  # the difference that this one follows from, which must be there
     world: re.Pattern[str] | None = None  # what must be declared in the case's world
 
     def covers(self, found: Found) -> bool:

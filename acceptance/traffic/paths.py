@@ -1,4 +1,4 @@
-"""Where does an object live in the API, and what must be gone before the next case?"""
+"""API paths of objects, and the collections that must be empty before the next case."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"
 EVENTS: Final = "/api/v1/events"
 
-# In this order: who would make others goes first.
+# In this order: what would create others is removed first.
 CLEARED: Final = (
     "/apis/apps/v1/namespaces/default/deployments",
     "/apis/apps/v1/namespaces/default/replicasets",

@@ -1,8 +1,8 @@
-"""One case from an empty cluster to its last phase: what was called, and what the cluster then held.
+"""Plays one case from an empty cluster to its last phase: which calls were made, and what the cluster then held.
 
 Phases are those of the recording: `start` until the worker serves, `class` until the classes have settled, `launch`
-until every claim is initialised and tagged, and one for each step. A phase does not wait for what was recorded: it ends
-when this cluster is at rest, or when its time is over.
+until every claim is initialised and tagged, and one for each step. A phase does not wait for what was recorded: it
+ends when this cluster is at rest, or when its time is over.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from dovetail.cli.demo.temporal_server import stop_process
 from dovetail.model.json import Json
 
 LOOK_SECONDS: Final = 0.3
-QUIET_SECONDS: Final = 1.0  # no call to AWS for so long, polling aside, ends a phase that has settled
+QUIET_SECONDS: Final = 1.0  # no call to AWS for this time, polling aside, ends a phase that has settled
 START_SECONDS: Final = 20.0  # for what is called beside the worker's start
 START_QUIET: Final = 4.0  # the reader of warnings is a workflow, and begins a while after the rest
 PATIENCE: Final = 60.0  # to settle, on a busy machine; upstream's recorder gave a class ten seconds on an idle one
@@ -82,7 +82,7 @@ def kept(file: Path) -> Played:
 
 
 async def play(case: Case, lane: Lane, folder: Path) -> Played:
-    """Play one case; what it leaves is cleared by the next."""
+    """Play one case; what it leaves is removed by the next."""
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)  # an earlier run's Temporal would remember what it had under way
     folder.mkdir(parents=True)

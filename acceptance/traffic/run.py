@@ -1,4 +1,4 @@
-"""Play the cases of some files on some lanes and say what came of each.
+"""Plays the cases of some files on some lanes and reports the result of each.
 
 A case that cannot be played counts as failed, with one line why; the others go on. Long cases are begun first, so that
 no lane is left with seven idle minutes at the end.
@@ -31,7 +31,7 @@ _OVERDUE: Final = 3.0  # a case that takes this many times as long as it should 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How one case went."""
+    """The result of one case."""
 
     case: Case
     seconds: float
@@ -74,7 +74,7 @@ def run(plan: Plan) -> list[Result]:
 
 
 async def _stoppable(plan: Plan) -> list[Result]:
-    """Whoever ends this process must not leave its servers behind: SIGTERM cancels, which stops them."""
+    """Ending this process must not leave its servers behind: SIGTERM cancels, which stops them."""
     playing = asyncio.ensure_future(play_all(plan))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, playing.cancel)
     return await playing

@@ -30,17 +30,17 @@ def predicates(case: dict[str, Any]) -> str | None:
         "ownedByDaemonSet": rules.is_daemon(pod),
         "ownedByStatefulSet": rules.is_of_stateful_set(pod),
         "mirror": rules.is_mirror(pod),
-        "events": [] if notice is None else [[notice.type, notice.reason, _untold(notice.message)]],
+        "events": [] if notice is None else [[notice.type, notice.reason, _without_parser_text(notice.message)]],
     }
     cost = expected.pop("evictionCost")
-    expected["events"] = [[e["type"], e["reason"], _untold(e["message"])] for e in expected["events"]]
+    expected["events"] = [[e["type"], e["reason"], _without_parser_text(e["message"])] for e in expected["events"]]
     if abs(eviction_cost(pod) - cost) > 1e-12:
         return f"eviction cost {eviction_cost(pod)} is not {cost}"
     different = {key: (ours[key], expected[key]) for key in expected if ours[key] != expected[key]}
     return f"ours, theirs: {different}" if different else None
 
 
-def _untold(message: str) -> str:
+def _without_parser_text(message: str) -> str:
     """The text of the duration parser is not compared."""
     return message.split("as a duration:")[0]
 

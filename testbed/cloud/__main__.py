@@ -43,8 +43,8 @@ def main(given: list[str]) -> int:
     # moto reads the environment when it is imported, hence only now
     from werkzeug.serving import WSGIRequestHandler, make_server
 
-    from testbed.cloud.cloud import Cloud
-    from testbed.cloud.gateway import Gateway
+    from testbed.cloud.http.gateway import Gateway
+    from testbed.cloud.state.cloud import Cloud
 
     class Silent(WSGIRequestHandler):  # type: ignore[misc] # werkzeug is not followed, so its classes are Any
         """The ledger is the record of requests; a second one on stderr would only slow things."""

@@ -1,4 +1,4 @@
-"""What a decoded JSON object is to the type checker. The cloud shares nothing with the product, this name included."""
+"""The type of a decoded JSON object. The cloud shares nothing with the product, not even this name."""
 
 from typing import Any
 

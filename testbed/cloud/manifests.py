@@ -1,6 +1,6 @@
-"""Which EC2NodeClass fits the default world? The manifest that `make up` prints and tests apply.
+"""The EC2NodeClass that fits the default world: `make up` prints it and tests apply it.
 
-Its selectors find the three tagged subnets and two tagged groups of `world.json`, its alias the AL2023 images.
+Its selectors find the three tagged subnets and two tagged groups of `state/world.json`, its alias the AL2023 images.
 """
 
 from typing import Any

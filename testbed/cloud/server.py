@@ -1,4 +1,4 @@
-"""How does a Python program get an AWS server, and how does it get rid of it again?
+"""Starts and stops an AWS server for a Python program.
 
 `CloudServer.start(folder, …)` returns when the server answers; several run side by side, each with its own folder and
 port. A process id may be given to another process later, so before anything is killed its command line is read.

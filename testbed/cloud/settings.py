@@ -1,7 +1,7 @@
-"""With what is one server started? Facts that stay the same for the life of the process.
+"""The settings of one server, which stay the same for the life of the process.
 
-Everything that may change while it runs is in the world (`world.py`). moto reads its account from the environment when
-it is imported, so `prepare_environment` must run before that.
+Everything that may change while it runs is in the world (`state/world.py`). moto reads its account from the
+environment when it is imported, so `prepare_environment` must run before that.
 """
 
 import os

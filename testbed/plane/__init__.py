@@ -1,7 +1,7 @@
 """A real Kubernetes control plane on loopback: etcd, API server, controllers, scheduler, and kwok for the kubelets.
 
-Who asks: `python -m testbed.plane`, the `plane` fixture of tests/cluster, and the AWS layer, which joins nodes to it.
-Use it so:
+`python -m testbed.plane` and the `plane` fixture of tests/cluster start one; the AWS server joins nodes to it. In
+Python:
 
     plane = ControlPlane(Path(".dovetail/mine/plane"), find_binaries(print))
     state = await plane.start()       # ports, kubeconfig, audit log, process ids

@@ -1,7 +1,7 @@
-"""Who wrote what to the API server, and in which order? The audit log answers, and nothing of ours can colour it.
+"""Reads the API server's audit log: which request came from which client, in which order. No code of ours can alter it.
 
-The policy (audit-policy.yaml) keeps bodies where tests look at them. The trap: the last line may be half written while
-it is read, so only whole lines count.
+The policy (audit-policy.yaml) keeps bodies where tests look at them. The last line may be half written while it is
+read, so only whole lines count.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Where are the programs of the control plane? Named by the environment, in the cache, or built now.
+"""Finds the programs of the control plane: named by the environment, in the cache, or built now.
 
-Asked before every start; it says in one line where it found them. The cache lies outside the repository and is keyed
-by what goes into the build, so a second run costs nothing and a changed pin never meets an old binary. Two runs that
-find the cache empty at once wait for one build (a lock file), and a build that dies half-way leaves no folder that
-looks complete: it is renamed into place at the end.
+One printed line says where they were found. The cache lies outside the repository and is keyed by what goes into the
+build, so a second run costs nothing and a changed pin never meets an old binary. Two runs that find the cache empty at
+once wait for one build (a lock file), and a build that dies half-way leaves no folder that looks complete: it is
+renamed into place at the end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How are the programs of the control plane built? From two small Go modules with pinned versions and sums.
+"""Builds the programs of the control plane from two small Go modules with pinned versions and sums.
 
 A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
 matters is taken out of the compiler's output, the rest being kept in a log.
@@ -18,7 +18,7 @@ from testbed.plane.unavailable import TestbedUnavailable
 
 SOURCES = Path(__file__).parent.parent / "go"
 KUBERNETES_VERSION = "v1.36.3"
-PROGRESS_SECONDS = 20  # a person who waits for minutes wants a sign more often than that they give up
+PROGRESS_SECONDS = 20  # a person who waits for minutes must see that something goes on
 
 Say = Callable[[str], None]
 

@@ -1,8 +1,8 @@
-"""Who may speak to this API server, and as whom? One authority per plane signs every certificate.
+"""Certificates: one authority per plane signs every identity that the API server accepts.
 
-Asked at start for the parts' own identities, and by tests for an identity with few rights. Kubernetes reads the user
-from the common name and the groups from the organisations, so a client certificate is all that an identity takes.
-Elliptic keys: a plane needs seven at each start, and RSA keys take far longer to find.
+Each part has an identity of its own, and tests make some with few rights. Kubernetes reads the user from the common
+name and the groups from the organisations, so a client certificate is all that an identity takes. Elliptic keys: a
+plane needs seven at each start, and RSA keys take far longer to find.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What lies in the folder of one plane, and who may find what there.
+"""The files in the folder of one plane.
 
-Asked at every start, which begins with an empty folder: keys, a kubeconfig for each identity, the scheduler's
-configuration, and a `kubectl` that knows its plane. Only what a plane makes is ever removed.
+Every start begins with an empty folder and writes keys, a kubeconfig for each identity, the scheduler's configuration
+and a `kubectl` that knows its plane. Only what a plane makes is ever removed.
 """
 
 from __future__ import annotations

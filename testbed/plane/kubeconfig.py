@@ -1,7 +1,7 @@
 """Files by which a client finds one plane and proves who it is.
 
-Asked for every part of the plane, for the admin, and for each identity that a test makes up. A kubeconfig holds its
-certificates inside, so that it can be copied anywhere; JSON is YAML enough for every reader of it.
+Every part of the plane has one, the admin, and each identity that a test makes. A kubeconfig holds its certificates
+inside, so that it can be copied anywhere; JSON is YAML enough for every reader of it.
 """
 
 from __future__ import annotations

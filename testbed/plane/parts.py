@@ -1,8 +1,8 @@
-"""With which flags does each part of the control plane run?
+"""The flags with which each part of the control plane runs.
 
-Asked at every start. Each flag that is not plainly an address or a key is here to make the plane small and fast on two
-cores, or to make a failure visible sooner than a real cluster would; the number's reason stands beside it. The trap:
-nothing may listen on anything but loopback, so the parts that can do without a port get none.
+Each flag that is not plainly an address or a key is here to make the plane small and fast on two cores, or to make a
+failure visible sooner than a real cluster would; the number's reason stands beside it. Nothing may listen on anything
+but loopback, so the parts that can do without a port get none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from testbed.plane.audit import POLICY
 from testbed.plane.binaries import Binaries
 
 KUBELET_STAGES = Path(__file__).parent / "kubelet.yaml"
-SERVICE_RANGE = "10.0.0.0/24"  # the network that the cloud describes for the cluster (world.json: eks)
+SERVICE_RANGE = "10.0.0.0/24"  # the network that the cloud describes for the cluster (`eks` in its world.json)
 POD_RANGE = "10.128.0.0/14"
 
 # What Dovetail's behaviour depends on, and no more: each controller costs watches and memory.
@@ -53,8 +53,8 @@ CONTROLLERS = (
 class PlaneSettings:
     """What a caller may want otherwise."""
 
-    # After so long without a heartbeat a node counts as NotReady. Upstream: 50 s; the shortest that a busy two-core
-    # machine does not trip over, with a heartbeat every quarter of it.
+    # After this time without a heartbeat a node counts as NotReady. Upstream: 50 s; the shortest that a busy machine
+    # of two cores can keep, with a heartbeat every quarter of it.
     node_grace_seconds: int = 8
 
 

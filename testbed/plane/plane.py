@@ -1,4 +1,4 @@
-"""How does a control plane come up, and how does it go down without a trace?
+"""Starts and stops a control plane.
 
 Start writes what it has started into the state file before it waits for anything, and takes everything down again when
 it fails. A port that was free when it was chosen may be taken when it is used: then the start chooses again instead of
@@ -40,7 +40,7 @@ class PlaneError(Exception):
 
 
 class PortTakenError(Exception):
-    """Somebody else was quicker. Never leaves this module."""
+    """Another process was quicker. Never leaves this module."""
 
 
 def choose_ports() -> Ports:

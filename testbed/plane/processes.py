@@ -1,4 +1,4 @@
-"""Is the process that we started still running, and how does it end?
+"""Starts processes, knows whether they still run, and ends them.
 
 A process id alone is not an identity: it may be given to another process after ours has gone. So each is kept with the
 moment it began, and nothing is signalled that does not match both.

@@ -1,7 +1,7 @@
-"""What is known of a plane that runs: written by its starter, read by everyone else.
+"""What is known of a plane that runs: written by the process that starts it, read by all others.
 
-It is written after every process that starts, not once at the end: a starter that is killed half-way must leave nothing
-that nobody can find.
+It is written after every process that starts, not once at the end: what a starter that is killed half-way leaves
+running can then still be found.
 """
 
 from __future__ import annotations

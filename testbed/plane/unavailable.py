@@ -1,4 +1,4 @@
-"""Why there can be no control plane on this machine, in one line.
+"""The error for a machine on which there can be no control plane.
 
 It is an answer about the machine, not a defect of the plane: a plane that fails to start raises PlaneError, and that
 fails the tests.

@@ -1,1 +1,1 @@
-"""Is what judges the product right itself?"""
+"""Tests of what judges the product."""

@@ -1,4 +1,4 @@
-"""Does the comparison of recorded traffic see what differs, and nothing else? One that cannot fail is worthless."""
+"""The comparison of recorded traffic sees what differs, and nothing else."""
 
 import copy
 from typing import Any
@@ -57,7 +57,7 @@ def _played(calls: list[Json], **objects: Any) -> Played:
     return Played(phases=[phase])
 
 
-def _told(found: list[Found]) -> list[tuple[str, str]]:
+def _places(found: list[Found]) -> list[tuple[str, str]]:
     return [(each.what, each.path) for each in found]
 
 
@@ -69,12 +69,12 @@ def test_equal_traffic_under_other_names_is_equal() -> None:
     assert compare(_case(THEIRS), _played(OURS)) == []
 
 
-def test_a_changed_parameter_is_told_by_its_path() -> None:
+def test_a_changed_parameter_is_reported_by_its_path() -> None:
     ours = [_described(TEMPLATE), _created(TEMPLATE), _fleet(TEMPLATE, price=0.2)]
 
     found = compare(_case(THEIRS), _played(ours))
 
-    assert _told(found) == [
+    assert _places(found) == [
         ("call CreateFleet", "input.LaunchTemplateConfigs.[…].Overrides.m5.large/subnet-0a.Priority")
     ]
     assert (found[0].theirs, found[0].ours) == (0.096, 0.2)
@@ -92,16 +92,16 @@ def test_user_data_is_compared_by_its_content() -> None:
 def test_a_call_that_was_not_made_is_missing() -> None:
     found = compare(_case(THEIRS), _played(OURS[:2]))
 
-    assert _told(found) == [("call CreateFleet", "")]
+    assert _places(found) == [("call CreateFleet", "")]
     assert found[0].ours is ABSENT
 
 
-def test_a_call_too_many_is_told() -> None:
+def test_a_call_too_many_is_reported() -> None:
     extra = {"op": "TerminateInstances", "input": {"InstanceIds": ["i-1"]}}
 
     found = compare(_case(THEIRS), _played([*OURS, extra]))
 
-    assert _told(found) == [("call TerminateInstances", "")]
+    assert _places(found) == [("call TerminateInstances", "")]
     assert found[0].theirs is ABSENT
 
 
@@ -112,7 +112,7 @@ def test_an_effect_twice_is_not_an_effect_once() -> None:
 
     found = compare(_case([*THEIRS, tagged]), played)
 
-    assert _told(found) == [("call CreateTags", "")]
+    assert _places(found) == [("call CreateTags", "")]
 
 
 def test_two_fleets_of_one_are_one_fleet_of_two() -> None:
@@ -126,7 +126,7 @@ def test_three_fleets_of_one_are_not_one_fleet_of_two() -> None:
     theirs = [*THEIRS[:2], _fleet("<template-1>", capacity=2)]
     ours = [*OURS[:2], _fleet(TEMPLATE), _fleet(TEMPLATE), _fleet(TEMPLATE)]
 
-    assert _told(compare(_case(theirs), _played(ours))) == [
+    assert _places(compare(_case(theirs), _played(ours))) == [
         ("call CreateFleet", "outcome.launched.m5.large/a"),
         ("call CreateFleet", "capacity"),
     ]
@@ -136,19 +136,19 @@ def test_one_name_for_two_placeholders_is_a_difference() -> None:
     theirs = [*THEIRS, _described("<template-2>"), _created("<template-2>", pods=58)]
     ours = [*OURS, _described(TEMPLATE), _created(TEMPLATE, pods=58)]
 
-    assert ("call CreateLaunchTemplate", "input.LaunchTemplateName") in _told(compare(_case(theirs), _played(ours)))
+    assert ("call CreateLaunchTemplate", "input.LaunchTemplateName") in _places(compare(_case(theirs), _played(ours)))
 
 
 def test_a_template_created_before_it_was_looked_for_is_out_of_order() -> None:
     ours = [_created(TEMPLATE), _described(TEMPLATE), _fleet(TEMPLATE)]
 
-    assert _told(compare(_case(THEIRS), _played(ours))) == [("order", "")]
+    assert _places(compare(_case(THEIRS), _played(ours))) == [("order", "")]
 
 
 def test_a_fleet_before_its_template_is_out_of_order() -> None:
     ours = [_described(TEMPLATE), _fleet(TEMPLATE), _created(TEMPLATE)]
 
-    assert _told(compare(_case(THEIRS), _played(ours))) == [("order", "")]
+    assert _places(compare(_case(THEIRS), _played(ours))) == [("order", "")]
 
 
 def test_a_termination_after_the_claim_had_gone_is_out_of_order() -> None:
@@ -157,7 +157,7 @@ def test_a_termination_after_the_claim_had_gone_is_out_of_order() -> None:
     played.phases[0].entries[0]["time"] = 10.0
     played.vanished = {"aws:///a/i-1": 5.0}
 
-    assert _told(compare(_case([ended]), played)) == [("order", "")]
+    assert _places(compare(_case([ended]), played)) == [("order", "")]
 
 
 def test_polling_says_nothing_and_reads_are_compared_once() -> None:
@@ -179,7 +179,7 @@ def test_an_error_code_is_part_of_a_call() -> None:
 
     found = compare(_case(THEIRS), _played(ours))
 
-    assert ("call DescribeLaunchTemplates", "error") in _told(found)
+    assert ("call DescribeLaunchTemplates", "error") in _places(found)
 
 
 NODE_CLASS: Json = {
@@ -209,7 +209,7 @@ def test_a_changed_hash_is_seen() -> None:
 
     found = compare(_case([], nodeClasses=[NODE_CLASS]), _played([], nodeClasses=[ours]))
 
-    assert _told(found) == [("nodeClasses", "[default].annotations.karpenter.k8s.aws/ec2nodeclass-hash")]
+    assert _places(found) == [("nodeClasses", "[default].annotations.karpenter.k8s.aws/ec2nodeclass-hash")]
 
 
 def test_a_changed_reason_of_a_condition_is_seen() -> None:
@@ -218,7 +218,7 @@ def test_a_changed_reason_of_a_condition_is_seen() -> None:
 
     found = compare(_case([], nodeClasses=[NODE_CLASS]), _played([], nodeClasses=[ours]))
 
-    assert _told(found) == [("nodeClasses", "[default].conditions.Ready.reason")]
+    assert _places(found) == [("nodeClasses", "[default].conditions.Ready.reason")]
 
 
 def test_an_object_too_few_is_seen() -> None:
@@ -255,17 +255,17 @@ def test_a_kind_that_is_left_out_has_not_changed() -> None:
     assert [(each.phase, each.what) for each in found] == [("step1", "nodeClasses")]
 
 
-def test_a_phase_that_was_not_played_is_told() -> None:
+def test_a_phase_that_was_not_played_is_reported() -> None:
     case = _case(THEIRS)
     case.expected["calls"].append({"phase": "step1", "seconds": 1, "calls": []})
 
-    assert ("case", "phase") in _told(compare(case, _played(OURS)))
+    assert ("case", "phase") in _places(compare(case, _played(OURS)))
 
 
-def test_a_worker_that_should_not_have_started_is_told() -> None:
+def test_a_worker_that_should_not_have_started_is_reported() -> None:
     case = Case(id="c", words="", file="settings", given={}, expected={"started": False, "calls": []})
 
-    assert _told(compare(case, Played())) == [("case", "started")]
+    assert _places(compare(case, Played())) == [("case", "started")]
 
 
 def test_placeholders_that_stand_for_anything_bind_nothing() -> None:
@@ -325,7 +325,7 @@ def test_what_never_happens_differs_with_all_steps_as_one_too() -> None:
     together = joined(case, _played_steps([], OURS[:2]))
 
     assert together is not None
-    assert _told(compare(*together)) == [("call CreateFleet", "")]
+    assert _places(compare(*together)) == [("call CreateFleet", "")]
 
 
 def test_a_single_step_is_joined_with_nothing() -> None:

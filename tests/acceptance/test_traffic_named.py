@@ -1,4 +1,4 @@
-"""Do named differences cover exactly what they say, and is the list one that can be read and looked up?"""
+"""Named differences cover exactly what they say, and each entry of the list has a decision record."""
 
 from collections import Counter
 from pathlib import Path

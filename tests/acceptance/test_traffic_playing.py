@@ -1,4 +1,4 @@
-"""Is a case played as it says: its pods, its settings, its steps?"""
+"""A case is played as it says: its pods, its settings, its steps."""
 
 import gzip
 import json

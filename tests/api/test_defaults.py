@@ -95,7 +95,7 @@ def test_quantities_and_durations_are_kept_as_written() -> None:
     assert parse(NodeClaim, claim).as_object()["spec"] == claim["spec"]
 
 
-def test_absent_and_empty_labels_are_told_apart() -> None:
+def test_absent_and_empty_labels_are_distinguished() -> None:
     """NPL-3: the hash of a template differs between the two."""
     absent = parse(NodePool, changed(a_pool(), "spec.template.metadata", {}))
     empty = parse(NodePool, changed(a_pool(), "spec.template.metadata", {"labels": {}}))

@@ -1,7 +1,7 @@
 """No field of a NodePool is accepted by the API and then forgotten by the parser.
 
 A field is written three times: in the API's model, in the product's own model, and in the parser between them. A new
-field without an example here fails, and so does one whose two examples the parser cannot tell apart.
+field without an example here fails, and so does one whose two examples the parser cannot distinguish.
 """
 
 import types
@@ -95,6 +95,6 @@ def test_every_field_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES)
-def test_the_parser_tells_two_values_of_a_field_apart(path: str) -> None:
+def test_the_parser_distinguishes_two_values_of_a_field(path: str) -> None:
     one, other = EXAMPLES[path]
     assert parsed(path, one) != parsed(path, other)

@@ -1,4 +1,4 @@
-"""A broken object gets one clear line that names it and the field, and stops nobody else."""
+"""A broken object gets one clear line that names it and the field, and does not hinder the others."""
 
 from typing import Any
 

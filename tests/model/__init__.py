@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of the things that decisions are about."""

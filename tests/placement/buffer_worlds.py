@@ -19,7 +19,7 @@ def a_template(cpu: str = "1", **fields: Any) -> Pod:
 
 
 def a_source(replicas: int = 0, cpu: str = "1", **fields: Any) -> PodSource:
-    """A PodTemplate, or a workload with so many replicas."""
+    """A PodTemplate, or a workload with this number of replicas."""
     return replace(PodSource(pod=a_template(cpu), replicas=replicas, generation=1), **fields)
 
 

@@ -17,7 +17,7 @@ from tests.placement.builders import NOW, a_node, a_pod, a_snapshot, an_index, g
 
 
 def asked_for(of: int = 0, **fields: Any) -> int:
-    """For how many pods a buffer asks for room; it follows the workload `web` of so many replicas, if any."""
+    """For how many pods a buffer asks for room; `of`: replicas of the workload that it follows, if any."""
     where: dict[str, Any] = {"workload": DEPLOYMENT} if of else {"replicas": None}
     buffer = a_buffer(**where | fields)
     found = resolve(buffer, a_snapshot(**with_buffers(buffer, Deployment=a_source(of))))

@@ -24,12 +24,12 @@ def test_two_snapshots_of_one_list_share_what_was_compiled() -> None:
 
 
 def test_a_type_that_has_changed_is_compiled_anew() -> None:
-    """PLC-115: a price of today, not of yesterday."""
+    """PLC-115: a changed price must not be answered from what was compiled before."""
     small = a_type("small", "2", 0.1)
-    dear = replace(small, offerings=tuple(replace(offer, available=False) for offer in small.offerings))
+    changed = replace(small, offerings=tuple(replace(offer, available=False) for offer in small.offerings))
 
     before = placed(a_snapshot([a_pod("p")], types=(small,)))
-    after = placed(a_snapshot([a_pod("p")], types=(dear,)))
+    after = placed(a_snapshot([a_pod("p")], types=(changed,)))
 
     assert (len(before.new), len(after.new)) == (1, 0)
 

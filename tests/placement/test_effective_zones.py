@@ -1,4 +1,4 @@
-"""To which zone is a pending pod bound, before anything is placed (PLC-231, PLC-232, PLT-161)?"""
+"""The zone that a pending pod is bound to before anything is placed (PLC-231, PLC-232, PLT-161)."""
 
 from typing import Any
 

@@ -94,8 +94,8 @@ def test_a_label_gets_the_first_value_or_the_smallest_number(item: Requirement, 
     assert concrete_value(item) == value
 
 
-def test_each_claim_says_for_itself_whether_its_minimum_was_lowered() -> None:
-    """PLC-125: upstream says of all claims of a pool what is true of the last."""
+def test_each_proposed_node_says_for_itself_whether_its_minimum_was_lowered() -> None:
+    """PLC-125: upstream says of all proposed nodes of a pool what is true of the last."""
     pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
     relaxed = a_pod("relaxed", cpu="14", shape=a_shape({"app": "x"}))
     other = a_pod("other", cpu="1", shape=a_shape(anti_affinity=(near(names.HOSTNAME, app="x"),)))

@@ -135,8 +135,8 @@ def test_a_pool_that_cannot_be_listed_keeps_its_error_and_the_others_go_on() -> 
     assert set(prices(the_type(found, "small")).values()) == {5.0}
 
 
-def test_a_claim_says_that_an_overlay_has_touched_its_types() -> None:
-    """A claim says that an overlay has touched its types (PLC-139)."""
+def test_a_proposed_node_says_that_an_overlay_has_touched_its_types() -> None:
+    """A proposed node says that an overlay has touched its types (PLC-139)."""
     pool = a_pool()
     found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01", capacity=GPU), pools=(pool,))
     snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})

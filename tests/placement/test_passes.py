@@ -51,7 +51,7 @@ def test_a_volume_is_stronger_than_a_preference_and_never_given_up() -> None:
 
 
 def test_a_pod_that_is_tried_again_has_all_its_preferences_back() -> None:
-    """PLC-111: it failed without them as well, and then came whom it must be near to."""
+    """PLC-111: it failed without them as well, and then the pod was placed that it must be near to."""
     shape = a_shape(
         affinity=(near(names.HOSTNAME, app="leader"),), preferred_terms=(term(one_of(names.ZONE, "z3"), weight=1),)
     )

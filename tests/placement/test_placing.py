@@ -52,8 +52,8 @@ def test_a_new_node_lists_every_type_that_holds_its_pods_cheapest_first() -> Non
     assert [item.name for item in placement.new[0].types] == ["medium", "large", "huge"]
 
 
-def test_the_emptiest_open_claim_takes_the_next_pod() -> None:
-    """The new node with the fewest pods takes the next one (PLC-97)."""
+def test_the_node_draft_with_the_fewest_pods_takes_the_next_pod() -> None:
+    """The node draft with the fewest pods takes the next one (PLC-97)."""
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
     big = [a_pod(f"big-{i}", cpu="2", shape=apart) for i in range(2)]
     small = [a_pod(f"small-{i}", cpu="100m") for i in range(2)]
@@ -182,7 +182,7 @@ def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() 
 
 
 def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_zone_is_pinned() -> None:
-    """PLC-180, PLC-181, PLT-130: that no open claim may take the second pod says nothing about zones for a new one."""
+    """PLC-180, PLC-181, PLT-130: that no node draft may take the second pod says nothing about zones for a new one."""
     shape = a_shape({"app": "x"}, anti_affinity=(near(names.ZONE, app="x"), near(names.HOSTNAME, app="x")))
 
     placement = placed(a_snapshot([a_pod(f"p{n}", shape=shape) for n in range(3)]))
@@ -217,7 +217,7 @@ def test_the_first_of_a_group_pins_one_zone_and_the_others_follow() -> None:
 
 
 def test_a_limit_of_the_pool_ends_its_growth() -> None:
-    """PLC-159, PLC-161, PLT-71: the claim is charged with the largest type that it may become."""
+    """PLC-159, PLC-161, PLT-71: the proposed node is charged with the largest type that it may become."""
     pool = a_pool(limits=parse_resources({"cpu": "8"}))
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
 
@@ -226,7 +226,7 @@ def test_a_limit_of_the_pool_ends_its_growth() -> None:
     assert (len(placement.new), [r.reasons for r in placement.refused]) == (1, [("limits",)])
 
 
-def test_new_claims_count_against_the_limit_of_nodes() -> None:
+def test_proposed_nodes_count_against_the_limit_of_nodes() -> None:
     """PLQ-1, PLT-73: upstream lets one batch exceed it."""
     pool = a_pool(limits={"nodes": 2})
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
@@ -237,15 +237,15 @@ def test_new_claims_count_against_the_limit_of_nodes() -> None:
     assert (len(ours.new), ours.refused[0].reasons, len(upstream.new)) == (2, ("node_limits",), 3)
 
 
-def test_a_second_claim_is_opened_rather_than_breaking_a_minimum_of_values() -> None:
-    """A second node is opened rather than breaking a minimum of values (PLC-122, PLT-60)."""
+def test_a_second_node_is_proposed_rather_than_breaking_a_minimum_of_values() -> None:
+    """A second node is proposed rather than breaking a minimum of values (PLC-122, PLT-60)."""
     pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=3),))
 
     assert groups(placed(a_snapshot([a_pod("a", "3"), a_pod("b", "3")], pools=[pool]))) == [["a"], ["b"]]
 
 
-def test_best_effort_lowers_the_minimum_and_says_so_on_the_claim() -> None:
-    """Best effort lowers the minimum and says so on the claim (PLC-123, PLC-125, PLT-63)."""
+def test_best_effort_lowers_the_minimum_and_says_so_on_the_proposed_node() -> None:
+    """Best effort lowers the minimum and says so on the proposed node (PLC-123, PLC-125, PLT-63)."""
     pool = a_pool(requirements=(Expression(key=names.INSTANCE_TYPE, operator="Exists", min_values=9),))
     settings = PlacementSettings(min_values_policy="BestEffort")
 
@@ -279,15 +279,15 @@ def test_when_the_time_is_up_the_pods_not_reached_are_said_to_be_so() -> None:
     assert (placement.complete, placement.refused[0].reasons) == (False, ("not_reached",))
 
 
-def test_more_types_than_a_claim_may_list_are_cut_by_price() -> None:
-    """More types than a claim may list are cut by price (PLC-137)."""
+def test_more_types_than_a_nodeclaim_may_list_are_cut_by_price() -> None:
+    """More types than a NodeClaim may list are cut by price (PLC-137)."""
     settings = PlacementSettings(max_types=2)
 
     assert [t.name for t in placed(a_snapshot([a_pod("p")]), settings).new[0].types] == ["small", "medium"]
 
 
 def test_a_simulation_moves_the_pods_of_the_node_that_is_imagined_gone() -> None:
-    """A simulation moves the pods of the node that is imagined gone (PLC-216, PLC-217)."""
+    """A simulation moves the pods of the node that is taken to be gone (PLC-216, PLC-217)."""
     snapshot = a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), a_node("n2")])
 
     assert list(simulate(an_index(snapshot), frozenset({"n1"})).existing) == ["n2"]

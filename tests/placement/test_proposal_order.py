@@ -1,4 +1,4 @@
-"""The order of open drafts is the one that upstream's unstable sort leaves (PLC-97, PLQ-11)."""
+"""The order of node drafts is the one that upstream's unstable sort leaves (PLC-97, PLQ-11)."""
 
 import random
 

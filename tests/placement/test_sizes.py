@@ -9,7 +9,7 @@ from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
 from dovetail.placement.cluster.type_table import allocatable
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
-BOUGHT = {"cpu": 4000, "memory": 16000, "gpu": 1}
+LAUNCHED = {"cpu": 4000, "memory": 16000, "gpu": 1}
 
 
 def joined(node: Node, claim: NodeClaim) -> ClusterNode:
@@ -25,11 +25,11 @@ def joined(node: Node, claim: NodeClaim) -> ClusterNode:
     ],
     ids=["joining", "initialised"],
 )
-def test_what_a_joining_node_does_not_report_yet_is_what_was_bought(
+def test_what_a_joining_node_does_not_report_yet_is_what_was_launched(
     labels: dict[str, str], expected: dict[str, int]
 ) -> None:
     """Lifecycle PLC-7: a zero that the kubelet reports, and a resource that it does not name yet."""
-    claim = a_joined_claim(capacity=BOUGHT, allocatable=BOUGHT)
+    claim = a_joined_claim(capacity=LAUNCHED, allocatable=LAUNCHED)
     node = a_joined_node(labels=labels, capacity={"cpu": 3900, "memory": 0}, allocatable={"cpu": 3900, "memory": 0})
 
     found = joined(node, claim)

@@ -43,7 +43,7 @@ def test_a_pod_that_selects_a_hostname_is_ignored_even_for_existing_nodes() -> N
     assert _why(a_shape(node_selector=((names.HOSTNAME, "n1"),))) == [f"label {names.HOSTNAME} is restricted"]
 
 
-def test_a_pod_that_keeps_off_all_pools_is_ignored_in_silence() -> None:
+def test_a_pod_that_selects_against_all_pools_is_ignored_in_silence() -> None:
     """A pod that selects against all NodePools is ignored without an Event (PLC-22)."""
     shape = a_shape(required_terms=(term(Expression(key=names.NODE_POOL, operator="DoesNotExist")),))
 
@@ -80,7 +80,7 @@ def test_each_fault_of_an_expression_has_its_words(expression: Expression, fault
 
 
 def test_a_pod_that_has_ended_gets_no_node() -> None:
-    """PLQ-21: upstream would buy one."""
+    """PLQ-21: upstream would create one."""
     snapshot = a_snapshot([replace(a_pod("p"), phase="Failed")])
 
     ours = pending_pods(snapshot, SETTINGS)

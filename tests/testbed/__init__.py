@@ -1,1 +1,1 @@
-"""Is the test bed itself right? A wrong cloud or control plane would make every other test worth nothing."""
+"""Tests of the test bed: a wrong cloud or control plane would make the other tests worthless."""

@@ -1,4 +1,4 @@
-"""How do tests speak to the AWS server? boto3 without retries, and the few calls that every test makes."""
+"""How tests call the AWS server: boto3 without retries, and the few calls that every test makes."""
 
 import base64
 from typing import Any
@@ -20,7 +20,7 @@ TEMPLATE: Json = {
 
 
 class Aws:
-    """Clients of one server, and its ledger from the moment of their making."""
+    """Clients of one server, and its ledger from the moment when they were made."""
 
     def __init__(self, server: CloudServer, config: Config = ONCE) -> None:
         self.server = server
@@ -40,7 +40,7 @@ class Aws:
         )
 
     def impatient(self, seconds: float) -> "Aws":
-        """The same clients, which wait for an answer only so long."""
+        """The same clients, which wait for an answer no longer than this."""
         return Aws(self.server, ONCE.merge(Config(read_timeout=seconds)))
 
     def patch_world(self, **change: Any) -> None:

@@ -1,4 +1,4 @@
-"""Buying: which pool a fleet takes, what it says of the others, and what the instance then carries (MOT-7 to
+"""Launching: which pool a fleet takes, what it says of the others, and what the instance then carries (MOT-7 to
 MOT-12)."""
 
 import base64
@@ -23,7 +23,7 @@ def test_a_fleet_takes_its_cheapest_pool_whatever_their_order(aws: Aws) -> None:
     }
 
 
-def test_a_famine_in_one_pool_moves_the_launch_to_the_next_and_is_listed(aws: Aws) -> None:
+def test_a_shortage_in_one_pool_moves_the_launch_to_the_next_and_is_listed(aws: Aws) -> None:
     """MOT-8, AWS-89."""
     aws.template()
     aws.patch_world(ice=[{"instanceType": "m5.large"}])
@@ -37,7 +37,7 @@ def test_a_famine_in_one_pool_moves_the_launch_to_the_next_and_is_listed(aws: Aw
     assert [each["InstanceType"] for each in answer["Instances"]] == ["m5.xlarge"]
 
 
-def test_a_famine_everywhere_launches_nothing_and_is_no_error_of_the_call(aws: Aws) -> None:
+def test_a_shortage_everywhere_launches_nothing_and_is_no_error_of_the_call(aws: Aws) -> None:
     aws.template()
     aws.patch_world(ice=[{"code": "UnfulfillableCapacity", "message": "nothing left"}])
 
@@ -48,7 +48,7 @@ def test_a_famine_everywhere_launches_nothing_and_is_no_error_of_the_call(aws: A
     assert aws.states() == {}
 
 
-def test_a_famine_of_spot_leaves_on_demand_alone(aws: Aws) -> None:
+def test_a_shortage_of_spot_leaves_on_demand_alone(aws: Aws) -> None:
     aws.template()
     aws.patch_world(ice=[{"capacityType": "spot"}])
 
@@ -58,7 +58,7 @@ def test_a_famine_of_spot_leaves_on_demand_alone(aws: Aws) -> None:
     assert (launched(spot), len(launched(on_demand))) == ([], 1)
 
 
-def test_a_famine_declared_for_two_tries_ends_after_them(aws: Aws) -> None:
+def test_a_shortage_declared_for_two_tries_ends_after_them(aws: Aws) -> None:
     aws.template()
     aws.server.control("POST", "rules/ice", [{"zone": "us-west-2a", "times": 2}])
 
@@ -118,7 +118,7 @@ def test_what_the_template_says_reaches_the_instance(aws: Aws) -> None:
         ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-none"]}]}, "InvalidGroup.NotFound"),
     ],
 )
-def test_a_wrong_template_is_told_per_pool_and_launches_nothing(aws: Aws, data: dict[str, Any], code: str) -> None:
+def test_a_wrong_template_is_listed_per_pool_and_launches_nothing(aws: Aws, data: dict[str, Any], code: str) -> None:
     """AWS-90: such errors come inside the fleet's answer."""
     aws.template(**data)
 
@@ -165,8 +165,8 @@ def test_a_reservation_gives_what_it_has_and_no_more(aws: Aws) -> None:
     assert [each["AvailableInstanceCount"] for each in described] == [0]
 
 
-def test_a_reservation_may_turn_out_full_although_it_is_listed_as_free(aws: Aws) -> None:
-    """A reserved launch asks for on-demand capacity (AWS-88), so a famine of that strikes it."""
+def test_a_reservation_may_be_full_although_it_is_listed_as_free(aws: Aws) -> None:
+    """A reserved launch asks for on-demand capacity (AWS-88), so a shortage of that strikes it."""
     aws.patch_world(
         reservations=[{"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}],
         ice=[{"capacityType": "on-demand", "code": "ReservationCapacityExceeded", "times": 1}],
@@ -183,7 +183,7 @@ def test_a_reservation_may_turn_out_full_although_it_is_listed_as_free(aws: Aws)
     assert refused(answer) == [("ReservationCapacityExceeded", "m5.large", "us-west-2a")]
 
 
-def test_a_dry_run_says_so_and_buys_nothing(aws: Aws) -> None:
+def test_a_dry_run_says_so_and_launches_nothing(aws: Aws) -> None:
     """AWS-42."""
     aws.template()
 

@@ -12,7 +12,7 @@ POOL = ("m5.large", "subnet-0a")
 
 
 def within(seconds: float, fact: Callable[[], bool]) -> bool:
-    """Whether the fact comes true in that time."""
+    """Whether it becomes true in that time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if fact():

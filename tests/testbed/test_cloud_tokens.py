@@ -1,4 +1,4 @@
-"""Buying once: client tokens and faults around the effect (MOT-9, AWS-181)."""
+"""Launching once: client tokens and faults around the effect (MOT-9, AWS-181)."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,7 +30,7 @@ def test_the_same_token_with_another_request_is_refused(aws: Aws) -> None:
     assert refusal.value.response["Error"]["Code"] == "IdempotentParameterMismatch"
 
 
-def test_another_token_buys_again(aws: Aws) -> None:
+def test_another_token_launches_again(aws: Aws) -> None:
     aws.template()
 
     aws.fleet(POOL, token="claim-1")
@@ -55,7 +55,7 @@ def test_run_instances_knows_tokens_too(aws: Aws) -> None:
     assert len(aws.states()) == 1
 
 
-def test_ten_calls_at_once_with_one_token_buy_once(aws: Aws) -> None:
+def test_ten_calls_at_once_with_one_token_launch_once(aws: Aws) -> None:
     aws.template()
 
     with ThreadPoolExecutor(10) as pool:
@@ -74,7 +74,7 @@ def test_ten_calls_at_once_with_one_token_buy_once(aws: Aws) -> None:
         ({"when": "after", "code": "InternalError", "status": 500}, ClientError),
     ],
 )
-def test_a_purchase_whose_answer_was_lost_is_found_again_by_its_token(
+def test_a_launch_whose_answer_was_lost_is_found_again_by_its_token(
     aws: Aws, fault: dict[str, object], seen: type[Exception]
 ) -> None:
     """The fault strikes after the effect: the ledger has the instance, the caller has nothing."""
@@ -90,7 +90,7 @@ def test_a_purchase_whose_answer_was_lost_is_found_again_by_its_token(
     assert (lost["fault"]["when"], lost["token"], found["replayed"]) == ("after", "claim-1", True)
 
 
-def test_a_late_answer_still_has_bought(aws: Aws) -> None:
+def test_a_late_answer_has_still_launched(aws: Aws) -> None:
     aws.template()
     aws.server.control("POST", "rules/fail", [{"op": "CreateFleet", "delay": 1.5, "times": 1}])
     impatient = aws.impatient(0.5)
@@ -102,7 +102,7 @@ def test_a_late_answer_still_has_bought(aws: Aws) -> None:
     assert len(aws.states()) == 1
 
 
-def test_a_refusal_before_the_effect_buys_nothing_and_leaves_the_token_free(aws: Aws) -> None:
+def test_a_refusal_before_the_effect_launches_nothing_and_leaves_the_token_free(aws: Aws) -> None:
     aws.template()
     aws.patch_world(fail=[{"op": "CreateFleet", "code": "RequestLimitExceeded", "status": 503, "times": 1}])
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from testbed.cloud.catalogue import read_types
-from testbed.cloud.kubelets.machine import Machine, amount, capacity_and_allocatable
+from testbed.cloud.kubelets.capacity import BootedInstance, amount, capacity_and_allocatable
 from testbed.cloud.kubelets.node import ALIVE, KUBELET, SILENT, make_node
 from testbed.cloud.kubelets.user_data import KubeletSetup, read_user_data
+from testbed.cloud.state.catalogue import read_types
 from testbed.plane import KUBELET_ALIVE, KUBELET_LABEL, KUBELET_SILENT
 
 UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
@@ -104,7 +104,7 @@ WINDOWS = f"""<powershell>
 @pytest.mark.parametrize(
     ("family", "text"), [("al2023", AL2023), ("al2", AL2), ("bottlerocket", BOTTLEROCKET), ("windows", WINDOWS)]
 )
-def test_every_family_s_user_data_tells_the_kubelet_the_same(family: str, text: str) -> None:
+def test_every_family_s_user_data_gives_the_kubelet_the_same(family: str, text: str) -> None:
     assert read_user_data(text) == KubeletSetup(
         family=family,
         labels=LABELS,
@@ -137,7 +137,7 @@ def test_a_node_is_as_large_as_the_specification_says(
     name: str, memory: int, pods: int, cpu_left: int, memory_left: int
 ) -> None:
     """AWS-62's vectors (AL2023, defaults)."""
-    machine = Machine(
+    booted = BootedInstance(
         facts=read_types([name])[name],
         block_devices=[],
         interfaces=[],
@@ -145,7 +145,7 @@ def test_a_node_is_as_large_as_the_specification_says(
         memory_overhead=0.075,
     )
 
-    capacity, allocatable = capacity_and_allocatable(machine)
+    capacity, allocatable = capacity_and_allocatable(booted)
 
     assert (amount(capacity["memory"]) / 2**20, capacity["pods"]) == (memory, str(pods))
     assert (allocatable["cpu"], amount(allocatable["memory"]) / 2**20) == (f"{cpu_left}m", memory_left)
@@ -154,7 +154,7 @@ def test_a_node_is_as_large_as_the_specification_says(
 def test_a_node_has_the_devices_of_its_type_and_the_volume_of_its_template() -> None:
     """AWS-58, AWS-59."""
     name = "g5.12xlarge"
-    machine = Machine(
+    booted = BootedInstance(
         facts=read_types([name])[name],
         block_devices=[{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 100}}],
         interfaces=[{"InterfaceType": "efa"}],
@@ -162,7 +162,7 @@ def test_a_node_has_the_devices_of_its_type_and_the_volume_of_its_template() -> 
         memory_overhead=0.075,
     )
 
-    capacity, allocatable = capacity_and_allocatable(machine)
+    capacity, allocatable = capacity_and_allocatable(booted)
 
     assert (capacity["nvidia.com/gpu"], capacity["vpc.amazonaws.com/efa"]) == ("4", "1")
     assert amount(capacity["ephemeral-storage"]) == 100 * 2**30
@@ -172,7 +172,7 @@ def test_a_node_has_the_devices_of_its_type_and_the_volume_of_its_template() -> 
 
 def test_local_disks_replace_the_root_volume() -> None:
     """AWS-58: RAID0 counts in gigabytes."""
-    machine = Machine(
+    booted = BootedInstance(
         facts=read_types(["m5d.large"])["m5d.large"],
         block_devices=[{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 100}}],
         interfaces=[],
@@ -180,7 +180,7 @@ def test_local_disks_replace_the_root_volume() -> None:
         memory_overhead=0.075,
     )
 
-    assert amount(capacity_and_allocatable(machine)[0]["ephemeral-storage"]) == 75 * 10**9
+    assert amount(capacity_and_allocatable(booted)[0]["ephemeral-storage"]) == 75 * 10**9
 
 
 def test_a_node_carries_what_kubelet_and_cloud_write_on_it() -> None:

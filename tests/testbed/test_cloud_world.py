@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from testbed.cloud.manifests import node_class
 from testbed.cloud.server import CloudError, CloudServer
-from testbed.cloud.world import merged
+from testbed.cloud.state.world import merged
 from tests.testbed.aws_clients import Aws, launched
 
 POOL = ("m5.large", "subnet-0a")
@@ -58,7 +58,7 @@ def test_a_reset_brings_the_first_world_back_and_keeps_the_ledger(aws: Aws) -> N
 
 
 def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:
-    """MOT-5: pricing, spot history and the catalogue for outside checkers."""
+    """MOT-5: pricing, spot history and the catalogue for independent checkers."""
     aws.patch_world(prices={"m5.large": 0.5})
 
     listed = aws.client("pricing").get_products(
@@ -107,18 +107,18 @@ def test_the_ledger_has_every_call_with_its_parameters_and_what_it_made(aws: Aws
     with pytest.raises(ClientError):
         aws.ec2.describe_instances(InstanceIds=["i-0000000000000dead"])
 
-    (made,), (bought,), (missed,) = (
+    (made,), (launch,), (missed,) = (
         aws.calls(each) for each in ("CreateLaunchTemplate", "CreateFleet", "DescribeInstances")
     )
     assert made["input"]["LaunchTemplateData"]["UserData"] == "#!/bin/bash\necho hello\n"
-    assert (bought["service"], bought["token"], bought["error"], bought["instances"]) == (
+    assert (launch["service"], launch["token"], launch["error"], launch["instances"]) == (
         "ec2",
         "claim-1",
         None,
         [instance_id],
     )
-    assert bought["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
-    assert bought["output"] == {
+    assert launch["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
+    assert launch["output"] == {
         "instances": [{"ids": [instance_id], "type": "m5.large", "zone": "us-west-2a"}],
         "errors": [],
     }
@@ -128,7 +128,7 @@ def test_the_ledger_has_every_call_with_its_parameters_and_what_it_made(aws: Aws
     )
 
 
-def test_the_ledger_file_and_the_control_api_tell_the_same(aws: Aws) -> None:
+def test_the_ledger_file_and_the_control_api_hold_the_same(aws: Aws) -> None:
     aws.ec2.describe_subnets()
 
     lines = [json.loads(line) for line in aws.server.ledger.read_text(encoding="utf-8").splitlines()]
@@ -146,7 +146,7 @@ def test_calls_that_moto_answers_are_in_the_ledger_too(aws: Aws) -> None:
 
 
 def test_a_fault_can_be_aimed_by_operation_and_text(aws: Aws) -> None:
-    """The recorded worlds use `has`, `dryRun` and `times` (README of the reference traffic)."""
+    """The recorded worlds use `has`, `dryRun` and `times` (README of the recorded traffic)."""
     aws.patch_world(
         fail=[{"op": "DescribeInstances", "has": "InstanceIds", "code": "RequestLimitExceeded", "times": 1}]
     )
@@ -174,7 +174,7 @@ def test_a_request_rate_throttles_what_comes_too_fast(aws: Aws) -> None:
 
 
 def test_profiles_are_listed_under_their_path_only(aws: Aws) -> None:
-    """moto ignores PathPrefix: a collector of profiles would delete everyone's."""
+    """moto ignores PathPrefix: a clean-up of profiles would delete those of others, too."""
     iam = aws.client("iam")
     iam.create_instance_profile(InstanceProfileName="ours", Path="/karpenter/us-west-2/dovetail/u1/")
     iam.create_instance_profile(InstanceProfileName="theirs", Path="/other/")
@@ -189,7 +189,7 @@ def test_profiles_are_listed_under_their_path_only(aws: Aws) -> None:
 
 
 def test_a_missing_role_is_worded_as_aws_words_it(aws: Aws) -> None:
-    """Upstream recognises it only by the lower-case word `role` (upstream-aws-live, item 11)."""
+    """Upstream recognises it only by the lower-case word `role`."""
     iam = aws.client("iam")
     iam.create_instance_profile(InstanceProfileName="ours")
 
@@ -245,7 +245,7 @@ def test_the_example_class_finds_everything_in_the_default_world(aws: Aws) -> No
     assert aws.client("iam").get_role(RoleName=spec["role"])["Role"]["RoleName"] == spec["role"]
 
 
-def test_an_instance_that_nobody_bought_can_be_declared_and_changed(aws: Aws) -> None:
+def test_an_instance_that_no_caller_launched_can_be_declared_and_changed(aws: Aws) -> None:
     """What garbage collection and drift are tested with."""
     made = aws.server.control("POST", "instances", {"type": "m5.large", "tags": {"k": "v"}, "age": 60})
     aws.server.control("PATCH", f"instances/{made['id']}", {"tags": {"k": None, "Name": "x"}, "state": "stopped"})

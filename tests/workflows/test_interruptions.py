@@ -69,11 +69,11 @@ async def test_every_message_is_acknowledged_and_only_warnings_that_end_instance
 
     async with scene.worker(queue_of(adapter)):
         await until(lambda: scene.acknowledged() >= 8 and len(set(scene.deletes())) >= 2)
-        await until(lambda: len(scene.notices.said) >= 3)
+        await until(lambda: len(scene.notices.published) >= 3)
 
     assert sorted(scene.deletes()) == ["claim-i-0", "claim-i-2"]
     assert {"SpotInterrupted", "SpotRebalanceRecommendation", "InstanceStopping"} <= set(scene.notices.reasons())
-    assert all(notice.reason and notice.name for notice in scene.notices.said)
+    assert all(notice.reason and notice.name for notice in scene.notices.published)
 
 
 class Dying:

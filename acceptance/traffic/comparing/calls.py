@@ -1,7 +1,7 @@
-"""What was one call to AWS, in a form in which equal calls are equal?
+"""One call to AWS, in a form in which equal calls are equal.
 
-Asked for both sides, before they are set beside each other. Lists that are sets in AWS become maps or bags, user data
-its content, and what the recording's README calls free or informational is left out here.
+Both sides are read so before they are compared. Lists that are sets in AWS become maps or bags, user data its content,
+and what the recording's README calls free or informational is left out here.
 """
 
 import copy
@@ -59,7 +59,7 @@ class Call:
 
     @property
     def is_dry(self) -> bool:
-        """It only asks for leave."""
+        """It only checks whether the call would be allowed."""
         return bool((self.body.get("input") or {}).get("DryRun"))
 
     @property

@@ -1,4 +1,4 @@
-"""What differs between a recorded case and the same case as we played it?
+"""What differs between a recorded case and the same case as it was played here.
 
 Calls are paired by what is least different, those that say most first, so that the renaming is settled by them; then
 objects under the same renaming. The caller sorts out the named differences.
@@ -141,8 +141,8 @@ def _of_operation(phase: _Sides, sides: tuple[list[Call], list[Call]], renaming:
     theirs, ours = sides
     found = []
     for polling in (False, True):  # a list by tags is never a question for an id that was changed
-        left = [_Told(each) for each in theirs if each.is_background is polling]
-        right = [_Told(each) for each in ours if each.is_background is polling]
+        left = [_Body(each) for each in theirs if each.is_background is polling]
+        right = [_Body(each) for each in ours if each.is_background is polling]
         for one, other, inside in pair(left, right, renaming):
             present = other if one is ABSENT else one
             if one is ABSENT and (polling or (other.call.is_read and other.call.key() in phase.before)):
@@ -156,7 +156,7 @@ def _of_operation(phase: _Sides, sides: tuple[list[Call], list[Call]], renaming:
     return found
 
 
-class _Told(dict[str, Any]):
+class _Body(dict[str, Any]):
     """A call's body as a map to be compared, with the call at hand."""
 
     def __init__(self, call: Call) -> None:
@@ -184,7 +184,7 @@ def _found(phase: str, call: Call, inside: Difference) -> Found:
 
 
 def _words(side: Any) -> Any:
-    return dict(side) if isinstance(side, _Told) else side
+    return dict(side) if isinstance(side, _Body) else side
 
 
 # ---- objects -----------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""What is in the cluster at a phase's end, in a form in which equal objects are equal?
+"""The objects at a phase's end, in a form in which equal objects are equal.
 
-Asked for both sides. Quantities are numbers, requirements and taints sets, conditions go by type; messages are compared
-by meaning only, which no program does, so they are left out. NodePools and the conditions of NodeClaims are core's and
-there for orientation: they have recordings of their own.
+Both sides are read so. Quantities are numbers, requirements and taints sets, conditions go by type; messages are
+compared by meaning only, which no program does, so they are left out. NodePools and the conditions of NodeClaims are
+core's and there for orientation: they have recordings of their own.
 """
 
 import itertools

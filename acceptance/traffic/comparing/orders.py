@@ -1,7 +1,7 @@
-"""Were the few orders kept that matter (rule 1 of the recording's README)?
+"""Judges whether calls came in the few orders that matter (rule 1 of the recording's README).
 
-Asked once per case, of our ledger alone: a template is described, then created, before a fleet names it; a profile is
-created, then gets its role; an instance is terminated before its NodeClaim disappears, tagged after its Node is known.
+Only our ledger is judged: a template is described, then created, before a fleet names it; a profile is created, then
+gets its role; an instance is terminated before its NodeClaim disappears, tagged after its Node is known.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Final
 from acceptance.traffic.playing import Played
 from dovetail.model.json import Json
 
-LATENESS: Final = 0.5  # the cluster is looked at every 0.3 s
+LATENESS: Final = 0.5  # the cluster is read every 0.3 s
 
 
 def disorders(played: Played) -> list[tuple[str, str]]:

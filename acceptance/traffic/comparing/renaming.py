@@ -1,7 +1,7 @@
-"""Which name of ours stands for which placeholder of theirs? One to one, throughout a case.
+"""Which name of ours stands for which placeholder of theirs: one to one, throughout a case.
 
-Asked wherever two texts are compared. `<template-2>` may be any name, but the same name everywhere and no other
-placeholder's; `<time>` and the like stand for anything, each time anew.
+`<template-2>` may be any name, but the same name everywhere and no other placeholder's; `<time>` and the like stand
+for anything, each time anew.
 """
 
 import re
@@ -50,7 +50,7 @@ class Renaming:
         return re.compile("".join(parts) + re.escape(theirs[at:]), re.DOTALL)
 
     def _bind(self, placeholder: str, value: str) -> bool:
-        kind, number = _PLACEHOLDER.fullmatch(placeholder).groups()  # type: ignore[union-attr] # it was found by it
+        kind, number = _PLACEHOLDER.fullmatch(placeholder).groups()  # type: ignore[union-attr] # the same pattern found it
         if kind in _FREE or number is None:
             return True
         if not value:

@@ -1,6 +1,6 @@
-"""Does the same happen, only a step sooner or later?
+"""Compares a case whose calls came in a sooner or later step than recorded.
 
-Asked where a case differs. Steps last a few seconds each, by a clock that was upstream's on an idle machine; what is
+Used where a case differs. Steps last a few seconds each, by a clock that was upstream's on an idle machine; what is
 under way at the end of one is done in the next. All steps together are then compared as one, with the objects at their
 end; that it was needed is itself a difference, and a named one.
 """
@@ -19,7 +19,7 @@ _STEP: Final = "step"
 
 
 def joined(case: Case, played: Played) -> tuple[Case, Played] | None:
-    """The case and how it went with all steps as one; None where there is nothing to join."""
+    """The case and what was played, with all steps as one; None where there is nothing to join."""
     steps = [phase for phase in played.phases if phase.name.startswith(_STEP)]
     names = [step.name for step in steps]
     if len(steps) < 2 or names != [name for name in case.phases if name.startswith(_STEP)]:

@@ -1,6 +1,6 @@
-"""What does user data say, whatever its spelling? MIME parts, TOML and YAML by content, scripts by their arguments.
+"""User data by what it says, not by its spelling: MIME parts, TOML and YAML by content, scripts by their arguments.
 
-Asked for every launch template of both sides (rule 9 of the recording's README). What cannot be read is compared as
+Every launch template of both sides is read so (rule 9 of the recording's README). What cannot be read is compared as
 text, line by line.
 """
 

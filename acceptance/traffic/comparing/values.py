@@ -1,7 +1,7 @@
-"""Where do two structures differ? Maps key by key, lists in order, bags in any order, texts up to the renaming.
+"""Where two structures differ: maps key by key, lists in order, bags in any order, texts up to the renaming.
 
-Asked for parameters of calls and for objects. A bag's members are paired by what is least different, so that one
-changed field is reported as that field and not as a member gone and another come.
+Used for parameters of calls and for objects. A bag's members are paired by what is least different, so that one
+changed field is reported as that field and not as one member missing and another added.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""How do the kubelets reach the API server and the cloud? Two small clients over plain HTTP(S).
+"""Two small clients over plain HTTP(S): the API server and the cloud, as the kubelets reach them.
 
-The kubeconfig's certificate is used as it is; a user agent of our own keeps these calls apart from the product's in the
-audit log.
+The kubeconfig's certificate is used as it is; a user agent of our own keeps these calls apart from the product's in
+the audit log.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""When does which instance join, and when does its kubelet fall silent?
+"""Makes instances join as Nodes, and their kubelets fall silent when they shut down.
 
 Follows the cloud's instances (a long poll, so nothing is asked in vain), and acts at the moments that the cloud fixed
 at launch. What failed stays due, so that an API server that is away for a while does not lose a node.
@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 
 class Followed:
-    """The cloud's instances as last heard; shared with the node controller."""
+    """The cloud's instances as last read; shared with the node controller."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -80,7 +80,7 @@ class Kubelets:
                 stopping.wait(RETRY)
 
     def step(self) -> None:
-        """Hear what changed, at most until the next thing is due; then do what is due."""
+        """Wait for changes, at most until something is due; then do what is due."""
         now = time.time()
         wait = max(0.0, min([each - now for each in self._due.values()] + [LONGEST_WAIT]))
         followed = self.followed
@@ -126,7 +126,7 @@ class Kubelets:
         try:
             node = make_node(instance, self._facts(instance["type"]), self._version)
         except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as unreadable:
-            # as on AWS: a machine that cannot read its user data runs and never joins
+            # as on AWS: an instance that cannot read its user data runs and never joins
             say(f"{instance['id']} never joins, its user data is broken: {unreadable!r}")
             self._joined.add(instance["id"])
             return

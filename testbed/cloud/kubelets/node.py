@@ -1,14 +1,14 @@
-"""What does a kubelet write when it registers? One Node object per instance.
+"""The Node that a kubelet writes when it registers, one per instance.
 
 Not ready at first, as a real one: kwok (in the kubelet's place) makes it ready a moment later.
 """
 
 import time
 
-from testbed.cloud.catalogue import architecture
 from testbed.cloud.json_object import Json
-from testbed.cloud.kubelets.machine import Machine, capacity_and_allocatable
+from testbed.cloud.kubelets.capacity import BootedInstance, capacity_and_allocatable
 from testbed.cloud.kubelets.user_data import read_user_data
+from testbed.cloud.state.catalogue import architecture
 
 KUBELET = "dovetail.test/kubelet"  # kwok looks after the nodes that carry this label with the value `alive`
 ALIVE, SILENT = "alive", "silent"
@@ -35,14 +35,14 @@ def _labels(instance: Json, given: dict[str, str], arch: str, system: str) -> di
 def make_node(instance: Json, facts: Json, version: str) -> Json:
     """The Node of an instance, as the control API shows instances."""
     setup = read_user_data(instance["userData"])
-    machine = Machine(
+    booted = BootedInstance(
         facts=facts,
         block_devices=instance["blockDevices"],
         interfaces=instance["interfaces"],
         setup=setup,
         memory_overhead=float(instance["memoryOverhead"]),
     )
-    capacity, allocatable = capacity_and_allocatable(machine)
+    capacity, allocatable = capacity_and_allocatable(booted)
     arch = ARCHITECTURES[architecture(facts)]
     system = "windows" if setup.family == "windows" else "linux"
     return {

@@ -1,8 +1,8 @@
-"""Which Nodes have no instance any more? The cloud's node controller, as the real one works.
+"""The cloud's node controller: deletes Nodes that have no instance any more, as the real one does.
 
 Every few seconds it asks about the nodes that are not ready, and deletes those whose instance the cloud no longer has.
-A node that still says Ready is left alone, however dead its machine: that takes until the control plane
-notices the missing lease. Deleting is a request; finalizers still hold the object.
+A node that still says Ready is left alone, even if its instance is gone, until the control plane notices the missing
+lease. Deleting is a request; finalizers still hold the object.
 """
 
 import threading

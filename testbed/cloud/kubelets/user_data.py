@@ -1,4 +1,4 @@
-"""What does a machine learn from its user data? The kubelet's labels, taints and reservations, in every image family.
+"""Reads user data: the kubelet's labels, taints and reservations, in every image family.
 
 AL2023 (MIME with NodeConfig), AL2 (a call of bootstrap.sh), Bottlerocket (TOML), Windows (a call of the bootstrap
 script). Custom user data says nothing that could be read; its kubelet is taken to register with Karpenter's taint.
@@ -36,7 +36,7 @@ class KubeletSetup:
 
 
 def read_user_data(text: str) -> KubeletSetup:
-    """Tell the family by its form and read it."""
+    """Recognise the family by its form and read it."""
     if "<powershell>" in text:
         return _from_arguments("windows", text)
     if "/etc/eks/bootstrap.sh" in text:

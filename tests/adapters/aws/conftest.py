@@ -40,7 +40,7 @@ class Stage:
         return self._upkeep
 
     async def with_class(self, **change: Any) -> None:
-        """A class with this spec, looked at once."""
+        """A class with this spec, after one round of upkeep."""
         self.classes.apply(**change)
         await self.upkeep.keep()
 

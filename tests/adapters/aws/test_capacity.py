@@ -12,7 +12,7 @@ from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_c
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.resources import NANO
-from testbed.cloud.catalogue import read_types
+from testbed.cloud.state.catalogue import read_types
 from tests.adapters.aws.worlds import a_claim, class_spec
 
 MIB = 2**20
@@ -40,7 +40,7 @@ def sizes(name: str, settings: AwsSettings | None = None, **change: Any) -> Size
     return sizes_of(facts, a_class(**change), settings or AwsSettings(cluster="c"))
 
 
-def told(found: Sizes) -> tuple[int, int, int, int]:
+def figures(found: Sizes) -> tuple[int, int, int, int]:
     left = {name: found.capacity[name] - found.overhead[name] for name in ("cpu", "memory")}
     return found.capacity["memory"] // MIB, found.pods, left["cpu"] * 1000 // NANO, left["memory"] // MIB
 
@@ -48,7 +48,7 @@ def told(found: Sizes) -> tuple[int, int, int, int]:
 @pytest.mark.parametrize("name", TABLE)
 def test_a_type_has_upstream_s_capacity_and_leaves_upstream_s_amounts_to_pods(name: str) -> None:
     """AWS-54, AWS-56, AWS-57, AWS-60 to AWS-62."""
-    assert told(sizes(name)) == TABLE[name]
+    assert figures(sizes(name)) == TABLE[name]
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_what_a_class_says_of_its_kubelet_changes_what_is_left(
     name: str, change: dict[str, Any], expected: tuple[int, int, int, int]
 ) -> None:
     """AWS-56, AWS-60, AWS-61."""
-    assert told(sizes(name, **change)) == expected
+    assert figures(sizes(name, **change)) == expected
 
 
 def test_interfaces_that_are_kept_for_others_take_pods_away_but_not_what_the_kubelet_keeps() -> None:
     """AWS-57, AWS-60: RESERVED_ENIS."""
-    assert told(sizes("m5.large", AwsSettings(cluster="c", reserved_enis=1))) == (7577, 20, 1930, 6903)
+    assert figures(sizes("m5.large", AwsSettings(cluster="c", reserved_enis=1))) == (7577, 20, 1930, 6903)
 
 
 def test_the_share_of_memory_that_the_hypervisor_keeps_is_a_setting() -> None:

@@ -1,4 +1,4 @@
-"""What is known of the cluster: its version is looked at again, because an upgrade changes what an alias means."""
+"""What is known of the cluster: its version is read again, because an upgrade changes what an alias means."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class Server:
     def __init__(self) -> None:
         self.now, self.version, self.asked = 1000.0, "1.36", 0
 
-    async def tell(self) -> str:
+    async def answer(self) -> str:
         self.asked += 1
         if not self.version:
             raise Unreachable("version", "away")
@@ -21,19 +21,19 @@ class Server:
 
     def cluster(self) -> Cluster:
         calls: Any = None  # everything is given, so that nothing is asked of EKS
-        return Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), self.tell, lambda: self.now)
+        return Cluster(calls, AwsSettings(cluster="c"), ClusterFacts(version="1.35"), self.answer, lambda: self.now)
 
 
 async def test_the_version_is_asked_for_again_every_five_minutes_and_no_sooner() -> None:
     """AWS-159."""
     server = Server()
     cluster = server.cluster()
-    told = []
+    versions = []
     for seconds in (0.0, 299.0, 1.0, 10.0):
         server.now += seconds
-        told.append(await cluster.version())
+        versions.append(await cluster.version())
 
-    assert (told, server.asked) == (["1.35", "1.35", "1.36", "1.36"], 1)
+    assert (versions, server.asked) == (["1.35", "1.35", "1.36", "1.36"], 1)
 
 
 async def test_a_server_that_is_away_changes_nothing() -> None:

@@ -43,7 +43,7 @@ async def test_a_change_of_the_spec_is_drift_of_the_class(stage: Stage) -> None:
     assert await drift(stage, claim) == "NodeClassDrift"
 
 
-async def test_what_eks_tells_at_the_first_launch_is_no_drift(aws_server: CloudServer) -> None:
+async def test_what_eks_answers_at_the_first_launch_is_no_drift(aws_server: CloudServer) -> None:
     """AWS-116: the hash covers the CA bundle, so one that is learned late would replace every node."""
     aws_server.control("POST", "reset")
     classes = ClassStore()
@@ -52,7 +52,7 @@ async def test_what_eks_tells_at_the_first_launch_is_no_drift(aws_server: CloudS
 
     claim = await launched(stage)
 
-    assert (await adapter.cluster.for_launch(with_cidr=True)).ca_bundle, "EKS has told it"
+    assert (await adapter.cluster.for_launch(with_cidr=True)).ca_bundle, "EKS has answered"
     assert await drift(stage, claim) == ""
     await stage.with_class()
     assert await drift(stage, claim) == ""

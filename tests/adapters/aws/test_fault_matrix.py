@@ -1,4 +1,4 @@
-"""Every call of a life, each struck by every fault over HTTP: nothing bought twice, nothing left behind.
+"""Every call of a life, each struck by every fault over HTTP: nothing launched twice, nothing left behind.
 
 The life: a class is resolved, a claim is launched by the real step, its instance is tagged and ended by the real steps,
 the class is deleted. An undisturbed life says which calls there are; each is then struck in a life of its own. Repeats
@@ -54,10 +54,10 @@ FACTS: Final = replace(CLUSTER, endpoint="")  # so that EKS is asked, too
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """How a life has ended, by the cloud's own account."""
+    """How the life of one claim has ended, by the cloud's own ledger."""
 
     outcome: LaunchOutcome
-    bought: int
+    launched: int
     alive: int
     templates: int
     profiles: int
@@ -65,15 +65,15 @@ class Lived:
     calls: frozenset[tuple[str, bool]]  # operation, dry run
 
     @property
-    def complaints(self) -> list[str]:
-        """What must not be."""
-        found = [] if self.bought <= 1 else [f"bought {self.bought}"]
+    def faults(self) -> list[str]:
+        """What is wrong with it."""
+        found = [] if self.launched <= 1 else [f"launched {self.launched}"]
         left = {"instances": self.alive, "templates": self.templates, "profiles": self.profiles}
         found += [f"{number} {kind} left" for kind, number in left.items() if number]
         if self.class_left:
             found.append("the class is left")
-        if self.outcome.kind == "launched" and self.bought != 1:
-            found.append("launched, and nothing was bought")
+        if self.outcome.kind == "launched" and self.launched != 1:
+            found.append("the outcome is launched, and nothing was launched")
         if self.outcome.kind != "launched" and not self.outcome.message:
             found.append(f"{self.outcome.kind} without a reason")
         return found
@@ -107,7 +107,7 @@ class Life:
         self.classes.delete()
         await self._keep(lambda: not self.classes.objects)
         await self.adapter.close()
-        return self._told(outcome, since)
+        return self._account(outcome, since)
 
     async def _keep(self, settled: Any) -> None:
         """Rounds of upkeep; what would be due later is due at once."""
@@ -140,12 +140,12 @@ class Life:
                 await asyncio.sleep(0.05)
         raise AssertionError("the termination never ends")
 
-    def _told(self, outcome: LaunchOutcome, since: int) -> Lived:
+    def _account(self, outcome: LaunchOutcome, since: int) -> Lived:
         calls = self.server.calls(since=since)
         shown = self.server.control("GET", "instances?after=0&wait=0")["instances"]
         return Lived(
             outcome=outcome,
-            bought=len({each for call in calls for each in call["instances"]}),
+            launched=len({each for call in calls for each in call["instances"]}),
             alive=sum(each["state"] not in ("terminated", "shutting-down") for each in shown),
             templates=_left(calls, "CreateLaunchTemplate", "DeleteLaunchTemplate", "LaunchTemplateName"),
             profiles=_left(calls, "CreateInstanceProfile", "DeleteInstanceProfile", "InstanceProfileName"),
@@ -187,7 +187,7 @@ async def undisturbed(aws_server: CloudServer, impatient: Calls) -> Lived:
 
 def test_an_undisturbed_life_launches_once_and_leaves_nothing(undisturbed: Lived) -> None:
     assert undisturbed.outcome.kind == "launched"
-    assert undisturbed.complaints == []
+    assert undisturbed.faults == []
     assert len(undisturbed.calls) > 15
 
 
@@ -198,18 +198,18 @@ def test_an_undisturbed_life_launches_once_and_leaves_nothing(undisturbed: Lived
         *(pytest.param(name, True, marks=pytest.mark.soak) for name in FAULTS),
     ],
 )
-async def test_whatever_befalls_a_call_nothing_is_bought_twice_and_nothing_is_left(
+async def test_whatever_fails_in_a_call_nothing_is_launched_twice_and_nothing_is_left(
     aws_server: CloudServer, impatient: Calls, undisturbed: Lived, fault: str, *, reads: bool
 ) -> None:
     """DUR-1, AWS-46, AWS-181; every claim ends launched, or with a reason."""
     struck = [call for call in sorted(undisturbed.calls) if call[0].startswith(READS) == reads]
 
-    complaints = {}
+    faults = {}
     for operation, dry_run in struck:
         rule = {"op": operation, "dryRun": dry_run, **FAULTS[fault]}
         lived = await one_life(aws_server, impatient, rule)
-        if lived.complaints:
-            complaints[operation, dry_run] = lived.complaints
+        if lived.faults:
+            faults[operation, dry_run] = lived.faults
 
     assert struck
-    assert complaints == {}
+    assert faults == {}

@@ -58,13 +58,13 @@ def test_a_formula_has_the_value_that_cel_gives_it(text: str, value: int) -> Non
         "",
     ],
 )
-def test_what_is_no_formula_is_told_when_it_is_read(text: str) -> None:
+def test_what_is_no_formula_is_refused_when_it_is_read(text: str) -> None:
     with pytest.raises(FormulaError):
         read_formula(text)
 
 
 @pytest.mark.parametrize("text", ["vcpus / 0", "vcpus % 0", "1.0 / 0.0", "9223372036854775807 + vcpus"])
-def test_a_formula_without_a_result_is_told_when_it_is_asked(text: str) -> None:
+def test_a_formula_without_a_result_is_refused_when_it_is_evaluated(text: str) -> None:
     formula = read_formula(text)
 
     with pytest.raises(FormulaError):
@@ -109,7 +109,7 @@ async def gated(aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Stag
     await adapter.close()
 
 
-async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> None:
+async def test_nodes_get_the_numbers_of_their_own_type(gated: Stage) -> None:
     """AWS-83: types whose numbers differ do not share a template."""
     await gated.with_class(kubelet={"maxPods": "vcpus * 10", "kubeReserved": {"memory": "memory_mib / 32"}})
     types = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
@@ -118,14 +118,14 @@ async def test_machines_are_told_the_numbers_of_their_own_type(gated: Stage) -> 
 
     (fleet,) = gated.calls("CreateFleet")[-1:]
     assert len(fleet["input"]["LaunchTemplateConfigs"]) == 2
-    told = {}
+    reserved = {}
     for call in gated.calls("CreateLaunchTemplate"):
         text = call["input"]["LaunchTemplateData"]["UserData"]
         body = text[text.index("apiVersion: node.eks.aws") :].partition("\n--")[0]
         config = yaml.safe_load(body)["spec"]["kubelet"]["config"]
-        told[config["maxPods"]] = config["kubeReserved"]
-    assert told[20] == {"memory": "256Mi"}
-    assert told[40] == {"memory": "512Mi"}
+        reserved[config["maxPods"]] = config["kubeReserved"]
+    assert reserved[20] == {"memory": "256Mi"}
+    assert reserved[40] == {"memory": "512Mi"}
     assert instance.capacity["pods"] == 20
     # 8Gi as the type has it, less the overhead, less 256Mi kept and 100Mi for evictions (AWS-54, AWS-61)
     assert instance.allocatable["memory"] == (7577 - 256 - 100) * 2**20

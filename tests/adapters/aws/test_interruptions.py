@@ -78,7 +78,7 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
         (envelope("Something New", {"x": 1}), "no_op", ()),
     ],
 )  # fmt: skip
-def test_a_message_is_told_by_version_source_and_type(body: str, reason: str, instances: tuple[str, ...]) -> None:
+def test_a_message_is_recognised_by_version_source_and_type(body: str, reason: str, instances: tuple[str, ...]) -> None:
     """AWS-124, AWS-171."""
     found = read_message(body)
 
@@ -97,7 +97,7 @@ def test_a_message_is_told_by_version_source_and_type(body: str, reason: str, in
         envelope(SPOT_WARNING, {"instance-id": "i-0a"}, time="yesterday"),
     ],
 )
-def test_a_body_that_cannot_be_read_is_said_and_no_more(body: str) -> None:
+def test_a_body_that_cannot_be_read_is_refused(body: str) -> None:
     """AWS-125."""
     with pytest.raises(UnreadableMessage):
         read_message(body)
@@ -136,7 +136,7 @@ async def test_a_queue_that_does_not_exist_is_tried_again(stage: Stage) -> None:
 
 
 async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage) -> None:
-    """AWS-133: before anybody plans again, in this process and in the others."""
+    """AWS-133: before the next plan, in this process and in the others."""
     await stage.with_class()
     interruptions = stage.adapter.interruptions
     assert interruptions is not None

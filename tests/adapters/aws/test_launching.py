@@ -21,7 +21,7 @@ async def ready(stage: Stage) -> Stage:
     return stage
 
 
-async def test_a_launch_buys_the_cheapest_instance_with_all_its_tags(ready: Stage) -> None:
+async def test_a_launch_takes_the_cheapest_instance_with_all_its_tags(ready: Stage) -> None:
     """AWS-7, AWS-88, AWS-183: the claim's name and UID are in the call itself."""
     claim = a_claim(name="default-abcde")
 
@@ -44,7 +44,7 @@ async def test_a_launch_buys_the_cheapest_instance_with_all_its_tags(ready: Stag
     }
 
 
-async def test_the_claim_is_told_what_upstream_s_claim_says(ready: Stage) -> None:
+async def test_the_claim_gets_what_upstream_s_claim_says(ready: Stage) -> None:
     """AWS-94 and AWS-62, as recorded: labels, sizes and annotations of an m5.large."""
     instance = await ready.launched(a_claim())
 
@@ -95,7 +95,7 @@ async def test_the_claim_is_told_what_upstream_s_claim_says(ready: Stage) -> Non
     ]
 
 
-async def test_the_same_token_never_buys_a_second_instance(ready: Stage) -> None:
+async def test_the_same_token_never_launches_a_second_instance(ready: Stage) -> None:
     claim = a_claim()
 
     answers = [await ready.launch(claim, token="t" * 64) for _ in range(3)]
@@ -146,7 +146,7 @@ async def test_an_answer_that_is_lost_after_the_effect_is_found_again(ready: Sta
     assert [each["id"] for each in ready.server.instances()] == [instance.provider_id.rpartition("/")[2]]
 
 
-async def test_throttling_is_raised_and_buys_nothing(ready: Stage) -> None:
+async def test_throttling_is_raised_and_launches_nothing(ready: Stage) -> None:
     ready.patch(fail=[{"op": "CreateFleet", "code": "RequestLimitExceeded", "status": 503, "times": 3}])
 
     with pytest.raises(Throttled):
@@ -173,7 +173,7 @@ async def test_a_refused_call_is_a_reason_for_the_claim(ready: Stage) -> None:
 
 
 async def test_a_pool_without_capacity_is_left_out_for_three_minutes(ready: Stage) -> None:
-    """AWS-72, AWS-89: errors count although an instance came."""
+    """AWS-72, AWS-89: the fleet's errors count although an instance was launched."""
     ready.patch(ice=[{"instanceType": "m5.large"}])
 
     instance = await ready.launched(a_claim(M5_LARGE_OR_XLARGE, on_demand(), amd64()))

@@ -30,7 +30,7 @@ def installed() -> Iterator[None]:
     yield
 
 
-def told(name: str) -> dict[str, float]:
+def series_of(name: str) -> dict[str, float]:
     """The series of one metric: what stands in its braces, and its value."""
     found = {}
     for line in counted(READER.get_metrics_data()):
@@ -47,32 +47,32 @@ def a_pool() -> Any:
     return parse_node_pool({"metadata": {"name": "p", "uid": "p", "resourceVersion": "1"}, "spec": spec})
 
 
-async def test_types_offerings_and_user_data_are_told_as_they_stand(stage: Stage) -> None:
+async def test_types_offerings_and_user_data_are_measured(stage: Stage) -> None:
     """AWS-166."""
     await stage.with_class()
 
     await stage.adapter.catalogues.catalogue(a_pool())
 
-    assert told("cloudprovider_instance_type_cpu_cores")['instance_type="m5.large"'] == 2.0
-    assert told("cloudprovider_instance_type_memory_bytes")['instance_type="m5.large"'] == 7577 * 2**20
+    assert series_of("cloudprovider_instance_type_cpu_cores")['instance_type="m5.large"'] == 2.0
+    assert series_of("cloudprovider_instance_type_memory_bytes")['instance_type="m5.large"'] == 7577 * 2**20
     series = 'capacity_type="on-demand",instance_type="m5.large",zone="us-west-2a"'
-    assert told("cloudprovider_instance_type_offering_available")[series] == 1.0
-    assert told("cloudprovider_instance_type_offering_price_estimate")[series] == 0.096
-    assert 500 < told("ec2nodeclasses_userdata_bytes")['nodeclass="default"'] < 16_384
+    assert series_of("cloudprovider_instance_type_offering_available")[series] == 1.0
+    assert series_of("cloudprovider_instance_type_offering_price_estimate")[series] == 0.096
+    assert 500 < series_of("ec2nodeclasses_userdata_bytes")['nodeclass="default"'] < 16_384
     meters.forget("default")
-    assert told("ec2nodeclasses_userdata_bytes") == {}
+    assert series_of("ec2nodeclasses_userdata_bytes") == {}
 
 
 async def test_each_offering_that_a_launch_could_not_have_is_counted_with_its_reason(stage: Stage) -> None:
     """AWS-89, AWS-166."""
     await stage.with_class()
-    before = sum(told("cloudprovider_instance_launch_failures_total").values())
+    before = sum(series_of("cloudprovider_instance_launch_failures_total").values())
     stage.patch(ice=[{"code": "InsufficientInstanceCapacity"}])
 
     answer = await stage.launch(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large")))
 
     assert isinstance(answer, NoCapacity)
-    failures = told("cloudprovider_instance_launch_failures_total")
+    failures = series_of("cloudprovider_instance_launch_failures_total")
     assert sum(failures.values()) - before == len([key for key in failures if "m5" not in key]) == 3
     assert all('reason="InsufficientInstanceCapacity"' in key and 'zone_id="usw2-az' in key for key in failures)
 
@@ -88,17 +88,17 @@ async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(sta
         "POST", "sqs", {"body": json.dumps({**envelope, "detail-type": kind, "detail": {"instance-id": "i-1"}})}
     )
     stage.server.control("POST", "sqs", {"body": "not JSON"})
-    before = sum(told("interruption_deleted_messages_total").values())
+    before = sum(series_of("interruption_deleted_messages_total").values())
 
     receipts: list[str] = []
     while len(receipts) < 2:
         receipts += [message.receipt for message in await queue.receive()]
     await queue.acknowledge(receipts)
 
-    assert told("interruption_received_messages_total") == {'message_type="spot_interrupted"': 1.0}
-    assert sum(told("interruption_deleted_messages_total").values()) - before == 2.0
-    assert told("interruption_message_queue_duration_seconds_count") == {"": 1.0}
-    assert 3.0 <= told("interruption_message_queue_duration_seconds_sum")[""] < 30.0
+    assert series_of("interruption_received_messages_total") == {'message_type="spot_interrupted"': 1.0}
+    assert sum(series_of("interruption_deleted_messages_total").values()) - before == 2.0
+    assert series_of("interruption_message_queue_duration_seconds_count") == {"": 1.0}
+    assert 3.0 <= series_of("interruption_message_queue_duration_seconds_sum")[""] < 30.0
 
 
 async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(stage: Stage) -> None:
@@ -113,7 +113,7 @@ async def test_an_unhealthy_instance_is_counted_once_until_it_is_healthy_again(s
         body = {"InstanceId": identity, "Events": [{"Code": "instance-retirement", "Description": "soon"}]}
         stage.patch(instanceStatus=[{"filter": "event.code", "body": body}] if impaired else [])
         await queue.troubles()
-        counts.append(told("interruption_instance_status_unhealthy_total").get('category="event_status"', 0.0))
+        counts.append(series_of("interruption_instance_status_unhealthy_total").get('category="event_status"', 0.0))
 
     assert [count - counts[0] for count in counts] == [0.0, 0.0, 0.0, 1.0]
 
@@ -124,7 +124,7 @@ async def test_calls_are_counted_with_their_error_code(stage: Stage) -> None:
 
     await stage.with_class()
 
-    calls = told("aws_requests_total")
+    calls = series_of("aws_requests_total")
     assert calls['code="UnauthorizedOperation",operation="DescribeSubnets",service="ec2"'] == 1.0
     assert calls['code="",operation="DescribeImages",service="ec2"'] >= 1.0
 
@@ -134,7 +134,7 @@ async def test_a_message_without_a_time_has_no_latency(stage: Stage) -> None:
     queue = stage.adapter.interruptions
     assert queue is not None
     name = "interruption_message_queue_duration_seconds_count"
-    before = sum(told(name).values())
+    before = sum(series_of(name).values())
     timeless = {"version": "0", "source": "aws.ec2", "detail-type": "Something New", "id": "e2"}
     stage.server.control("POST", "sqs", {"body": json.dumps(timeless)})
 
@@ -143,4 +143,4 @@ async def test_a_message_without_a_time_has_no_latency(stage: Stage) -> None:
 
     assert message.interruption is not None
     assert message.interruption.reason == "no_op"
-    assert sum(told(name).values()) == before
+    assert sum(series_of(name).values()) == before

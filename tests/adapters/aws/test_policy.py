@@ -110,6 +110,6 @@ async def traffic(stage: Stage) -> set[str]:
 
 
 async def test_every_call_is_allowed_and_every_allowed_action_is_used(traffic: set[str]) -> None:
-    """AWS-161 to AWS-163: least by action."""
+    """AWS-161 to AWS-163: the fewest rights, action by action."""
     assert traffic - allowed() == set()
     assert allowed() - traffic - IMPLIED == set()

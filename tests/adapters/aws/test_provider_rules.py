@@ -27,7 +27,7 @@ async def with_reservations(stage: Stage, *reservations: Json) -> None:
     await stage.with_class(capacityReservationSelectorTerms=[{"id": each["id"]} for each in reservations])
 
 
-async def kind_bought(stage: Stage) -> str:
+async def capacity_type_launched(stage: Stage) -> str:
     launched = await stage.launched(a_claim(M5_LARGE, any_kind(), amd64()))
     return launched.labels[names.CAPACITY_TYPE]
 
@@ -56,26 +56,26 @@ async def drift(stage: Stage, claim: NodeClaim) -> str:
 async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_used_up(stage: Stage) -> None:
     """AWS-149, AWS-150, AWS-156: EC2 lists one as free that is not; the next launch asks elsewhere."""
     await with_reservations(stage, OPEN)
-    first = await kind_bought(stage)
+    first = await capacity_type_launched(stage)
     stage.patch(ice=[{"capacityType": "reserved", "code": "ReservationCapacityExceeded"}])
 
     refused = await stage.launch(a_claim(M5_LARGE, any_kind(), amd64()))
 
     assert first == "reserved"
     assert isinstance(refused, NoCapacity)
-    assert await kind_bought(stage) == "spot"
+    assert await capacity_type_launched(stage) == "spot"
 
 
 async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> None:
     """AWS-145."""
     await with_reservations(stage, {**OPEN, "available": 1})
-    assert [await kind_bought(stage) for _ in range(2)] == ["reserved", "spot"]
+    assert [await capacity_type_launched(stage) for _ in range(2)] == ["reserved", "spot"]
 
 
 async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:
     """AWS-143, AWS-146."""
     await with_reservations(stage, {**BLOCK, "endIn": 1800})
-    assert await kind_bought(stage) == "spot"
+    assert await capacity_type_launched(stage) == "spot"
     states = stage.classes.objects["default"]["status"]["capacityReservations"]
     assert [each["state"] for each in states] == ["expiring"]
 
@@ -87,7 +87,7 @@ async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None
 
 
 async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_drifts(stage: Stage) -> None:
-    """AWS-119: confirmed by a look at the instance itself."""
+    """AWS-119: confirmed by DescribeInstances of the instance itself."""
     await with_reservations(stage, OPEN)
     claim = a_claim(M5_LARGE, any_kind(), amd64())
     claim = launched(claim, await stage.launched(claim))
@@ -136,7 +136,7 @@ async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
 
 
 async def test_types_have_the_devices_that_they_are_made_of(stage: Stage) -> None:
-    """AWS-5, AWS-59: p4d has eight GPUs and four EFA interfaces, inf2 one device of two cores; nobody sells
+    """AWS-5, AWS-59: p4d has eight GPUs and four EFA interfaces, inf2 one device of two cores; no cloud sells
     enclaves."""
     await stage.with_class()
     found = await types(stage)
@@ -298,7 +298,7 @@ async def test_a_reservation_of_an_unknown_kind_is_left_out(stage: Stage) -> Non
     """AWS-143."""
     await with_reservations(stage, {**OPEN, "rtype": "something-new"})
     assert stage.classes.condition("CapacityReservationsReady")[0] == "True"
-    assert await kind_bought(stage) == "spot"
+    assert await capacity_type_launched(stage) == "spot"
 
 
 async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
@@ -306,13 +306,18 @@ async def test_an_instance_that_ends_gives_its_place_back(stage: Stage) -> None:
     await with_reservations(stage, {**OPEN, "available": 1})
     cloud, claim = stage.adapter.cloud, a_claim(M5_LARGE, any_kind(), amd64())
     launched = await stage.launched(claim)
-    between = await kind_bought(stage)
+    between = await capacity_type_launched(stage)
 
     await cloud.terminate(launched.provider_id)
     stage.server.control("PATCH", f"instances/{launched.provider_id.rpartition('/')[2]}", {"state": "terminated"})
     assert await cloud.terminate(launched.provider_id) == "gone"
 
-    assert (launched.labels[names.CAPACITY_TYPE], between, await kind_bought(stage)) == ("reserved", "spot", "reserved")
+    after = await capacity_type_launched(stage)
+    assert (launched.labels[names.CAPACITY_TYPE], between, after) == (
+        "reserved",
+        "spot",
+        "reserved",
+    )
 
 
 async def test_without_the_right_to_ask_for_their_status_instances_are_not_asked_about_again(stage: Stage) -> None:
@@ -344,7 +349,7 @@ async def test_carriage_returns_do_not_reach_the_node(stage: Stage) -> None:
 
 
 async def test_of_two_kinds_of_reservation_one_is_asked_for(stage: Stage) -> None:
-    """AWS-79: at one price the ordinary one."""
+    """AWS-79: at one price the open reservation, not the block."""
     await with_reservations(stage, OPEN, {**BLOCK, "endIn": 7200})
     stage.since = stage.server.control("GET", "ledger")["last"]
 

@@ -23,8 +23,8 @@ from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter
 from tests.recorded import TRAFFIC
 
 DIFFERENT = {
-    "role-missing": "a role that does not exist is told as False RoleNotFound; upstream stays Unknown in silence",
-    "ssm-refused": "an error of SSM is told as False; upstream takes it for a missing parameter and stays Unknown",
+    "role-missing": "a role that does not exist gives False RoleNotFound; upstream stays Unknown without a word",
+    "ssm-refused": "an error of SSM gives False; upstream takes it for a missing parameter and stays Unknown",
     "windows-arm": "no image suits what the pools allow: False; upstream finds out at each launch",
     "windows2025-missing": "an alias without any parameter is False AMINotFound; upstream stays Unknown",
     "al2023-no-ssm": "the same",
@@ -92,7 +92,7 @@ def stage_of(case: Json, server: CloudServer, calls: Calls) -> Stage:
 @pytest.mark.skipif(not TRAFFIC.exists(), reason="the recorded traffic of the AWS provider is not beside this checkout")
 async def test_every_recorded_class_resolves_as_upstream_s_does(aws_server: CloudServer, aws_calls: Calls) -> None:
     differing: set[str] = set()
-    told: list[str] = []
+    differences: list[str] = []
     for case in recorded():
         stage = stage_of(case, aws_server, aws_calls)
         for _ in range(4):  # calls that were declared to fail once or twice
@@ -106,6 +106,6 @@ async def test_every_recorded_class_resolves_as_upstream_s_does(aws_server: Clou
             same &= ours["metadata"]["annotations"][hashes] == wanted["metadata"]["annotations"][hashes]
             if not same:
                 differing.add(case["id"])
-                told.append(f"{case['id']}: {compared(ours['status'])} is not {compared(wanted['status'])}")
+                differences.append(f"{case['id']}: {compared(ours['status'])} is not {compared(wanted['status'])}")
 
-    assert differing == set(DIFFERENT), "\n".join(told)
+    assert differing == set(DIFFERENT), "\n".join(differences)

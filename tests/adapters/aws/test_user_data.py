@@ -1,4 +1,4 @@
-"""User data of every image family, read back as a machine would read it."""
+"""User data of every image family, read back as an instance would read it."""
 
 import tomllib
 from dataclasses import replace
@@ -69,7 +69,7 @@ def a_start(**change: Any) -> Bootstrap:
 
 
 @pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022", "Windows2025"])
-def test_every_family_tells_the_kubelet_its_labels_taints_and_limits(family: str) -> None:
+def test_every_family_gives_the_kubelet_its_labels_taints_and_limits(family: str) -> None:
     """AWS-96 to AWS-99."""
     setup = read_user_data(user_data(family, a_start(kubelet=KUBELET)))
 
@@ -90,7 +90,7 @@ def test_instance_disks_are_joined_where_the_class_says_so(family: str) -> None:
     assert not read_user_data(user_data(family, a_start())).local_disks
 
 
-def test_only_what_the_class_says_is_told_never_a_default() -> None:
+def test_only_what_the_class_says_is_written_never_a_default() -> None:
     """AWS-98, as recorded: empty maps stand where nothing is said."""
     config = node_config(a_start())
 
@@ -120,7 +120,7 @@ def test_parts_of_the_class_come_first_and_ours_last() -> None:
         ("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n", "application/node.eks.aws"),
     ],
 )
-def test_plain_user_data_is_told_by_its_form(own: str, content_type: str) -> None:
+def test_plain_user_data_is_recognised_by_its_form(own: str, content_type: str) -> None:
     first = read_parts(user_data("AL2023", a_start(own=own)))[0]
 
     assert first.content_type == content_type
@@ -157,7 +157,7 @@ def test_bottlerocket_keeps_the_class_s_settings_below_the_cluster_s() -> None:
 
 
 @pytest.mark.parametrize(("version", "directories"), [("v1.45.0", True), ("1.46.0", False), ("latest", False)])
-def test_older_bottlerocket_is_told_which_directories_to_bind(version: str, directories: bool) -> None:
+def test_older_bottlerocket_gets_the_directories_to_bind(version: str, directories: bool) -> None:
     settings = tomllib.loads(user_data("Bottlerocket", a_start(raid0=True, image_version=version)))["settings"]
 
     bind = settings["bootstrap-commands"]["000-mount-instance-storage"]["commands"][1]
@@ -165,10 +165,10 @@ def test_older_bottlerocket_is_told_which_directories_to_bind(version: str, dire
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("1m", "1m0s"), ("90s", "1m30s"), ("2h", "2h0m0s"), ("1.5s", "1.5s"), ("0s", "0s")]
+    ("text", "written"), [("1m", "1m0s"), ("90s", "1m30s"), ("2h", "2h0m0s"), ("1.5s", "1.5s"), ("0s", "0s")]
 )
-def test_durations_are_told_as_go_tells_them(text: str, told: str) -> None:
-    assert go_duration(text) == told
+def test_durations_are_written_as_go_writes_them(text: str, written: str) -> None:
+    assert go_duration(text) == written
 
 
 def test_custom_user_data_is_left_alone() -> None:

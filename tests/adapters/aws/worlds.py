@@ -116,16 +116,16 @@ def _merged(old: Any, change: Any) -> Any:
 
 
 class Notices:
-    """What was said."""
+    """Remembers the notices that were published."""
 
     def __init__(self) -> None:
-        self.said: list[Notice] = []
+        self.published: list[Notice] = []
 
     async def publish(self, *notices: Notice) -> None:
-        self.said += notices
+        self.published += notices
 
     def reasons(self) -> list[str]:
-        return [notice.reason for notice in self.said]
+        return [notice.reason for notice in self.published]
 
 
 def a_claim(*requirements: Expression, name: str = "", **change: Any) -> NodeClaim:

@@ -1,4 +1,4 @@
-"""An API server that answers what a test tells it to. For what a real one cannot be made to say at will.
+"""An API server that gives the answers that a test sets, for what a real one cannot be made to answer at will.
 
 Each path has a queue of answers; the last one stays.
 """

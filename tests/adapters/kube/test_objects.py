@@ -1,4 +1,4 @@
-"""Answers that a real server gives too rarely to be waited for."""
+"""Answers that a real server gives too rarely for a test to wait for them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -103,7 +103,7 @@ class TestClaims:
             with pytest.raises(Conflict, match="NodeClaim/c: existed a moment ago"):
                 await KubeNodeClaims(client).create(a_new_claim("c"))
 
-    async def test_the_writer_of_a_taken_name_is_told(self, tmp_path: Path) -> None:
+    async def test_a_taken_name_is_refused_with_its_writer(self, tmp_path: Path) -> None:
         other = {"metadata": {"name": "c", "uid": "u", "annotations": {"dovetail.sh/plan": "other/1"}}, "spec": {}}
         async with talking(tmp_path) as (server, client):
             server.on(self.PATH, says(409, {"reason": "AlreadyExists", "message": "exists"}))
@@ -124,7 +124,7 @@ class TestNodes:
 
 
 class TestNotices:
-    async def test_a_window_that_has_passed_lets_it_be_said_again(self, tmp_path: Path) -> None:
+    async def test_a_window_that_has_passed_lets_a_notice_be_published_again(self, tmp_path: Path) -> None:
         moment = [1000.0]
         notice = Notice(kind="Node", name="n", reason="R", message="m", window=120.0)
         async with talking(tmp_path) as (server, client):
@@ -135,7 +135,9 @@ class TestNotices:
 
         assert len(server.asked) == 2
 
-    async def test_a_server_that_is_away_fails_nobody(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_a_server_that_is_away_fails_no_publication(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         async with talking(tmp_path) as (server, client):
             server.on("/api/v1/namespaces/default/events", says(503, {"message": "away"}))
 

@@ -1,4 +1,4 @@
-"""A stream goes on where it stopped, lists again where it must, and says when it cannot be trusted."""
+"""The watch goes on where its stream stopped, lists again where it must, and says when it cannot be trusted."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ def bookmark(version: int) -> Json:
 
 
 def error(code: int) -> Json:
-    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "told so"}}
+    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "set by the test"}}
 
 
 class Watched:
@@ -223,7 +223,7 @@ class TestTrust:
 
 
 class TestWhatIsMissing:
-    async def test_a_kind_that_is_not_installed_is_said_once_and_found_when_it_is(
+    async def test_a_kind_that_is_not_installed_is_reported_once_and_found_when_it_is(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with fake_server(tmp_path) as server:
@@ -270,7 +270,7 @@ class TestWhatIsMissing:
 
 
 class TestOwnThread:
-    async def test_a_watch_in_a_thread_feeds_the_same_cache_and_stops_when_told(self, tmp_path: Path) -> None:
+    async def test_a_watch_in_a_thread_feeds_the_same_cache_and_stops_when_asked(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:
             server.on(PATH, says(200, a_list(10, a_thing("a", 3))))
             server.on(f"{PATH}?watch", streams())

@@ -69,7 +69,7 @@ class TestEvents:
         before = cache.revision
 
         cache.apply("Node", a_thing("n", 5), deleted=False)
-        cache.apply("Node", a_thing("stranger", 6), deleted=True)
+        cache.apply("Node", a_thing("unknown", 6), deleted=True)
         cache.bookmark("Node", 9)
         cache.replace("Node", [a_thing("n", 5)], 10)
 
@@ -147,7 +147,7 @@ class TestUnreadableObjects:
 
 
 class TestLookups:
-    def test_pods_of_one_name_are_told_apart_by_their_uids(self) -> None:
+    def test_pods_of_one_name_are_distinguished_by_their_uids(self) -> None:
         cache = a_cache()
         cache.apply("Pod", a_thing("web-0", 9, "b", uid="second", namespace="shop"), deleted=False)
         cache.apply("Pod", a_thing("web-0", 5, "a", uid="first", namespace="shop"), deleted=False)

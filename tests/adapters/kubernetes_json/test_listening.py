@@ -1,4 +1,4 @@
-"""Who listens hears of each change once, before and after, and never of what has not changed."""
+"""A listener is called once for each change, with the object before and after, and never without a change."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ def raw(name: str, version: int) -> dict[str, Any]:
 
 
 def test_a_listener_hears_what_stands_and_then_what_changes() -> None:
-    cache, heard = Cache(CLUSTER_KINDS), []
+    cache, calls = Cache(CLUSTER_KINDS), []
 
-    def told(old: Pod | None, new: Pod | None) -> None:
-        heard.append((old and old.resource_version, new and new.resource_version))
+    def listener(old: Pod | None, new: Pod | None) -> None:
+        calls.append((old and old.resource_version, new and new.resource_version))
 
     cache.replace("Pod", [raw("a", 1), raw("b", 2)], 2)
-    cache.listen("Pod", told)
+    cache.listen("Pod", listener)
     cache.apply("Pod", raw("a", 3), deleted=False)
     cache.apply("Pod", raw("a", 3), deleted=False)
     cache.replace("Pod", [raw("a", 3), raw("c", 5)], 5)
     cache.apply("Pod", raw("c", 6), deleted=True)
 
-    assert heard[:3] == [(None, "1"), (None, "2"), ("1", "3")]
-    assert sorted(heard[3:5], key=str) == [("2", None), (None, "5")]
-    assert heard[5:] == [("5", None)]
+    assert calls[:3] == [(None, "1"), (None, "2"), ("1", "3")]
+    assert sorted(calls[3:5], key=str) == [("2", None), (None, "5")]
+    assert calls[5:] == [("5", None)]

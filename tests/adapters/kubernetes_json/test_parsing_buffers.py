@@ -82,7 +82,7 @@ def test_fields_that_no_longer_hold_are_taken_away() -> None:
     ],
 )
 def test_a_spec_that_cannot_be_used_is_a_buffer_that_says_why(spec: Any, fault: str) -> None:
-    """PLC-211: its status is where a person looks."""
+    """PLC-211: its status says what is wrong."""
     assert parse_capacity_buffer(an_object(spec=spec)).fault.startswith(fault)
 
 

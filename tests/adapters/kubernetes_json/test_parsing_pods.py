@@ -24,7 +24,7 @@ def _pod(name: str = "p", **spec: Any) -> Json:
 
 
 def test_pods_that_are_alike_share_their_shape_and_their_requests() -> None:
-    """The token volume that every pod has under a name of its own does not tell them apart."""
+    """The token volume that every pod has under a name of its own does not make them differ."""
     one = parse_pod(_pod("a", volumes=[{"name": "kube-api-access-1", "projected": {}}]))
     other = parse_pod(_pod("b", volumes=[{"name": "kube-api-access-2", "projected": {}}]))
 
@@ -59,7 +59,7 @@ def test_requests_count_cpu_in_nanocores_and_one_pod() -> None:
     assert parse_pod(_pod()).requests == {"cpu": 100_000_000, "memory": 2**30, "pods": 1}
 
 
-def test_a_resized_container_asks_for_the_larger_of_wish_and_fact() -> None:
+def test_a_resized_container_asks_for_the_larger_of_its_spec_and_its_status() -> None:
     """PLC-73."""
     raw = _pod()
     raw["status"] = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
@@ -68,7 +68,7 @@ def test_a_resized_container_asks_for_the_larger_of_wish_and_fact() -> None:
 
 
 def test_an_ephemeral_volume_is_kept_by_its_own_name() -> None:
-    """Its claim is called after the pod, which is no part of the shape."""
+    """Its claim is named after the pod, which is no part of the shape."""
     volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}
 
     use = parse_pod(_pod(volumes=[volume])).shape.volumes[0]

@@ -1,4 +1,4 @@
-"""Objects for an embedded world: valid by default, say only what matters."""
+"""Objects for a simulated world: valid by default, a test says only what matters."""
 
 from typing import Any
 

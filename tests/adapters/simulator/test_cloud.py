@@ -27,7 +27,7 @@ async def prepared(adapter: SimulatedAdapter, claim: NodeClaim) -> str:
     return answer.request
 
 
-async def bought(adapter: SimulatedAdapter, claim: NodeClaim, token: str = "t") -> Instance:
+async def launched(adapter: SimulatedAdapter, claim: NodeClaim, token: str = "t") -> Instance:
     answer = await adapter.cloud.launch(claim, await prepared(adapter, claim), token)
     assert isinstance(answer, Instance)
     return answer
@@ -53,15 +53,15 @@ def test_the_catalogue_is_that_of_upstreams_simulator_to_the_last_bit() -> None:
 async def test_a_claim_gets_the_cheapest_offering_that_holds_it(adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
 
-    instance = await bought(adapter, claim)
+    instance = await launched(adapter, claim)
 
-    # 2 cpu are requested and 100m of each machine are the kubelet's own: the two-cpu machine is too small.
+    # 2 cpu are requested and 100m of each instance are the kubelet's own: the type of two cpu is too small.
     assert instance.labels[names.INSTANCE_TYPE] == "c-4x-amd64-linux"
     assert instance.labels[names.CAPACITY_TYPE] == "spot"
     assert instance.claim_uid == claim.uid
 
 
-async def test_the_same_token_buys_once(stage: Stage, adapter: SimulatedAdapter) -> None:
+async def test_the_same_token_launches_once(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
 
@@ -76,7 +76,7 @@ async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
 ) -> None:
     """AWS-181: IdempotentParameterMismatch."""
     claim, other = await a_claim(adapter), await a_claim(adapter, "default-2")
-    await bought(adapter, claim, "t")
+    await launched(adapter, claim, "t")
 
     with pytest.raises(Refused, match="IdempotentParameterMismatch"):
         await adapter.cloud.launch(other, await prepared(adapter, other), "t")
@@ -84,12 +84,12 @@ async def test_the_same_token_with_other_parameters_is_refused_as_aws_does(
     assert len(stage.world.instances()) == 1
 
 
-async def test_a_token_never_buys_a_second_instance_even_after_the_first_is_gone(
+async def test_a_token_never_launches_a_second_instance_even_after_the_first_is_gone(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     claim = await a_claim(adapter)
     request = await prepared(adapter, claim)
-    first = await bought(adapter, claim)
+    first = await launched(adapter, claim)
     await adapter.cloud.terminate(first.provider_id)
     stage.pass_time(5)
 
@@ -100,7 +100,7 @@ async def test_a_token_never_buys_a_second_instance_even_after_the_first_is_gone
     assert await adapter.cloud.find(claim_uid=claim.uid) is None
 
 
-async def test_an_answer_lost_after_the_purchase_leaves_the_instance_to_be_found(
+async def test_an_answer_lost_after_the_launch_leaves_the_instance_to_be_found(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """DUR-1."""
@@ -117,7 +117,7 @@ async def test_an_answer_lost_after_the_purchase_leaves_the_instance_to_be_found
     assert len(stage.world.instances()) == 1
 
 
-async def test_a_fault_before_the_effect_buys_nothing(stage: Stage, adapter: SimulatedAdapter) -> None:
+async def test_a_fault_before_the_effect_launches_nothing(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     stage.world.fail("cloud:launch", "before", "Throttled")
 
@@ -128,7 +128,7 @@ async def test_a_fault_before_the_effect_buys_nothing(stage: Stage, adapter: Sim
     assert [e.outcome for e in stage.world.ledger() if e.operation == "cloud:launch"] == ["failed before its effect"]
 
 
-async def test_famine_in_one_pool_falls_back_to_the_next_and_is_remembered_for_three_minutes(
+async def test_a_shortage_of_one_offering_leads_to_the_next_and_is_remembered_for_three_minutes(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """AWS-72."""
@@ -146,7 +146,7 @@ async def test_famine_in_one_pool_falls_back_to_the_next_and_is_remembered_for_t
     assert '"test-zone-a","spot"' in (await prepared(adapter, claim)).split("]")[0]
 
 
-async def test_famine_everywhere_is_no_capacity_and_the_token_stays_free(
+async def test_a_shortage_everywhere_is_no_capacity_and_the_token_stays_free(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     claim = await a_claim(adapter)
@@ -168,7 +168,7 @@ async def test_a_claim_that_nothing_satisfies_has_no_capacity(adapter: Simulated
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
-async def test_a_class_that_is_not_ready_is_said_so(stage: Stage, adapter: SimulatedAdapter, status: str) -> None:
+async def test_a_class_that_is_not_ready_is_a_reason(stage: Stage, adapter: SimulatedAdapter, status: str) -> None:
     claim = await a_claim(adapter)
     conditions = [{"type": "Ready", "status": status, "message": "no subnet"}]
     stage.world.apply({**a_node_class(), "status": {"conditions": conditions}})
@@ -179,24 +179,26 @@ async def test_a_class_that_is_not_ready_is_said_so(stage: Stage, adapter: Simul
     assert "no subnet" in answer.message
 
 
-async def test_a_missing_class_is_said_so(stage: Stage, adapter: SimulatedAdapter) -> None:
+async def test_a_missing_class_is_a_reason(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
     stage.world.delete("EmbeddedNodeClass", "default")
 
     assert isinstance(await adapter.cloud.prepare(claim), ClassNotReady)
 
 
-async def test_drift_tells_a_changed_class_and_a_changed_image_apart(stage: Stage, adapter: SimulatedAdapter) -> None:
+async def test_drift_distinguishes_a_changed_class_from_a_changed_image(
+    stage: Stage, adapter: SimulatedAdapter
+) -> None:
     """CLD-6."""
     claim = await a_claim(adapter)
-    instance = await bought(adapter, claim)
-    launched = a_launched(claim, instance)
+    instance = await launched(adapter, claim)
+    claim = a_launched(claim, instance)
 
-    unchanged = await adapter.catalogues.drift(launched)
+    unchanged = await adapter.catalogues.drift(claim)
     stage.world.patch("EmbeddedNodeClass", "default", {"spec": {"image": "image-2"}})
-    new_image = await adapter.catalogues.drift(launched)
+    new_image = await adapter.catalogues.drift(claim)
     stage.world.patch("EmbeddedNodeClass", "default", {"spec": {"zones": ["test-zone-d"]}})
-    new_class = await adapter.catalogues.drift(launched)
+    new_class = await adapter.catalogues.drift(claim)
 
     assert (unchanged, new_image, new_class) == ("", "ImageDrift", "NodeClassDrift")
 
@@ -216,7 +218,7 @@ def a_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
 
 async def test_only_this_clusters_instances_are_listed(stage: Stage, adapter: SimulatedAdapter) -> None:
     claim = await a_claim(adapter)
-    instance = await bought(adapter, claim)
+    instance = await launched(adapter, claim)
     strange = LaunchCall(
         token="",
         parameters="",
@@ -237,7 +239,7 @@ async def test_termination_is_under_way_and_then_done_however_often_it_is_asked(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:
     """CLD-2."""
-    instance = await bought(adapter, await a_claim(adapter))
+    instance = await launched(adapter, await a_claim(adapter))
 
     answers = [await adapter.cloud.terminate(instance.provider_id) for _ in range(2)]
     stage.pass_time(2)

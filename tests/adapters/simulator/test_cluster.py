@@ -1,4 +1,4 @@
-"""The API server's promises, as the embedded cluster keeps them beyond what the port contracts ask."""
+"""The API server's promises, as the simulated cluster keeps them beyond what the port contracts ask."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The ledger is what tests of faults believe in: nothing in it is ever changed."""
+"""Tests of faults rely on the ledger: nothing in it is ever changed."""
 
 import sqlite3
 

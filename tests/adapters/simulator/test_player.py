@@ -1,4 +1,4 @@
-"""The world moves as a real one does: machines, kubelets, controllers, scheduler."""
+"""The simulated world moves as a real one does: instances, kubelets, controllers, scheduler."""
 
 from typing import Any
 
@@ -205,7 +205,7 @@ def test_selectors_taints_and_affinity_are_honoured(stage: Stage) -> None:
     assert placed == {"selects": "chosen", "wants-disk": "fast", "tolerates": "tainted", "nowhere": None}
 
 
-def test_a_cordoned_node_takes_nobody(stage: Stage) -> None:
+def test_a_cordoned_node_takes_no_pod(stage: Stage) -> None:
     stage.world.apply(a_node())
     stage.world.patch("Node", "n1", {"spec": {"unschedulable": True}})
     stage.world.apply(a_pod())

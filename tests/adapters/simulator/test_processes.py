@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 30.0
 
 
 def until(look: Callable[[], bool]) -> bool:
-    """Whether it comes true in time."""
+    """Whether it becomes true in time."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not look() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -67,7 +67,7 @@ async def test_three_processes_write_at_once_without_an_error_and_a_watch_sees_a
     world.close()
 
 
-def test_the_player_as_a_process_moves_the_world_and_ends_when_told(file: Path) -> None:
+def test_the_player_as_a_process_moves_the_world_and_ends_when_asked(file: Path) -> None:
     world = SimulatedWorld.open(file)
     world.apply(a_node())
     world.apply(a_deployment(3))

@@ -1,4 +1,4 @@
-"""The view over an embedded world: it follows what others write, and says when it cannot."""
+"""The view over a simulated world: it follows what others write, and says when it cannot."""
 
 import asyncio
 import sqlite3
@@ -21,7 +21,7 @@ async def seen(adapter: SimulatedAdapter, write: Write) -> None:
     await asyncio.wait_for(adapter.view.catch_up([write]), PATIENCE_SECONDS)
 
 
-async def test_what_somebody_else_writes_wakes_whoever_waits(stage: Stage, adapter: SimulatedAdapter) -> None:
+async def test_a_write_by_another_process_wakes_a_waiting_reader(stage: Stage, adapter: SimulatedAdapter) -> None:
     before = adapter.view.revision()
 
     stage.world.apply(a_node())
@@ -52,7 +52,7 @@ async def test_a_deletion_that_was_carried_out_is_caught_up_with(adapter: Simula
     assert adapter.lookups.claim(claim.name) is None
 
 
-def test_an_object_replaced_under_its_name_is_told_as_an_end_and_a_beginning(stage: Stage) -> None:
+def test_an_object_replaced_under_its_name_is_seen_as_a_deletion_and_a_creation(stage: Stage) -> None:
     store = Store(stage.file)
     with store.reading() as connection:
         before = objects.newest_revision(connection)
@@ -92,7 +92,7 @@ async def test_a_view_whose_watch_has_ended_is_not_to_be_decided_upon(stage: Sta
     connection.commit()
     connection.close()
 
-    # The end of the watch counts as a change, so whoever waits for one wakes up and finds out.
+    # The end of the watch counts as a change, so a reader that waits for one wakes up and sees it.
     await asyncio.wait_for(adapter.view.changed(before), PATIENCE_SECONDS)
 
     with pytest.raises(NotSeenYet, match="the watch has ended"):

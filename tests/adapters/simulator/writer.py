@@ -1,6 +1,6 @@
 """One of several processes that write to one world at once: python -m tests.adapters.simulator.writer FILE NAME COUNT.
 
-Run by the test of concurrency. Each round reads, creates, patches and buys, as the product's steps do; anything but
+Run by the test of concurrency. Each round reads, creates, patches and launches, as the product's steps do; anything but
 success ends the process with a traceback.
 """
 
@@ -12,7 +12,7 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 
 
 def main() -> None:
-    """Write, and tell how long the slowest round took."""
+    """Write, and print how long the slowest round took."""
     file, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     world, slowest = SimulatedWorld.open(file), 0.0
     for index in range(count):

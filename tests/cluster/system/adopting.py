@@ -179,7 +179,7 @@ async def still_moving(ground: Ground) -> list[str]:
             nodes=await ground.nodes(),
             pods=await ground.objects("Pod"),
             deployments=await ground.objects("Deployment"),
-            machines=cast(Any, machines),
+            instances=cast(Any, machines),
         )
     )
 

@@ -1,0 +1,1 @@
+"""The AWS operations that are answered here, by subject."""

@@ -1,0 +1,169 @@
+"""Other calls that Karpenter makes: parameters, the cluster, zonal shifts, instance status, and the two corners of IAM
+where moto deviates (ListInstanceProfiles ignores PathPrefix; a missing role is worded in a way that clients do not
+recognise).
+"""
+
+import time
+from datetime import UTC
+
+from testbed.cloud.http import filters
+from testbed.cloud.http.errors import AwsError
+from testbed.cloud.json_object import Json
+from testbed.cloud.settings import ACCOUNT
+from testbed.cloud.state.cloud import Cloud, Operations, Work
+from testbed.cloud.state.instances import CODES, Instance
+
+# ---- SSM ----------------------------------------------------------------------------------------------------
+
+
+def get_parameter(work: Work) -> Json:
+    """By name or by ARN."""
+    name = work.params["Name"]
+    key = name.split(":parameter", 1)[-1] if name.startswith("arn:") else name
+    value = work.world["ssm"].get(key)
+    if value is None:
+        raise AwsError("ParameterNotFound", f"Parameter {name} not found.")
+    arn = f"arn:aws:ssm:{work.world['region']}:{ACCOUNT}:parameter{key}"
+    return {"Parameter": {"Name": key, "Type": "String", "Value": value, "Version": 1, "ARN": arn}}
+
+
+def get_parameters(work: Work) -> Json:
+    """Several at once; the missing ones are listed."""
+    known = work.world["ssm"]
+    names = work.params["Names"]
+    return {
+        "Parameters": [{"Name": name, "Type": "String", "Value": known[name]} for name in names if name in known],
+        "InvalidParameters": [name for name in names if name not in known],
+    }
+
+
+# ---- EKS and zonal shift ------------------------------------------------------------------------------------
+
+
+def cluster_arn(cloud: Cloud) -> str:
+    """The cluster that this cloud has."""
+    return f"arn:aws:eks:{cloud.world['region']}:{ACCOUNT}:cluster/{cloud.settings.cluster_name}"
+
+
+def describe_cluster(work: Work) -> Json:
+    """The one cluster; its network part is the world's `eks`."""
+    settings = work.cloud.settings
+    name = work.params["name"]
+    if name != settings.cluster_name:
+        raise AwsError("ResourceNotFoundException", f"No cluster found for name: {name}.", 404)
+    return {
+        "cluster": {
+            "name": name,
+            "arn": cluster_arn(work.cloud),
+            "version": work.world["kubernetesVersion"],
+            "status": "ACTIVE",
+            "endpoint": settings.cluster_endpoint,
+            "certificateAuthority": {"data": settings.cluster_ca},
+            "kubernetesNetworkConfig": work.world["eks"],
+            "platformVersion": "eks.1",
+        }
+    }
+
+
+def get_managed_resource(work: Work) -> Json:
+    """ARC's view of the cluster; `zonalShift` null means that it was never registered."""
+    shift = work.world["zonalShift"]
+    arn = work.params["resourceIdentifier"]
+    if shift is None:
+        raise AwsError("ResourceNotFoundException", f"{arn} is not a managed resource", 404)
+    known = {"arn": arn, "name": work.cloud.settings.cluster_name, "appliedWeights": {}, "zonalShifts": []}
+    return {**known, **shift}
+
+
+# ---- instance status ----------------------------------------------------------------------------------------
+
+
+def _status(instance: Instance) -> Json:
+    state = instance.state(time.time())
+    passed = {"Status": "ok", "Details": [{"Name": "reachability", "Status": "passed"}]}
+    return {
+        "InstanceId": instance.id,
+        "AvailabilityZone": instance.zone,
+        "InstanceState": {"Name": state, "Code": CODES[state]},
+        "InstanceStatus": passed,
+        "SystemStatus": passed,
+    }
+
+
+def describe_status(work: Work) -> Json:
+    """Declared troubles under the filter that finds them; without a filter, every running instance and its own."""
+    live = work.cloud.instances.live()
+    first = live[0].id if live else ""
+    asked = {each["Name"] for each in work.params.get("Filters") or ()}
+    troubles = {}
+    for each in work.world["instanceStatus"]:
+        body = {**each["body"], "InstanceId": each["body"]["InstanceId"].replace("$INSTANCE", first)}
+        if body["InstanceId"] and (not asked or each["filter"] in asked):
+            troubles[body["InstanceId"]] = body
+    running = [] if asked else [_status(each) for each in live if each.state(time.time()) == "running"]
+    wanted = work.params.get("InstanceIds")
+    rows = [{**row, **troubles.pop(row["InstanceId"], {})} for row in running] + list(troubles.values())
+    shown, following = filters.page([row for row in rows if not wanted or row["InstanceId"] in wanted], work.params)
+    return filters.paged("InstanceStatuses", shown, following)
+
+
+# ---- IAM ----------------------------------------------------------------------------------------------------
+
+
+def list_profiles(work: Work) -> Json:
+    """Under a path, a page at a time."""
+    prefix = work.params.get("PathPrefix", "/")
+    found = [each for each in work.cloud.moto.iam.get_instance_profiles() if each.path.startswith(prefix)]
+    marked = {"NextToken": work.params.get("Marker"), "MaxResults": work.params.get("MaxItems")}
+    shown, following = filters.page(sorted(found, key=lambda each: str(each.name)), marked, default=100)
+    profiles = [
+        {
+            "Path": each.path,
+            "InstanceProfileName": each.name,
+            "InstanceProfileId": each.id,
+            "Arn": each.arn,
+            "CreateDate": each.create_date.replace(tzinfo=UTC),
+            "Roles": [_role(role) for role in each.roles],
+        }
+        for each in shown
+    ]
+    more = {"IsTruncated": True, "Marker": following} if following else {"IsTruncated": False}
+    return {"InstanceProfiles": profiles, **more}
+
+
+def _role(role: object) -> Json:
+    return {
+        "Path": getattr(role, "path", "/"),
+        "RoleName": getattr(role, "name", ""),
+        "RoleId": getattr(role, "id", ""),
+        "Arn": getattr(role, "arn", ""),
+        "CreateDate": "2026-01-01T00:00:00Z",
+    }
+
+
+def add_role(work: Work) -> Json:
+    """The world decides which roles exist; moto attaches."""
+    params, cloud = work.params, work.cloud
+    name = params["RoleName"]
+    if params["InstanceProfileName"] not in cloud.moto.profile_names():
+        profile = params["InstanceProfileName"]
+        raise AwsError("NoSuchEntity", f"Instance Profile {profile} cannot be found.", 404)
+    if name not in work.world["roles"]:
+        raise AwsError("NoSuchEntity", f"The role with name {name} cannot be found.", 404)
+    attached = cloud.moto.iam.get_instance_profile(params["InstanceProfileName"]).roles
+    if attached:
+        raise AwsError("LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1", 409)
+    cloud.moto.ensure_role(name)
+    cloud.moto.iam.add_role_to_instance_profile(params["InstanceProfileName"], name)
+    return {}
+
+
+OPERATIONS: Operations = {
+    ("ssm", "GetParameter"): get_parameter,
+    ("ssm", "GetParameters"): get_parameters,
+    ("eks", "DescribeCluster"): describe_cluster,
+    ("arc-zonal-shift", "GetManagedResource"): get_managed_resource,
+    ("ec2", "DescribeInstanceStatus"): describe_status,
+    ("iam", "ListInstanceProfiles"): list_profiles,
+    ("iam", "AddRoleToInstanceProfile"): add_role,
+}

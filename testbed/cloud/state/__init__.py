@@ -1,0 +1,1 @@
+"""What one server holds: the declared world, instances, templates, client tokens, and the ledger of its calls."""

@@ -1,0 +1,79 @@
+"""What operations work with: one object per server that holds its parts, and one per call.
+
+Everything that changes the cloud happens under `Cloud.lock`: moto takes no locks of its own, and two calls with one
+client token must not both launch. Answers are written outside it.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from testbed.cloud.http.errors import dry_run_passed
+from testbed.cloud.http.moto_side import MotoSide
+from testbed.cloud.http.wire import Call
+from testbed.cloud.json_object import Json
+from testbed.cloud.settings import CloudSettings
+from testbed.cloud.state.catalogue import Catalogue
+from testbed.cloud.state.instances import Instances
+from testbed.cloud.state.ledger import Ledger
+from testbed.cloud.state.templates_store import Templates
+from testbed.cloud.state.tokens import Tokens
+from testbed.cloud.state.world import World
+
+
+class Cloud:
+    """One server's state."""
+
+    def __init__(self, settings: CloudSettings) -> None:
+        self.lock = threading.RLock()
+        self.settings = settings
+        self.world = World(settings.world)
+        self.catalogue = Catalogue()
+        self.instances = Instances()
+        self.templates = Templates()
+        self.tokens = Tokens()
+        self.reservation_ends: dict[tuple[str, float], float] = {}  # id and `endIn` → the moment
+        self.ledger = Ledger(settings.ledger)
+        self.moto = MotoSide(settings, self.world)
+
+    def types(self) -> dict[str, Json]:
+        """The facts of the types that the world offers now."""
+        return self.catalogue.types(self.world["types"])
+
+    def reset(self) -> None:
+        """The world as it was at the start: no instances, templates, tokens, profiles or messages. The ledger stays."""
+        with self.lock:
+            self.tokens.reset()
+            self.reservation_ends.clear()
+            self.templates.reset()
+            self.instances.reset()
+            self.moto.reset()
+            self.world.reset()
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """One call being carried out; `notes` go into its line of the ledger."""
+
+    cloud: Cloud
+    call: Call
+    notes: Json = field(default_factory=dict)
+
+    @property
+    def params(self) -> Json:
+        """Parameters under their API names."""
+        return self.call.params
+
+    @property
+    def world(self) -> World:
+        """The declared world."""
+        return self.cloud.world
+
+    def effect_begins(self) -> None:
+        """Everything was checked: a dry run ends here."""
+        if self.params.get("DryRun"):
+            raise dry_run_passed()
+
+
+Operation = Callable[[Work], Json]
+Operations = dict[tuple[str, str], Operation]

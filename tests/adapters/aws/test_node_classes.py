@@ -1,0 +1,192 @@
+"""EC2NodeClasses: what they resolve to, what their conditions say, and what is left when they are deleted."""
+
+from typing import Any
+
+import pytest
+
+from dovetail.model.pools import ClaimTemplate, NodePool
+from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.worlds import REFERENCE, a_claim, one_of
+
+READY = [
+    "AMIsReady",
+    "CapacityReservationsReady",
+    "InstanceProfileReady",
+    "PlacementGroupReady",
+    "Ready",
+    "SecurityGroupsReady",
+    "SubnetsReady",
+    "ValidationSucceeded",
+]
+
+
+def status(stage: Stage) -> dict[str, Any]:
+    found: dict[str, Any] = stage.classes.objects["default"]["status"]
+    return found
+
+
+async def test_a_class_that_resolves_is_ready_with_every_condition_true(stage: Stage) -> None:
+    """AWS-26, AWS-27, AWS-30 to AWS-36, AWS-38: as recorded of upstream."""
+    await stage.with_class()
+
+    assert [(c["type"], c["status"], c["observedGeneration"]) for c in status(stage)["conditions"]] == [
+        (kind, "True", 1) for kind in READY
+    ]
+    assert [subnet["id"] for subnet in status(stage)["subnets"]] == ["subnet-0a", "subnet-0b", "subnet-0c"]
+    assert status(stage)["securityGroups"] == [{"id": "sg-01", "name": "nodes"}, {"id": "sg-02", "name": "extra"}]
+    assert [ami["id"] for ami in status(stage)["amis"]] == [
+        "ami-0a12023a",
+        "ami-0a12023b",
+        "ami-0a12023c",
+        "ami-0a12023d",
+    ]
+
+
+async def test_the_class_gets_its_finalizer_and_upstream_s_hash(stage: Stage) -> None:
+    """AWS-28, AWS-47, AWS-116: the annotations recorded of upstream for this very class and CA bundle."""
+    await stage.with_class(
+        metadataOptions={
+            "httpEndpoint": "enabled",
+            "httpProtocolIPv6": "disabled",
+            "httpPutResponseHopLimit": 1,
+            "httpTokens": "required",
+        }
+    )
+
+    meta = stage.classes.objects["default"]["metadata"]
+    assert meta["finalizers"] == ["karpenter.k8s.aws/termination"]
+    assert meta["annotations"] == {
+        "karpenter.k8s.aws/ec2nodeclass-hash": "2936947484497888409",
+        "karpenter.k8s.aws/ec2nodeclass-hash-version": "v6",
+    }
+
+
+async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stage) -> None:
+    await stage.with_class()
+    before = len(stage.server.calls(since=stage.since))
+
+    await stage.upkeep.keep()
+
+    assert len(stage.server.calls(since=stage.since)) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "reason"),
+    [
+        ({"amiSelectorTerms": [{"name": "nothing-*"}], "amiFamily": "AL2023"}, "AMIsReady", "AMINotFound"),
+        ({"amiSelectorTerms": [{"alias": "windows2025@latest"}]}, "AMIsReady", "AMINotFound"),
+        ({"amiSelectorTerms": [{"alias": "al2@latest"}]}, "AMIsReady", "UnsupportedAlias"),
+        ({"subnetSelectorTerms": [{"id": "subnet-none"}]}, "SubnetsReady", "SubnetsNotFound"),
+        ({"securityGroupSelectorTerms": [{"name": "none"}]}, "SecurityGroupsReady", "SecurityGroupsNotFound"),
+        ({"role": "NoSuchRole"}, "InstanceProfileReady", "RoleNotFound"),
+        ({"placementGroupSelector": {"name": "none"}}, "PlacementGroupReady", "PlacementGroupNotFound"),
+        ({"kubelet": {"noSuchField": 1}}, "ValidationSucceeded", "InvalidKubeletConfiguration"),
+        ({"kubelet": {"registerWithTaints": []}}, "ValidationSucceeded", "InvalidKubeletConfiguration"),
+        ({"kubelet": {"maxPods": "vcpus * 2"}}, "ValidationSucceeded", "KubeletExpressionsDisabled"),
+        (
+            {"amiSelectorTerms": [{"alias": "bottlerocket@latest"}], "kubelet": {"podsPerCore": 2}},
+            "ValidationSucceeded",
+            "UnsupportedKubeletConfiguration",
+        ),
+        ({"instanceProfile": "none", "role": None}, "Ready", "Ready"),
+        (
+            {"amiSelectorTerms": [{"alias": "bottlerocket@latest"}], "userData": "not = [toml"},
+            "ValidationSucceeded",
+            "UserDataInvalid",
+        ),
+        ({"userData": "#!/bin/bash\n" + "# filler\n" * 3000}, "ValidationSucceeded", "UserDataSizeLimitExceeded"),
+        ({"cpuOptions": {"nestedVirtualization": "enabled"}}, "ValidationSucceeded", "NoCompatibleInstanceTypes"),
+    ],
+)
+async def test_what_cannot_be_resolved_is_a_condition_with_its_reason(
+    stage: Stage, change: dict[str, Any], kind: str, reason: str
+) -> None:
+    """AWS-30 to AWS-45; a missing role, user data that cannot be merged and a class without types are conditions, too,
+    and publish a notice."""
+    await stage.with_class(**change)
+
+    assert stage.classes.condition(kind) == ("True" if kind == "Ready" else "False", reason)
+    if kind != "Ready":
+        assert stage.classes.condition("Ready") == ("False", "UnhealthyDependents")
+        assert reason in stage.notices.reasons()
+
+
+async def test_a_windows_class_whose_pools_allow_arm_alone_is_refused_before_the_first_launch(
+    stage: Stage,
+) -> None:
+    """AWS-50, AWS-83: upstream creates the claim, which then fails for ever."""
+    arm = ClaimTemplate(node_class=REFERENCE, requirements=(one_of("kubernetes.io/arch", "arm64"),))
+    stage.pools.append(NodePool(name="arm", uid="arm", template=arm))
+
+    await stage.with_class(amiSelectorTerms=[{"alias": "windows2022@latest"}])
+
+    assert stage.classes.condition("ValidationSucceeded") == ("False", "NoCompatibleInstanceTypes")
+    assert "NoCompatibleInstanceTypes" in stage.notices.reasons()
+
+
+async def test_every_event_has_a_reason_and_the_name_of_its_object(stage: Stage) -> None:
+    """AWS-168: upstream leaves one or the other empty."""
+    await stage.with_class(role="NoSuchRole", subnetSelectorTerms=[{"id": "subnet-none"}])
+    await stage.with_class(amiSelectorTerms=[{"alias": "al2@latest"}])
+    stage.claims.append(a_claim())
+    stage.classes.delete()
+    await stage.upkeep.keep()
+
+    assert len(stage.notices.published) >= 4
+    assert all(notice.reason and notice.name == "default" and notice.uid for notice in stage.notices.published)
+
+
+async def test_an_error_of_ssm_is_not_taken_for_a_missing_parameter(stage: Stage) -> None:
+    stage.patch(fail=[{"op": "GetParameter", "code": "AccessDeniedException", "status": 400}])
+
+    await stage.with_class()
+
+    assert stage.classes.condition("AMIsReady") == ("False", "ResolutionFailed")
+
+
+async def test_a_missing_parameter_is_asked_for_once(stage: Stage) -> None:
+    """AWS publishes no NVIDIA image for arm64."""
+    await stage.with_class()
+    await stage.with_class(tags={"a": "b"})
+
+    missing = [call for call in stage.calls("GetParameter") if "arm64/nvidia" in call["input"]["Name"]]
+    assert len(missing) == 1
+
+
+@pytest.mark.parametrize("operation", ["CreateLaunchTemplate", "CreateFleet", "RunInstances"])
+async def test_a_right_that_is_missing_is_found_before_the_first_launch(stage: Stage, operation: str) -> None:
+    """AWS-42, AWS-43."""
+    stage.patch(fail=[{"op": operation, "code": "UnauthorizedOperation", "status": 403}])
+
+    await stage.with_class()
+
+    assert stage.classes.condition("ValidationSucceeded") == ("False", f"{operation}AuthCheckFailed")
+
+
+async def test_throttling_gives_no_verdict_and_is_tried_again(stage: Stage) -> None:
+    stage.patch(fail=[{"op": "CreateFleet", "dryRun": True, "code": "RequestLimitExceeded", "status": 503, "times": 1}])
+    stage.classes.apply()
+
+    await stage.upkeep.keep()
+    before = stage.classes.condition("ValidationSucceeded")
+    stage.upkeep._due["default"].at = 0.0
+    await stage.upkeep.keep()
+
+    assert (before[0], stage.classes.condition("ValidationSucceeded")[0]) == ("Unknown", "True")
+
+
+async def test_deleting_a_class_waits_for_its_claims_and_leaves_nothing_behind(stage: Stage) -> None:
+    """AWS-46."""
+    await stage.with_class()
+    stage.claims.append(a_claim())
+    stage.classes.delete()
+
+    await stage.upkeep.keep()
+    assert "default" in stage.classes.objects
+    assert stage.notices.reasons() == ["WaitingOnNodeClaimTermination"]
+
+    stage.claims.clear()
+    await stage.upkeep.keep()
+    assert stage.classes.objects == {}
+    assert await stage.adapter.calls.every("iam", "ListInstanceProfiles", "InstanceProfiles") == []
+    assert await stage.adapter.calls.every("ec2", "DescribeLaunchTemplates", "LaunchTemplates") == []
