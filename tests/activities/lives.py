@@ -127,9 +127,9 @@ class Life:
 
     async def launch(self) -> str:
         """LaunchNode's steps; how they ended."""
-        bought = await self.step(lambda worker: worker.launching.launch_instance(self.ref))
-        if bought.kind != "launched":
-            return str(bought.kind)
+        launched = await self.step(lambda worker: worker.launching.launch_instance(self.ref))
+        if launched.kind != "launched":
+            return str(launched.kind)
         for make in (self._registered, self._initialized):
             joined = await self.step(make)
             if joined.kind != "done":

@@ -67,8 +67,8 @@ class Said:
         self.notices += notices
 
 
-async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> None:
-    """DIS-25: upstream tells of every candidate in every pass, whatever comes of it."""
+async def test_what_holds_other_nodes_is_published_although_a_plan_was_found() -> None:
+    """DIS-25: upstream publishes about every candidate in every pass, whatever comes of it."""
     held = a_pair("held", node={"annotations": {names.DO_NOT_DISRUPT: "true"}})
     world = a_world([a_pair("empty"), held], [a_pod("held")])
     said, nothing = Said(), cast(Any, None)

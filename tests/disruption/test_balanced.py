@@ -1,4 +1,4 @@
-"""The policy Balanced (DIS-120 to DIS-131), on the worked numbers of the specification."""
+"""The policy Balanced (DIS-120 to DIS-131), on worked numbers."""
 
 import math
 from typing import Any

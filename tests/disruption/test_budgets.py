@@ -98,7 +98,7 @@ def test_a_date_that_never_comes_is_always_active() -> None:
 
 
 def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
-    """DIS-51; DIT-11, DIT-12."""
+    """DIS-51, DIT-11, DIT-12."""
     not_ready = {"conditions": (condition("Ready", status="False"),)}
     pairs = [a_pair(f"n{i}") for i in range(8)]
     pairs.append(a_pair("both", node=not_ready, claim={"deleting_since": NOW}))
@@ -108,7 +108,7 @@ def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
 
 
 def test_launching_terminated_and_foreign_nodes_are_no_nodes_to_a_budget() -> None:
-    """DIS-50; DIT-7 to DIT-9."""
+    """DIS-50, DIT-7 to DIT-9."""
     launching = a_pair("new")
     del_label = {k: v for k, v in launching.node.labels.items() if k != names.INITIALIZED}
     pairs = [a_pair(f"n{i}") for i in range(4)]

@@ -12,8 +12,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
-from tests.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
 
 NOW = 10_000.0
 MINUTE = 60.0

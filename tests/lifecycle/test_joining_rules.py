@@ -59,7 +59,7 @@ def test_a_taint_that_the_node_has_with_another_value_is_not_added_twice() -> No
     assert registered(a_claim(taints=(DEDICATED,)), node).taints == (replace(DEDICATED, value="cpu"),)
 
 
-def test_a_node_without_taint_and_label_is_told_of() -> None:
+def test_a_node_without_taint_and_label_is_reported() -> None:
     """LIF-22, BEH-55."""
     assert came_unmarked(a_node(taints=()))
     assert not came_unmarked(a_node())

@@ -52,7 +52,7 @@ class TestNotices:
 
         assert len(await world.events_about("NodeClaim", notice.name)) == 2
 
-    async def test_what_cannot_be_published_fails_nobody(self, world: World) -> None:
+    async def test_what_cannot_be_published_fails_no_caller(self, world: World) -> None:
         name = unique("pod")
 
         await world.notices.publish(

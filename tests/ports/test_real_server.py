@@ -57,7 +57,7 @@ class TestRights:
                 adapter.view.snapshot()
             with pytest.raises(Forbidden, match=r'NodeClaim/c: .*User "nobody" cannot get resource "nodeclaims"'):
                 await adapter.claims.read("c")
-            await adapter.notices.publish(Notice(kind="Node", name="n", reason="Told", message="m"))
+            await adapter.notices.publish(Notice(kind="Node", name="n", reason="Waiting", message="m"))
 
 
 class TestInsideACluster:
@@ -207,9 +207,9 @@ class TestCost:
     async def test_a_hundred_claims_are_created_side_by_side(self, plane_state: PlaneState) -> None:
         async with connected(plane_state.kubeconfig) as adapter:
             await adapter.ready()
-            wishes = [a_new_claim(unique("claim"), finalizers=()) for _ in range(100)]
+            new_claims = [a_new_claim(unique("claim"), finalizers=()) for _ in range(100)]
 
-            claims = await asyncio.gather(*[adapter.claims.create(wish) for wish in wishes])
+            claims = await asyncio.gather(*[adapter.claims.create(new) for new in new_claims])
             await adapter.view.catch_up([claim_write(claim) for claim in claims])
 
             held = adapter.view.snapshot().claims

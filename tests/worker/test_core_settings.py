@@ -6,7 +6,7 @@ from dovetail.worker.settings import GATES, SettingsError, read_settings
 
 
 def test_without_settings_the_defaults_of_the_core_are_upstream_s() -> None:
-    """OPS-1; but no port is opened that nobody named."""
+    """OPS-1; but no port is opened that was not named."""
     found = read_settings({})
 
     assert (found.batch_max, found.batch_idle) == (10.0, 1.0)

@@ -62,6 +62,6 @@ def test_without_settings_the_defaults_are_upstream_s() -> None:
     ],
 )
 def test_a_value_that_cannot_be_used_is_an_error_that_names_the_variable(name: str, value: str) -> None:
-    """AWS-157: a silent default is one that nobody chose."""
+    """AWS-157: a silent default is one that no operator chose."""
     with pytest.raises(SettingsError, match=name):
         read_settings({"CLUSTER_NAME": "c", name: value})
