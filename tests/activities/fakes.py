@@ -1,6 +1,6 @@
 """A world of a few dictionaries behind the ports, with a clock that only moves when a step pauses.
 
-Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every purchase is in `ledger`. The
+Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every launch is in `ledger`. The
 cache shows writes at once unless `lag` holds some back. `at` plays what others do at a moment: pods end, kubelets
 report, instances die.
 """

@@ -37,7 +37,7 @@ def verdict(world: World) -> tuple[str, str] | None:
     return None if found is None else (found.status, found.reason)
 
 
-async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -> None:
+async def test_a_node_that_is_too_small_is_reported_on_its_claim_and_by_an_event() -> None:
     """LIF-77, EVT-8, BEH-85."""
     world = a_settled_world(500)
     task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)

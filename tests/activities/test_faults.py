@@ -1,6 +1,6 @@
 """A claim's life with a worker that dies at every single call: one instance per claim, then nothing.
 
-Judged by the embedded world's ledger and its objects, never by what the steps say of themselves.
+Judged by the simulated world's ledger and its objects, never by what the steps say of themselves.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def whole_life(stage: Stage, name: str, fate: Fate) -> Life:
     assert await life.launch() == "initialised"
     stage.world.delete("NodeClaim", name)
     await life.terminate()
-    await life.release_strays()
+    await life.release_hanging()
     return life
 
 
@@ -113,7 +113,7 @@ async def test_a_claim_that_is_deleted_while_it_launches_leaves_nothing(stage: S
         stage.world.delete("NodeClaim", life.name)
         assert await launch in ("deleting", "gone", "initialised")
         await life.terminate()
-        await life.release_strays()
+        await life.release_hanging()
         return life
 
     lives = await asyncio.gather(*[one(point) for point in range(10)])

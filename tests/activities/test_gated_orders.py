@@ -129,7 +129,7 @@ async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: 
 
 
 async def test_a_claim_that_is_leaving_gently_gets_the_deadline_of_its_repair() -> None:
-    """GCR-15: the annotation is written whether or not somebody has deleted the claim already."""
+    """GCR-15: the annotation is written whether or not the claim is deleted already."""
     world = World()
     world.put(a_joined_claim(deleting_since=900.0), a_joined_node(conditions=(silent(0.0),)))
 

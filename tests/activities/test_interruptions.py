@@ -100,7 +100,7 @@ async def test_a_spot_warning_is_remembered_and_then_deletes_the_claim() -> None
     ]
 
 
-async def test_a_rebalance_recommendation_is_only_said() -> None:
+async def test_a_rebalance_recommendation_is_only_published() -> None:
     """AWS-134."""
     assert await answered(World(), a_warning("rebalance_recommendation")) == [
         "remembered",
@@ -109,7 +109,7 @@ async def test_a_rebalance_recommendation_is_only_said() -> None:
     ]
 
 
-async def test_a_claim_that_is_going_already_is_not_deleted_again() -> None:
+async def test_a_claim_that_is_leaving_already_is_not_deleted_again() -> None:
     """AWS-133: the offering is remembered all the same, and no notice speaks of a termination."""
     assert await answered(World(deleting_since=NOW), a_warning("spot_interrupted")) == [
         "remembered",

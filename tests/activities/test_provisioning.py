@@ -1,4 +1,4 @@
-"""await_provisioning_plan over an embedded world: what it waits for before it plans."""
+"""await_provisioning_plan over a simulated world: what it waits for before it plans."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""`dovetail history` and `dovetail doctor` against a Temporal server, a worker and an embedded world that moves."""
+"""`dovetail history` and `dovetail doctor` against a Temporal server, a worker and a simulated world that moves."""
 
 import asyncio
 import subprocess

@@ -1,6 +1,6 @@
 """Ten clusters as Karpenter left them in mid-flight, taken over on a real control plane with the AWS server.
 
-All of them are taken over on the embedded world by `make adopt`; here stand those that differ most. Judged by what the
+All of them are taken over on the simulated world by `make adopt`; here stand those that differ most. Judged by what the
 recording's README promises, on objects, instances and the audit log.
 """
 

@@ -266,6 +266,6 @@ async def test_a_kill_at_any_step_of_a_disruption_costs_no_instance(ground: Grou
 
     assert (record["outcome"], record["deleted"]) == ("done", [old["metadata"]["name"]])
     await ground.until(partial(pods_and_nodes, ground, 1, 1), 60, "the pod runs on the replacement")
-    assert len(Timeline(ground.worker_calls(since)).created()) == 1, "one replacement, and no other machine"
+    assert len(Timeline(ground.worker_calls(since)).created()) == 1, "one replacement, and no other instance"
     await ground.assert_one_instance_per_claim()
     await ground.assert_nothing_tainted_or_leaked()

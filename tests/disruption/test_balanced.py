@@ -25,7 +25,7 @@ def scales(cost: float, disruption: float) -> Scales:
     ("savings", "disruption", "approved"),
     [(7.26, 4.0, True), (4.84, 5.0, True), (2.42, 9.0, False), (0.0, 3.0, False), (-1.0, 3.0, False)],
 )
-def test_a_move_is_worth_half_its_disturbance(savings: float, disruption: float, approved: bool) -> None:
+def test_a_command_is_worth_half_its_disturbance(savings: float, disruption: float, approved: bool) -> None:
     """DIT-118."""
     assert scales(58.08, 90.0)._weigh("a", savings, disruption).is_approved is approved
 

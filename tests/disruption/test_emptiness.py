@@ -84,7 +84,7 @@ def test_virtual_buffer_pods_hold_a_node() -> None:
     assert taken(a_world([a_pair("n1"), a_pair("n2")], buffer_pods={"n1": 2, "n2": 0})) == ["n2"]
 
 
-def test_a_node_made_for_pods_that_are_still_pending_is_theirs() -> None:
+def test_a_node_made_for_pods_that_are_still_pending_is_kept_for_them() -> None:
     pod = a_pod()
     made = {names.PLAN: "plan-1/0", names.PLANNED_PODS: pod.uid}
     fresh = replace(a_pair("n1").claim.conditions[2], changed=NOW - 5)
@@ -93,7 +93,7 @@ def test_a_node_made_for_pods_that_are_still_pending_is_theirs() -> None:
     assert taken(a_world([pair], [replace(pod, unschedulable=False)])) == []
 
 
-def test_a_replacement_that_a_mark_still_wants_is_not_emptied() -> None:
+def test_a_replacement_that_a_mark_still_needs_is_not_emptied() -> None:
     """After a lost database, too: the mark says so, and nothing else has to remember."""
     marked = a_pair("old", claim={"annotations": {names.OWNER: "c/disrupt/plan-1"}})
     made = a_pair("new", claim={"annotations": {names.PLAN: "plan-1/0"}})
@@ -101,7 +101,7 @@ def test_a_replacement_that_a_mark_still_wants_is_not_emptied() -> None:
     assert taken(world) == []
 
 
-def test_a_replacement_that_no_mark_wants_is_emptied() -> None:
+def test_a_replacement_that_no_mark_needs_is_emptied() -> None:
     made = a_pair("new", claim={"annotations": {names.PLAN: "plan-1/0"}})
     assert taken(a_world([made])) == ["new"]
 

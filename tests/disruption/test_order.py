@@ -1,4 +1,4 @@
-"""Which method decides, which pools stand for themselves, and how large a command may be (DIS-2, DIS-76 to DIS-78,
+"""Which method decides, what each pool is limited by, and how large a command may be (DIS-2, DIS-76 to DIS-78,
 DIS-107)."""
 
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_only_the_chosen_command_is_published_as_a_candidate() -> None:
     assert published == {t.node for t in command.targets}
 
 
-def test_no_move_is_made_whose_launch_is_certain_to_fail() -> None:
+def test_no_command_is_chosen_whose_launch_is_certain_to_fail() -> None:
     """DIQ-9: spot is demanded where it is allowed; without any spot offering the launch could only fail."""
     types = [
         replace(each, offerings=tuple(o for o in each.offerings if "spot" not in o.requirements[0].values))

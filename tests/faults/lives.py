@@ -172,8 +172,8 @@ async def _next_step_of(stage: Stage, struck: Struck, subject: str) -> float:
 def _named_by(stage: Stage, subject: str) -> set[str]:
     """Names and ids under which the ledger knows what a workflow works on; those of all claims for a plan's."""
     claim = subject.rpartition("/")[2]
-    machines = [m for m in stage.world.instances() if "/claim/" not in subject or m.claim_name == claim]
-    known = {name for m in machines for name in (m.claim_name, m.claim_uid, m.provider_id, m.node)}
+    found = [i for i in stage.world.instances() if "/claim/" not in subject or i.claim_name == claim]
+    known = {name for i in found for name in (i.claim_name, i.claim_uid, i.provider_id, i.node)}
     return ({claim} | known) - {""}
 
 

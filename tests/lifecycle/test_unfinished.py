@@ -1,4 +1,4 @@
-"""What wants an owner or an end, and what is left over on one side (TRM-4, TRM-10, LIF-60, GCR-1 to GCR-6)."""
+"""What needs an owner or an end, and which instances and claims are orphans (TRM-4, TRM-10, LIF-60, GCR-1 to GCR-6)."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,7 +53,7 @@ def everything(snapshot: Snapshot) -> tuple[object, ...]:
     return (*owners(snapshot), *releases(snapshot), *deserted(snapshot), *expired(snapshot), *marks(snapshot))
 
 
-def test_a_finished_cluster_wants_nothing() -> None:
+def test_a_finished_cluster_needs_nothing() -> None:
     assert everything(a_snapshot(a_joined_claim(), a_managed_node())) == ()
 
 
@@ -66,12 +66,12 @@ def test_a_finished_cluster_wants_nothing() -> None:
         (a_joined_claim(deleting_since=NOW), "TerminateNode"),
     ],
 )
-def test_an_unfinished_claim_wants_its_workflow(claim: NodeClaim, workflow: str) -> None:
+def test_an_unfinished_claim_needs_its_workflow(claim: NodeClaim, workflow: str) -> None:
     """The sweep; a lost signal and a lost database are one case."""
     assert owners(a_snapshot(claim)) == (StartOwner(claim=REF, workflow_type=workflow),)
 
 
-def test_a_claim_without_our_finalizer_wants_no_termination() -> None:
+def test_a_claim_without_our_finalizer_needs_no_termination() -> None:
     """LIF-50."""
     assert owners(a_snapshot(a_claim(deleting_since=NOW, finalizers=("other/one",)))) == ()
 
@@ -202,7 +202,7 @@ def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "node", "sold"),
+    ("claim", "node", "listed"),
     [
         (a_joined_claim(), a_managed_node(conditions=SILENT), [LAUNCHED]),
         (a_joined_claim(), a_managed_node(), []),
@@ -211,9 +211,9 @@ def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
         (a_joined_claim(node_class=OTHER), a_managed_node(conditions=SILENT), []),
     ],
 )
-def test_other_claims_are_kept(claim: NodeClaim, node: Node, sold: list[LaunchedInstance]) -> None:
+def test_other_claims_are_kept(claim: NodeClaim, node: Node, listed: list[LaunchedInstance]) -> None:
     """GCR-2, GCR-3, BEH-82: listed; its kubelet is alive; not registered; leaving; not ours."""
-    assert vanished(a_snapshot(claim, node), sold) == ()
+    assert vanished(a_snapshot(claim, node), listed) == ()
 
 
 def test_an_instance_without_a_claim_is_terminated_when_it_is_seen_again() -> None:
@@ -255,7 +255,7 @@ def test_instances_with_a_claim_and_young_ones_are_left_alone(
     assert orphans(a_snapshot(*claims), [instance]) == ()
 
 
-@pytest.mark.parametrize(("found", "sold", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])
-def test_many_orphans_at_once_stop_the_collection(found: int, sold: int, stopped: bool) -> None:
+@pytest.mark.parametrize(("found", "listed", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])
+def test_many_orphans_at_once_stop_the_collection(found: int, listed: int, stopped: bool) -> None:
     """More than three and more than a tenth: a backup was restored, or a tag is wrong."""
-    assert too_many(found, sold) is stopped
+    assert too_many(found, listed) is stopped

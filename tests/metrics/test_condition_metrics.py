@@ -1,4 +1,4 @@
-"""Metrics of conditions and terminations by kind, and their twins under the older names (MET-5, AWS-167)."""
+"""Metrics of conditions and terminations by kind, and the same under the older names (MET-5, AWS-167)."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_a_transition_is_counted_with_how_long_the_last_status_stood(scraped: Sc
     assert f'operator_nodeclaim_status_condition_transition_seconds_bucket{{{left},le="16"}} 0' in lines
 
 
-def test_the_same_status_said_again_is_no_transition(scraped: Scraped) -> None:
+def test_the_same_status_written_again_is_no_transition(scraped: Scraped) -> None:
     scraped.hear("NodeClaim", "c", a_condition("True", BORN))
     scraped.hear("NodeClaim", "c", a_condition("True", BORN, reason="Other"))
 
@@ -104,7 +104,7 @@ def test_gauges_show_how_an_object_stands_and_go_with_it(scraped: Scraped) -> No
     assert "operator_ec2nodeclass_termination_duration_seconds_sum 40" in after
 
 
-def test_nodes_have_no_twins_and_no_family_stands_twice(scraped: Scraped) -> None:
+def test_nodes_have_no_older_names_and_no_family_stands_twice(scraped: Scraped) -> None:
     """MET-5: Prometheus refuses a page on which a family is announced twice."""
     scraped.hear("Node", "n", a_condition("True", BORN), labels={**LABELS, names.INITIALIZED: "true"})
     scraped.hear("NodePool", "p", a_condition("True", BORN))

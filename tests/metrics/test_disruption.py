@@ -92,7 +92,7 @@ def test_timeouts_stand_at_zero_before_there_is_one(meter: Meter) -> None:
 
 
 def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -> None:
-    """DIS-126: a move of any policy counts; only Balanced weighs it, and the score says what the pool itself
+    """DIS-126: a command of any policy counts; only Balanced weighs it, and the score says what the pool itself
     thinks."""
     pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true"), a_pod("n3"), a_pod("n4", do_not_disrupt="true")]
     pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3", pool="b"), a_pair("n4", pool="b")]
@@ -110,7 +110,7 @@ def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -
     assert labels == approved
 
 
-def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
+def test_a_command_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
     """DIS-124, DIS-126: to delete the node would be worth it, but its pods need another one that saves half as much."""
     moved = [a_pod("n1", "0.3") for _ in range(12)]
     held = [a_pod("n2", "8", do_not_disrupt="true")]

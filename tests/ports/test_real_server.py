@@ -108,7 +108,7 @@ class TestOutages:
             assert await adapter.claims.delete(claim.name, claim.uid) == 0
             assert await eventually(lambda: adapter.lookups.claim(claim.name) is None)
 
-    async def test_no_server_is_said_in_one_line(self, tmp_path: Path, plane_state: PlaneState) -> None:
+    async def test_no_server_is_reported_in_one_line(self, tmp_path: Path, plane_state: PlaneState) -> None:
         elsewhere = tmp_path / "kubeconfig"
         elsewhere.write_text(plane_state.kubeconfig.read_text().replace(plane_state.server, "https://127.0.0.1:1"))
 

@@ -1,4 +1,4 @@
-"""A stage for the whole system: an embedded world in a file, its player, workers and CLI as processes.
+"""A stage for the whole system: a simulated world in a file, its player, workers and CLI as processes.
 
 The Temporal server is shared by the session, because every stage is a cluster of its own and ids and queues carry its
 name; a stage that loses its database has its own server. Everything is stopped by its process id.
@@ -174,8 +174,8 @@ class Stage:
     def instances_by_claim(self) -> dict[str, int]:
         """How many instances were ever launched for each claim UID, by the cloud's own rows."""
         counts: dict[str, int] = {}
-        for machine in self.world.instances():
-            counts[machine.claim_uid] = counts.get(machine.claim_uid, 0) + 1
+        for instance in self.world.instances():
+            counts[instance.claim_uid] = counts.get(instance.claim_uid, 0) + 1
         return counts
 
     def writes_of_ours(self, after: float) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""CapacityBuffers on the embedded world, workers and all, behind their gate (PLC-1, PLC-211 to PLC-214, DIS-68)."""
+"""CapacityBuffers on the simulated world, workers and all, behind their gate (PLC-1, PLC-211 to PLC-214, DIS-68)."""
 
 import asyncio
 from typing import Any

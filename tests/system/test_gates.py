@@ -1,4 +1,4 @@
-"""Node repair and static pools on the embedded world, workers and all, behind their gates."""
+"""Node repair and static pools on the simulated world, workers and all, behind their gates."""
 
 import pytest
 

@@ -171,7 +171,7 @@ async def lift_budgets(ground: Ground) -> None:
 
 async def still_moving(ground: Ground) -> list[str]:
     """What is still under way, in words."""
-    machines = [_ShownInstance(each) for each in await ground.instances() if each["state"] != "terminated"]
+    instances = [_ShownInstance(each) for each in await ground.instances() if each["state"] != "terminated"]
     return unrest(
         Look(
             pools=await ground.objects("NodePool"),
@@ -179,7 +179,7 @@ async def still_moving(ground: Ground) -> list[str]:
             nodes=await ground.nodes(),
             pods=await ground.objects("Pod"),
             deployments=await ground.objects("Deployment"),
-            machines=cast(Any, machines),
+            machines=cast(Any, instances),
         )
     )
 

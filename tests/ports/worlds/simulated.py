@@ -1,4 +1,4 @@
-"""The embedded world as a world: its adapter on one side, its own outside interface on the other.
+"""The simulated world, as the contracts of the ports see it: its adapter on one side, its own outside interface on the other.
 
 Its player runs on a thread, but not as the kubelet of Nodes that tests make: the real control plane of these
 tests has none either.

@@ -1,4 +1,4 @@
-"""The embedded cloud as a world for the contracts of the cloud's ports."""
+"""The cloud of the simulated world, as the contracts of the cloud's ports see it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
