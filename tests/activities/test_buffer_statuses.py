@@ -97,7 +97,7 @@ async def written(buffers: Buffers, world: Snapshot, notices: Notices | None = N
 
 
 async def test_the_planner_writes_whether_the_room_stands() -> None:
-    """PLC-214."""
+    """The reason says whether the buffer's room exists or needs new nodes (PLC-214)."""
     full, none = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer())), a_snapshot(**with_buffers(a_buffer()))
     assert [reason for _, reason in await written(Buffers(), full)] == ["FitsExistingCapacity"]
     assert [reason for _, reason in await written(Buffers(), none)] == ["RequiresNewCapacity"]

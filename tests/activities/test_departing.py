@@ -97,7 +97,7 @@ async def test_beginning_twice_changes_nothing(stage: Stage) -> None:
 
 
 async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
-    """TRM-29, BEH-33."""
+    """A departure carries the reason of the disruption that deleted the claim (TRM-29, BEH-33)."""
     reason = is_now(names.DISRUPTION_REASON, reason="Drifted")
     stage.world.put(a_leaving_claim(conditions=(*a_joined_claim().conditions, reason)), a_joined_node())
 

@@ -144,7 +144,7 @@ class Change:
     ids=lambda change: f"{change.path}-{change.old}-{change.new}",
 )
 async def test_a_pool_does_not_change_its_nature(server: ApiClient, created: list[str], change: Change) -> None:
-    """API-13, API-14."""
+    """A pool stays static or dynamic, and keeps the kind of its NodeClass (API-13, API-14)."""
     where = await create(
         server, created, changed(changed(a_pool(), change.path, change.old), "metadata.name", "natured")
     )

@@ -83,7 +83,7 @@ def test_a_protected_pod_that_has_ended_blocks_nothing(state: dict[str, Any]) ->
 
 
 def test_a_timed_protection_ends() -> None:
-    """DIS-41, DIT-47."""
+    """A pod that has run for longer than its annotation protects it holds nothing (DIS-41, DIT-47)."""
     young, old = a_pod("n1", do_not_disrupt="2h"), a_pod("n1", do_not_disrupt="1h")
     assert (len(why(a_pair("n1"), pods=[young])), why(a_pair("n1"), pods=[old])) == (1, [])
 

@@ -137,7 +137,7 @@ def test_a_budget_that_shrank_keeps_the_first_of_the_command() -> None:
 
 
 def test_a_budget_that_closed_ends_it() -> None:
-    """DIS-134."""
+    """A budget that allows nothing at the second look ends the plan (DIS-134)."""
     world = a_world([a_pair("n1")])
     later = replace(world, pools={"a": a_pool(budgets=(Budget(nodes="0"),))})
     verdict = revalidate(planned(world), later, SETTINGS)

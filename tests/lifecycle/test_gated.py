@@ -66,7 +66,7 @@ def test_a_node_that_is_unhealthy_for_too_long_is_replaced_at_once() -> None:
     ],
 )
 def test_another_type_or_status_is_not_unhealthy(condition: Condition) -> None:
-    """GCR-12, BEH-41."""
+    """Only the condition type and status that a repair policy names make a node unhealthy (GCR-12, BEH-41)."""
     assert find_repairs(a_snapshot(*a_pair(1, condition)), (SILENT,)).orders == ()
 
 

@@ -92,7 +92,7 @@ def test_what_is_missing_is_named(reason: str) -> None:
 
 
 def test_two_nodes_are_as_bad_as_none() -> None:
-    """LIF-31."""
+    """A claim with two nodes is not initialised, as if it had none (LIF-31)."""
     found = blocker(a_joined_claim(), (a_joined_node("a"), a_joined_node("b")))
 
     assert found == ("NodeNotFound", "Node not registered with cluster")

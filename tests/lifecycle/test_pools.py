@@ -63,7 +63,7 @@ def test_a_claim_counts_with_what_was_launched_until_its_node_is_initialised() -
     ],
 )
 def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> None:
-    """STA-9, STA-12, LIF-5."""
+    """Claims that leave, are marked or are of another pool use nothing of this one (STA-9, STA-12, LIF-5)."""
     assert pool_usage(a_snapshot(a_pool(), claim)) == {"pool": ZEROS}
 
 
@@ -247,7 +247,7 @@ def test_a_pool_taken_over_from_karpenter_keeps_its_verdict(
     ],
 )
 def test_other_claims_and_other_ends_say_nothing(claim: NodeClaim) -> None:
-    """NPL-33, LIF-12, BEH-66."""
+    """Claims of others, and ends for want of capacity, do not bear on the pool's health (NPL-33, LIF-12, BEH-66)."""
     if claim.condition(names.LAUNCHED) is not None:
         claim = replace(claim, conditions=(is_now(names.LAUNCHED, changed=NOW),))
     assert status(judged(judged(a_pool()), claim))[0] == "Unknown"

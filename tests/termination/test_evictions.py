@@ -69,7 +69,7 @@ def test_pods_that_stay_or_have_ended_hold_nothing(pod: Pod) -> None:
     ],
 )
 def test_other_pods_are_evicted(pod: Pod) -> None:
-    """TRM-13, BEH-9, BEH-10."""
+    """Pods without an owner, and pods that tolerate another taint or effect, are evicted (TRM-13, BEH-9, BEH-10)."""
     assert plan_evictions((pod,), None, NOW).evict == (pod,)
 
 
