@@ -176,7 +176,7 @@ def is_eviction(entry: AuditEntry) -> bool:
     return entry.subresource == "eviction" and entry.code == 201
 
 
-async def test_a_pool_s_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:
+async def test_a_pools_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:
     """BEH-92, BEH-93, BEH-94: what stands in a pool's status."""
     await ground.apply(fleet_pool("counted"))
     await ground.apply(workload("counted", "counted", 2))
