@@ -1,6 +1,6 @@
 """A world of a few dictionaries behind the ports, with a clock that only moves when a step pauses.
 
-Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every purchase is in `ledger`. The
+Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every launch is in `ledger`. The
 cache shows writes at once unless `lag` holds some back. `at` plays what others do at a moment: pods end, kubelets
 report, instances die.
 """
@@ -37,7 +37,7 @@ class World:
     volume_claims: dict[str, VolumeClaim] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     ledger: list[str] = field(default_factory=list)
-    hidden: set[str] = field(default_factory=set)  # names that the cache has not been told of
+    hidden: set[str] = field(default_factory=set)  # names that the cache does not know yet
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     versions: int = 100
 
@@ -61,7 +61,7 @@ class World:
         return str(self.versions)
 
     def put(self, *objects: Node | NodeClaim | Pod) -> None:
-        """As somebody else would write them."""
+        """As another writer would write them."""
         for one in objects:
             if isinstance(one, NodeClaim):
                 self.claims[one.name] = replace(one, resource_version=self.version())
@@ -222,7 +222,7 @@ class FakePods:
 
 
 class FakeCloud:
-    """Instances. A token buys once. `answer` replaces what a launch answers; `before`/`after` break a call."""
+    """Instances. A token launches once. `answer` replaces what a launch answers; `before`/`after` break a call."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -233,7 +233,7 @@ class FakeCloud:
         self.after: Failure | None = None  # it arrives, and the answer is lost
         self.during: Callable[[], None] = lambda: None
         self.blind = False  # looking up by tag lags behind
-        self.lingers = 0  # so many times "terminating" before "gone"
+        self.lingers = 0  # how often "terminating" is answered before "gone"
         self.size: Resources = {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58}
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
@@ -253,15 +253,15 @@ class FakeCloud:
             raise AssertionError("one token, two requests")
         if known is None:
             self.tokens[token] = request
-            self._buy(claim, token)
+            self._add_instance(claim, token)
         self.during()
         if self.after is not None:
             raise self.after
         return self.world.instances[f"aws:///zone/{token[:8]}"]
 
-    def _buy(self, claim: NodeClaim, token: str) -> None:
+    def _add_instance(self, claim: NodeClaim, token: str) -> None:
         provider_id = f"aws:///zone/{token[:8]}"
-        self.world.ledger.append(f"bought for {claim.uid}")
+        self.world.ledger.append(f"instance for {claim.uid}")
         self.world.instances[provider_id] = Instance(
             provider_id=provider_id,
             claim_uid=claim.uid,

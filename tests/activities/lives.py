@@ -1,4 +1,4 @@
-"""One claim's whole life in the embedded world, with a worker that dies where a test says.
+"""One claim's whole life in the simulated world, with a worker that dies where a test says.
 
 A life is the steps of LaunchNode and TerminateNode in order, each tried until it succeeds, as Temporal would. Every
 call of a step to a port is numbered; at one of them the worker is killed before or after its effect, or the attempt
@@ -107,7 +107,7 @@ class Life:
         self.adapter, self.name, self.fate = adapter, name, fate
         self.worker = worker or Worker(adapter, fate)
         self.ref = ClaimRef(name=name, uid="")
-        self.strays: list[asyncio.Task[Any]] = []
+        self.hanging: list[asyncio.Task[Any]] = []
 
     async def create(self) -> ClaimRef:
         claim = await self.adapter.claims.create(
@@ -127,9 +127,9 @@ class Life:
 
     async def launch(self) -> str:
         """LaunchNode's steps; how they ended."""
-        bought = await self.step(lambda worker: worker.launching.launch_instance(self.ref))
-        if bought.kind != "launched":
-            return str(bought.kind)
+        launched = await self.step(lambda worker: worker.launching.launch_instance(self.ref))
+        if launched.kind != "launched":
+            return str(launched.kind)
         for make in (self._registered, self._initialized):
             joined = await self.step(make)
             if joined.kind != "done":
@@ -162,7 +162,7 @@ class Life:
             hanging.cancel()
             if not attempt.done():
                 self.fate.hanging = asyncio.Event()
-                self.strays.append(attempt)
+                self.hanging.append(attempt)
                 self.worker = Worker(self.adapter, self.fate)
                 continue
             try:
@@ -173,8 +173,8 @@ class Life:
                 await asyncio.sleep(0.02)
         raise AssertionError(f"{self.name}: a step does not end; last calls {self.fate.calls[-8:]}")
 
-    async def release_strays(self) -> None:
+    async def release_hanging(self) -> None:
         """Let the attempts that hang go on, long after another one has done their work."""
         self.fate.go_on.set()
-        if self.strays:
-            await asyncio.wait(self.strays, timeout=20)
+        if self.hanging:
+            await asyncio.wait(self.hanging, timeout=20)

@@ -84,7 +84,7 @@ async def test_all_marks_are_awaited() -> None:
 
 
 @pytest.mark.parametrize(("phase", "seen"), [("draining", ["a"]), ("marking", None)])
-async def test_a_target_that_was_refused_holds_nobody_up_once_the_others_leave(
+async def test_a_target_that_was_refused_delays_nothing_once_the_others_leave(
     phase: str, seen: list[str] | None
 ) -> None:
     """DIS-145: a plain delete goes on with what could be marked; its drain may take hours."""
@@ -96,7 +96,7 @@ async def test_a_target_that_was_refused_holds_nobody_up_once_the_others_leave(
     assert disruption.asked
 
 
-async def test_nobody_is_asked_while_nothing_leaves() -> None:
+async def test_no_workflow_is_asked_while_nothing_leaves() -> None:
     world, disruption = World(), Disruption("marking")
     a_target(world, "a", marked=True)
     a_target(world, "b", marked=False)

@@ -38,10 +38,10 @@ class Buffers:
 class Notices:
     """The port: what was published."""
 
-    told: list[Notice] = field(default_factory=list)
+    published: list[Notice] = field(default_factory=list)
 
     async def publish(self, *notices: Notice) -> None:
-        self.told += notices
+        self.published += notices
 
 
 def said(status: BufferStatus) -> list[tuple[str, str, str, float]]:
@@ -82,25 +82,25 @@ async def test_what_stands_is_not_written_again_and_a_transition_keeps_its_time(
     """PLM-5."""
     buffer = a_buffer()
     first = (await kept(a_snapshot(**with_buffers(buffer))))["spare"]
-    told = replace(buffer, status=first)
+    standing = replace(buffer, status=first)
 
-    grown = (await kept(a_snapshot(**with_buffers(replace(told, replicas=9))), now=99.0))["spare"]
+    grown = (await kept(a_snapshot(**with_buffers(replace(standing, replicas=9))), now=99.0))["spare"]
 
-    assert await kept(a_snapshot(**with_buffers(told)), now=99.0) == {}
+    assert await kept(a_snapshot(**with_buffers(standing)), now=99.0) == {}
     assert (grown.replicas, said(grown)) == (9, said(first))
 
 
-async def told(buffers: Buffers, world: Snapshot, notices: Notices | None = None) -> Sequence[tuple[str, str]]:
+async def written(buffers: Buffers, world: Snapshot, notices: Notices | None = None) -> Sequence[tuple[str, str]]:
     """What the planner writes after a pass: buffer and reason."""
     await PlacementPublisher(notices or Notices(), buffers, lambda: 7.0).publish(world, placed(world))
     return [(buffer.resource_version, status.conditions[-1].reason) for buffer, status in buffers.written]
 
 
 async def test_the_planner_writes_whether_the_room_stands() -> None:
-    """PLC-214."""
+    """The reason says whether the buffer's room exists or needs new nodes (PLC-214)."""
     full, none = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer())), a_snapshot(**with_buffers(a_buffer()))
-    assert [reason for _, reason in await told(Buffers(), full)] == ["FitsExistingCapacity"]
-    assert [reason for _, reason in await told(Buffers(), none)] == ["RequiresNewCapacity"]
+    assert [reason for _, reason in await written(Buffers(), full)] == ["FitsExistingCapacity"]
+    assert [reason for _, reason in await written(Buffers(), none)] == ["RequiresNewCapacity"]
 
 
 async def test_a_buffer_that_was_written_meanwhile_is_judged_as_it_stands() -> None:
@@ -108,31 +108,31 @@ async def test_a_buffer_that_was_written_meanwhile_is_judged_as_it_stands() -> N
     live = replace(a_buffer(), resource_version="2", status=BufferStatus(replicas=3))
     buffers = Buffers(failures=[Conflict("CapacityBuffer/spare", "changed")], live=live)
 
-    found = await told(buffers, a_snapshot(**with_buffers(a_buffer(resource_version="1"))))
+    found = await written(buffers, a_snapshot(**with_buffers(a_buffer(resource_version="1"))))
 
     assert found == [("2", "RequiresNewCapacity")]
     assert buffers.written[0][1].replicas == 3
 
 
-async def test_a_status_that_cannot_be_written_is_logged_and_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
-    """the next pass writes it."""
+async def test_a_status_that_cannot_be_written_is_logged_and_delays_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    """The next pass writes it."""
     buffers, notices = Buffers(failures=[Unreachable("cluster", "no answer")]), Notices()
     world = a_snapshot([a_pod("huge", "99")], **with_buffers(a_buffer("one"), a_buffer("two", replicas=1)))
 
     with caplog.at_level(logging.WARNING):
-        await told(buffers, world, notices)
+        await written(buffers, world, notices)
 
     assert [buffer.name for buffer, _ in buffers.written] == ["two"]
     assert "the room of CapacityBuffer default/one stands could not be written" in caplog.text
-    assert [(n.reason, n.name) for n in notices.told] == [("FailedScheduling", "huge")]
+    assert [(n.reason, n.name) for n in notices.published] == [("FailedScheduling", "huge")]
 
 
-async def test_virtual_pods_are_told_nothing() -> None:
+async def test_virtual_pods_get_no_notices() -> None:
     """PLC-213: neither where they are expected nor why they find no place."""
     notices = Notices()
     world = a_snapshot(nodes=[a_node("n1", cpu="1")], **with_buffers(a_buffer("one", replicas=1), a_buffer("two")))
-    await told(Buffers(), replace(world, catalogues={}), notices)
-    assert [n.kind for n in notices.told] == ["NodePool"]
+    await written(Buffers(), replace(world, catalogues={}), notices)
+    assert [n.kind for n in notices.published] == ["NodePool"]
 
 
 async def test_with_the_gate_closed_nothing_is_written() -> None:

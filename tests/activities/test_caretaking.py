@@ -16,7 +16,7 @@ REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
 
 async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> None:
-    """DIS-12: nobody is asked whether the workflow "" runs; the server refuses the question, and the mark would
+    """DIS-12: Temporal is not asked whether the workflow "" runs; the server refuses the question, and the mark would
     stay."""
     world = World()
     reason = Condition(type=names.DISRUPTION_REASON, status="True", reason="Drifted", changed=900.0)

@@ -1,4 +1,4 @@
-"""Upkeep compares a node with what was bought, says what it finds, and rests for ten minutes (LIF-75 to LIF-77)."""
+"""Upkeep compares a node with what was launched, says what it finds, and rests for ten minutes (LIF-75 to LIF-77)."""
 
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.model import names
@@ -11,7 +11,7 @@ SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 
 
 def a_settled_world(memory: int) -> World:
-    """A claim that bought 1000 of memory, and a node that has this much of it."""
+    """A claim whose instance was launched with 1000 of memory, and a node that has this much of it."""
     world = World()
     initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock - 60.0)
     world.put(
@@ -37,7 +37,7 @@ def verdict(world: World) -> tuple[str, str] | None:
     return None if found is None else (found.status, found.reason)
 
 
-async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -> None:
+async def test_a_node_that_is_too_small_is_reported_on_its_claim_and_by_an_event() -> None:
     """LIF-77, EVT-8, BEH-85."""
     world = a_settled_world(500)
     task = ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now)
@@ -49,7 +49,7 @@ async def test_a_node_that_is_too_small_is_said_on_its_claim_and_by_an_event() -
     assert "50.0%" in world.notices[0].message
 
 
-async def test_a_node_that_is_what_was_bought_is_consistent_without_an_event() -> None:
+async def test_a_node_that_is_what_was_launched_is_consistent_without_an_event() -> None:
     """LIF-77."""
     world = a_settled_world(950)
 

@@ -97,7 +97,7 @@ async def test_beginning_twice_changes_nothing(stage: Stage) -> None:
 
 
 async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
-    """TRM-29, BEH-33."""
+    """A departure carries the reason of the disruption that deleted the claim (TRM-29, BEH-33)."""
     reason = is_now(names.DISRUPTION_REASON, reason="Drifted")
     stage.world.put(a_leaving_claim(conditions=(*a_joined_claim().conditions, reason)), a_joined_node())
 
@@ -139,7 +139,7 @@ async def test_an_instance_that_was_never_written_down_is_found(stage: Stage) ->
     assert (await stage.begin()).provider_id == "aws:///zone/i-9"
 
 
-async def test_a_claim_that_bought_nothing_touches_no_node(stage: Stage) -> None:
+async def test_a_claim_that_launched_nothing_touches_no_node(stage: Stage) -> None:
     """LIF-54, PLM-3, BEH-72: an empty providerID matches nothing."""
     stage.world.put(a_claim(deleting_since=DELETED), a_joined_node(provider_id=""))
     stage.has()
@@ -179,7 +179,7 @@ async def test_a_claim_that_is_gone_or_lost_its_finalizer_needs_nothing(stage: S
     assert await stage.begin() == Departure(claim=REF, claim_gone=True)
 
 
-async def test_a_claim_that_nobody_deleted_is_never_terminated(stage: Stage) -> None:
+async def test_a_claim_that_was_not_deleted_is_never_terminated(stage: Stage) -> None:
     stage.world.put(a_joined_claim(), a_joined_node())
 
     with pytest.raises(Refused):
@@ -223,7 +223,7 @@ async def test_another_node_of_the_same_name_keeps_its_finalizer(stage: Stage) -
     assert stage.world.nodes["node-1"].finalizers == (names.TERMINATION_FINALIZER,)
 
 
-async def test_a_node_that_the_look_up_does_not_know_yet_is_found_by_the_claims_word(
+async def test_a_node_that_the_look_up_does_not_know_yet_is_found_by_the_name_on_its_claim(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cache that lags must not cost the pods their drain."""
@@ -238,16 +238,16 @@ async def test_a_node_that_was_registered_meanwhile_is_let_go_as_well(stage: Sta
     """DUR-5: the claim was deleted between its node's write and its own."""
     stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
     departure = await stage.begin()
-    stage.world.put(a_joined_node(), a_joined_node("stranger", provider_id="aws:///zone/i-2"))
+    stage.world.put(a_joined_node(), a_joined_node("other", provider_id="aws:///zone/i-2"))
 
     await stage.departing.release_claim(departure)
 
-    assert set(stage.world.nodes) == {"stranger"}
+    assert set(stage.world.nodes) == {"other"}
     assert stage.world.claims == {}
 
 
 async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> None:
-    """DUR-3, DUR-30: an attempt that was called off bought after all, between the look and the release."""
+    """DUR-3, DUR-30: an attempt that was called off did launch after all, between the look and the release."""
     stage.world.put(a_claim(deleting_since=DELETED))
     stage.has()
     departure = await stage.begin()
@@ -279,7 +279,7 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
     assert stage.world.ledger.count("patch status pool-1") == 2  # Draining, InstanceTerminating
 
 
-async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stage) -> None:
+async def test_nothing_is_terminated_for_a_claim_that_launched_nothing(stage: Stage) -> None:
     """LIF-54."""
     stage.has()
 
@@ -288,7 +288,7 @@ async def test_nothing_is_terminated_for_a_claim_that_bought_nothing(stage: Stag
     assert outcome.message == "nothing was ever launched for it"
 
 
-async def test_an_instance_that_was_bought_late_is_terminated_all_the_same(stage: Stage) -> None:
+async def test_an_instance_that_was_launched_late_is_terminated_all_the_same(stage: Stage) -> None:
     """DUR-3."""
     await stage.terminating.terminate_instance(Departure(claim=REF))
 
@@ -337,10 +337,10 @@ async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Sta
     claim = stage.world.claims["pool-1"]
     assert claim.deleting_since is not None
     assert [write.version for write in outcome.writes] == [int(claim.resource_version)]
-    assert stage.world.notices == []  # nobody marked it: whoever ordered this tells why
+    assert stage.world.notices == []  # no disruption marked it: what ordered the delete publishes the reason
 
 
-async def test_people_are_told_when_a_marked_claim_is_deleted(stage: Stage) -> None:
+async def test_a_notice_is_published_when_a_marked_claim_is_deleted(stage: Stage) -> None:
     """DIS-151."""
     marked = Condition(type="DisruptionReason", status="True", reason="Drifted")
     stage.world.put(a_joined_claim(conditions=(marked,)), a_joined_node())
@@ -348,8 +348,8 @@ async def test_people_are_told_when_a_marked_claim_is_deleted(stage: Stage) -> N
 
     await step.delete_claim(ORDER)
 
-    told = [(n.kind, n.name, n.reason, n.message) for n in stage.world.notices]
-    assert told == [
+    published = [(n.kind, n.name, n.reason, n.message) for n in stage.world.notices]
+    assert published == [
         ("NodeClaim", "pool-1", "DisruptionTerminating", "Disrupting NodeClaim: Drifted"),
         ("Node", "node-1", "DisruptionTerminating", "Disrupting Node: Drifted"),
     ]

@@ -57,7 +57,7 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
     assert answer.held == index
 
 
-class Said:
+class PublishedNotices:
     """Keeps what is published."""
 
     def __init__(self) -> None:
@@ -67,19 +67,19 @@ class Said:
         self.notices += notices
 
 
-async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> None:
-    """DIS-25: upstream tells of every candidate in every pass, whatever comes of it."""
+async def test_what_holds_other_nodes_is_published_although_a_plan_was_found() -> None:
+    """DIS-25: upstream publishes about every candidate in every pass, whatever comes of it."""
     held = a_pair("held", node={"annotations": {names.DO_NOT_DISRUPT: "true"}})
     world = a_world([a_pair("empty"), held], [a_pod("held")])
-    said, nothing = Said(), cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)
+    published, nothing = PublishedNotices(), cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
 
     answer, _ = await step._choose(world)
     await asyncio.gather(*step.publishing)
 
     assert isinstance(answer, Hold)
     assert [t.node for t in answer.plan.commands[0].targets] == ["empty"]
-    assert {(n.kind, n.name, n.reason) for n in said.notices} == {
+    assert {(n.kind, n.name, n.reason) for n in published.notices} == {
         ("Node", "held", "DisruptionBlocked"),
         ("NodeClaim", "claim-held", "DisruptionBlocked"),
     }
@@ -88,12 +88,14 @@ async def test_what_holds_other_nodes_is_told_although_a_plan_was_found() -> Non
 async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> None:
     """DIS-187, DIQ-14: upstream remembers the object alone, so that the first reason hides all others for 15 min."""
     pools = [a_pool(policy="WhenEmpty"), a_pool(consolidate_after=None)]
-    said, nothing = Said(), cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), said, DisruptionSettings(), lambda: NOW)
+    published, nothing = PublishedNotices(), cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
 
     for pool in pools:
         await step._choose(a_world([a_pair("n1", type_name="m2")], [a_pod("n1")], pools=[pool]))
         await asyncio.gather(*step.publishing)
 
-    keys = {(n.name, n.reason, n.distinct) for n in said.notices if n.kind == "Node" and n.reason == "Unconsolidatable"}
+    keys = {
+        (n.name, n.reason, n.distinct) for n in published.notices if n.kind == "Node" and n.reason == "Unconsolidatable"
+    }
     assert len(keys) == 2

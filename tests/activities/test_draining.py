@@ -1,7 +1,7 @@
 """drain_node and await_detached: pods out politely, then volumes off (TRM-12 to TRM-34)."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pytest
@@ -39,7 +39,6 @@ class Stage:
     cloud: FakeCloud
     drain: Draining
     detach: Detaching
-    told: list[str] = field(default_factory=list)
 
     def holds(self, *pods: Pod) -> None:
         self.world.put(*pods)
@@ -130,7 +129,7 @@ async def test_a_pod_that_appears_during_the_drain_is_evicted_too(stage: Stage) 
 
 
 async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage: Stage) -> None:
-    """TRM-26, BEH-12, BEH-31: 100 ms doubling to 10 s; the node is told why."""
+    """TRM-26, BEH-12, BEH-31: 100 ms doubling to 10 s; a notice on the node says why."""
     stage.holds(a_pod())
     stage.pods.answers["uid-web-1"] = "blocked"
     stage.world.at(1060.0, lambda: stage.pods.answers.clear())
@@ -145,7 +144,7 @@ async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage:
     }
 
 
-async def test_several_pdbs_are_told_apart_from_one_that_blocks(stage: Stage) -> None:
+async def test_several_pdbs_are_distinguished_from_one_that_blocks(stage: Stage) -> None:
     """TRM-26, BEH-31."""
     stage.holds(a_pod())
     stage.pods.answers["uid-web-1"] = "unsupported"
@@ -236,8 +235,8 @@ async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage)
     await stage.run(deadline=5000.0)
 
     assert stage.world.clock < 1025.0
-    told = {notice.kind for notice in stage.world.notices if notice.reason == "TerminationGracePeriodExpiring"}
-    assert told == {"Node", "NodeClaim"}
+    informed = {notice.kind for notice in stage.world.notices if notice.reason == "TerminationGracePeriodExpiring"}
+    assert informed == {"Node", "NodeClaim"}
 
 
 async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stage: Stage) -> None:
@@ -274,7 +273,7 @@ async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
 async def test_a_pod_that_cannot_be_read_holds_its_node_until_the_deadline(
     stage: Stage, deadline: float | None, ended: float
 ) -> None:
-    """It may be one that must not go; told on the node, and no wait for ever where there is a deadline."""
+    """It may be one that must not go; a notice on the node says so, and a deadline ends the wait."""
     readable = stage.drain.lookups.pods_on
 
     def unreadable(node: str) -> tuple[Pod, ...]:
@@ -317,7 +316,7 @@ async def test_an_eviction_under_way_is_finished_when_the_worker_stops(stage: St
     assert "Evicted" in stage.world.said()
 
 
-async def test_pools_take_turns(stage: Stage) -> None:
+async def test_pools_are_served_one_after_the_other(stage: Stage) -> None:
     """One pool with many callers does not hold up another with one."""
     clock = World()
     pace = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
@@ -330,10 +329,10 @@ async def test_pools_take_turns(stage: Stage) -> None:
     await asyncio.gather(*[ask("big") for _ in range(5)], ask("small"))
 
     assert order.index("small") <= 1
-    assert clock.clock - 1000.0 == pytest.approx(5.0)  # six turns, the first from the burst
+    assert clock.clock - 1000.0 == pytest.approx(5.0)  # six evictions, the first from the burst
 
 
-async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_wants(stage: Stage) -> None:
+async def test_repeated_requests_get_one_eviction_in_ten_and_what_no_first_request_waits_for(stage: Stage) -> None:
     clock = World()
     pace = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     order: list[str] = []
@@ -344,13 +343,13 @@ async def test_those_who_ask_again_get_one_turn_in_ten_and_what_nobody_else_want
 
     await asyncio.gather(*[ask("stuck", True) for _ in range(20)], *[ask("free", False) for _ in range(20)])
 
-    # Served in the moment before the others came: the first call finds nobody else.
+    # Served in the moment before the others came: at the first call no other waits.
     assert order.index("free") <= 1
     assert order[:20].count("stuck") <= 3
     assert len(order) == 40
 
 
-async def test_a_caller_that_gives_up_does_not_use_a_turn(stage: Stage) -> None:
+async def test_a_caller_that_gives_up_uses_up_no_eviction(stage: Stage) -> None:
     clock = World()
     pace = EvictionPace(clock.now, clock.pause, per_second=1.0, burst=1.0)
     first, second = asyncio.create_task(pace.wait("a")), asyncio.create_task(pace.wait("a"))

@@ -1,6 +1,6 @@
 """A claim's life with a worker that dies at every single call: one instance per claim, then nothing.
 
-Judged by the embedded world's ledger and its objects, never by what the steps say of themselves.
+Judged by the simulated world's ledger and its objects, never by what the steps say of themselves.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ class Stage:
     def __init__(self, world: SimulatedWorld, adapter: SimulatedAdapter) -> None:
         self.world, self.adapter = world, adapter
 
-    def bought(self, uid: str) -> set[str]:
-        """The instances that were ever bought for a claim."""
-        return {machine.id for machine in self.world.instances() if machine.claim_uid == uid}
+    def launched(self, uid: str) -> set[str]:
+        """The instances that were ever launched for a claim."""
+        return {instance.id for instance in self.world.instances() if instance.claim_uid == uid}
 
     def alive(self) -> list[str]:
-        return [machine.id for machine in self.world.live_instances()]
+        return [instance.id for instance in self.world.live_instances()]
 
     def left(self) -> list[str]:
         return [
@@ -60,7 +60,7 @@ async def whole_life(stage: Stage, name: str, fate: Fate) -> Life:
     assert await life.launch() == "initialised"
     stage.world.delete("NodeClaim", name)
     await life.terminate()
-    await life.release_strays()
+    await life.release_hanging()
     return life
 
 
@@ -71,7 +71,7 @@ async def number_of_calls(stage: Stage) -> int:
 
 
 async def test_an_undisturbed_life_takes_few_calls(stage: Stage) -> None:
-    """Issue: at most 15 requests a node from the claim to initialised; its creation is one of them."""
+    """At most 15 requests a node from the claim to initialised; its creation is one of them."""
     life = Life(stage.adapter, "claim-1", Fate())
     await life.create()
     since = len(stage.world.ledger())
@@ -96,7 +96,7 @@ async def test_a_worker_that_dies_at_any_call_leaves_one_instance_and_then_nothi
 
     lives = await asyncio.gather(*[one(point) for point in points])
 
-    assert {point: len(stage.bought(life.ref.uid)) for point, life in lives} == dict.fromkeys(points, 1)
+    assert {point: len(stage.launched(life.ref.uid)) for point, life in lives} == dict.fromkeys(points, 1)
     assert (stage.alive(), stage.left()) == ([], [])
 
 
@@ -113,13 +113,13 @@ async def test_a_claim_that_is_deleted_while_it_launches_leaves_nothing(stage: S
         stage.world.delete("NodeClaim", life.name)
         assert await launch in ("deleting", "gone", "initialised")
         await life.terminate()
-        await life.release_strays()
+        await life.release_hanging()
         return life
 
     lives = await asyncio.gather(*[one(point) for point in range(10)])
     await settle(stage)
 
-    assert all(len(stage.bought(life.ref.uid)) <= 1 for life in lives)
+    assert all(len(stage.launched(life.ref.uid)) <= 1 for life in lives)
     assert (stage.alive(), stage.left()) == ([], [])
 
 
@@ -132,8 +132,8 @@ async def settle(stage: Stage) -> None:
 
 
 @pytest.mark.soak
-async def test_a_thousand_kills_between_the_clouds_answer_and_its_record_buy_nothing_twice(stage: Stage) -> None:
-    """Issue 6: one instance per claim UID, ever."""
+async def test_a_thousand_kills_between_the_clouds_answer_and_its_record_launch_nothing_twice(stage: Stage) -> None:
+    """One instance per claim UID, ever (DUR-1)."""
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> Life:
@@ -148,5 +148,5 @@ async def test_a_thousand_kills_between_the_clouds_answer_and_its_record_buy_not
     lives = await asyncio.gather(*[one(number) for number in range(1000)])
 
     assert {life.fate.calls[LAUNCH_CALL] for life in lives} == {"launch"}
-    assert [len(stage.bought(life.ref.uid)) for life in lives] == [1] * 1000
+    assert [len(stage.launched(life.ref.uid)) for life in lives] == [1] * 1000
     assert (stage.alive(), stage.left()) == ([], [])

@@ -93,7 +93,7 @@ async def test_an_unhealthy_node_is_ordered_when_its_toleration_ends() -> None:
     ]
 
 
-async def test_nodes_that_are_held_back_are_told_of() -> None:
+async def test_nodes_that_are_held_back_are_reported() -> None:
     """GCR-14, EVT-12."""
     world = World()
     for number in range(2):
@@ -128,8 +128,8 @@ async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: 
     assert (claim.annotations[names.TERMINATION_DEADLINE], claim.deleting_since) == (after, 1000.0)
 
 
-async def test_a_claim_that_is_leaving_gently_is_told_to_hurry() -> None:
-    """GCR-15: the annotation is written whether or not somebody has deleted the claim already."""
+async def test_a_claim_that_is_leaving_gently_gets_the_deadline_of_its_repair() -> None:
+    """GCR-15: the annotation is written whether or not the claim is deleted already."""
     world = World()
     world.put(a_joined_claim(deleting_since=900.0), a_joined_node(conditions=(silent(0.0),)))
 

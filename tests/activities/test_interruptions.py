@@ -1,4 +1,4 @@
-"""The answer to a warning: whose claim goes, what is remembered first, what people are told."""
+"""The answer to a warning: whose claim goes, what is remembered first, which notices are published."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ class World:
         return self.snapshot_now
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
-        self.done.append("heeded")
+        self.done.append("remembered")
 
     async def delete(self, name: str, uid: str) -> int:
         self.done.append(f"deleted {name} {uid}")
@@ -88,10 +88,10 @@ async def answered(world: World, warning: Interruption) -> list[str]:
     return world.done + sorted(f"{notice.kind} {notice.reason}" for notice in world.said)
 
 
-async def test_a_spot_warning_is_heeded_and_then_deletes_the_claim() -> None:
+async def test_a_spot_warning_is_remembered_and_then_deletes_the_claim() -> None:
     """AWS-129, AWS-130, AWS-133."""
     assert await answered(World(), a_warning("spot_interrupted")) == [
-        "heeded",
+        "remembered",
         "deleted default-a u1",
         "Node SpotInterrupted",
         "Node TerminatingOnInterruption",
@@ -100,19 +100,19 @@ async def test_a_spot_warning_is_heeded_and_then_deletes_the_claim() -> None:
     ]
 
 
-async def test_a_rebalance_recommendation_is_only_said() -> None:
+async def test_a_rebalance_recommendation_is_only_published() -> None:
     """AWS-134."""
     assert await answered(World(), a_warning("rebalance_recommendation")) == [
-        "heeded",
+        "remembered",
         "Node SpotRebalanceRecommendation",
         "NodeClaim SpotRebalanceRecommendation",
     ]
 
 
-async def test_a_claim_that_is_going_already_is_not_deleted_again() -> None:
-    """AWS-133: the offering is remembered all the same, and nobody is told of a termination."""
+async def test_a_claim_that_is_leaving_already_is_not_deleted_again() -> None:
+    """AWS-133: the offering is remembered all the same, and no notice speaks of a termination."""
     assert await answered(World(deleting_since=NOW), a_warning("spot_interrupted")) == [
-        "heeded",
+        "remembered",
         "Node SpotInterrupted",
         "NodeClaim SpotInterrupted",
     ]
@@ -122,10 +122,10 @@ async def test_a_broken_instance_is_not_drained_patiently() -> None:
     """AWS-138: the deadline is now, before the delete."""
     done = await answered(World(), a_warning("system_status"))
 
-    assert done[:3] == ["heeded", f"annotated {[names.TERMINATION_DEADLINE]}", "deleted default-a u1"]
+    assert done[:3] == ["remembered", f"annotated {[names.TERMINATION_DEADLINE]}", "deleted default-a u1"]
     assert "NodeClaim InstanceUnhealthy" in done
 
 
-async def test_a_warning_about_a_stranger_s_instance_does_nothing() -> None:
+async def test_a_warning_about_an_instance_without_a_claim_does_nothing() -> None:
     """AWS-128."""
     assert await answered(World(), a_warning("spot_interrupted", "i-0b")) == []

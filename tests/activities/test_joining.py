@@ -1,4 +1,4 @@
-"""await_registered and await_initialized: a bought instance becomes a node that takes pods (LIF-20 to LIF-43)."""
+"""await_registered and await_initialized: a launched instance becomes a node that takes pods (LIF-20 to LIF-43)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -85,10 +85,10 @@ async def test_a_node_waits_for_what_the_cloud_still_has_to_say_and_is_registere
     marked = replace(claim, annotations={**claim.annotations, names.REGISTRATION_HOOK: "the-hook"})
     stage.world.put(marked)
     stage.world.put(a_node())
-    told = []
+    seen = []
 
     def say() -> None:
-        told.append(stage.status_of(names.REGISTERED_CONDITION))
+        seen.append(stage.status_of(names.REGISTERED_CONDITION))
         found = stage.world.claims["pool-1"]
         kept = {key: value for key, value in found.annotations.items() if key != names.REGISTRATION_HOOK}
         stage.world.put(replace(found, annotations=kept))
@@ -97,7 +97,7 @@ async def test_a_node_waits_for_what_the_cloud_still_has_to_say_and_is_registere
 
     outcome = await stage.register()
 
-    assert told == [("Unknown", "RegistrationHookPending")]
+    assert seen == [("Unknown", "RegistrationHookPending")]
     assert outcome.kind == "done"
     assert names.REGISTRATION_HOOK not in stage.world.nodes["node-1"].annotations
 
@@ -122,7 +122,7 @@ async def test_a_registration_that_was_half_done_is_finished(stage: Stage) -> No
     assert (outcome.kind, stage.world.nodes["node-1"]) == ("done", before)
 
 
-async def test_a_node_that_came_without_its_taint_is_registered_and_told_of(stage: Stage) -> None:
+async def test_a_node_that_came_without_its_taint_is_registered_and_reported(stage: Stage) -> None:
     """LIF-22, BEH-55."""
     stage.world.put(a_launched_claim(), a_node(taints=()))
 

@@ -30,8 +30,8 @@ class Stage:
     async def launch(self) -> LaunchOutcome:
         return await self.step.launch_instance(REF)
 
-    def bought(self) -> int:
-        return sum(line.startswith("bought") for line in self.world.ledger)
+    def launches(self) -> int:
+        return sum(line.startswith("instance for") for line in self.world.ledger)
 
 
 def new_stage() -> Stage:
@@ -46,7 +46,7 @@ def stage() -> Stage:
     return new_stage()
 
 
-async def test_a_launch_writes_down_what_was_bought(stage: Stage) -> None:
+async def test_a_launch_writes_down_what_was_launched(stage: Stage) -> None:
     """LIF-12, LIF-13, BEH-50."""
     outcome = await stage.launch()
 
@@ -89,7 +89,7 @@ async def test_the_request_is_frozen_and_the_finalizer_set_before_the_call(stage
     assert frozen_request(claim).request.startswith("request-")
 
 
-async def test_a_lost_answer_buys_nothing_twice(stage: Stage) -> None:
+async def test_a_lost_answer_launches_nothing_twice(stage: Stage) -> None:
     """DUR-1: the same token again, even while the look-up by tag lags."""
     stage.cloud.blind = True
     stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
@@ -99,7 +99,7 @@ async def test_a_lost_answer_buys_nothing_twice(stage: Stage) -> None:
 
     outcome = await stage.launch()
 
-    assert (outcome.kind, stage.bought()) == ("launched", 1)
+    assert (outcome.kind, stage.launches()) == ("launched", 1)
 
 
 async def test_an_instance_that_carries_the_claims_uid_is_adopted(stage: Stage) -> None:
@@ -124,8 +124,8 @@ async def test_an_instance_is_adopted_although_the_launch_is_overdue(stage: Stag
     assert (await stage.launch()).kind == "launched"
 
 
-async def test_an_instance_that_somebody_ended_is_not_taken_for_the_claims(stage: Stage) -> None:
-    """The cloud gives back what a token bought, also once it has ended: another generation is asked for."""
+async def test_an_instance_that_was_terminated_by_hand_is_not_taken_for_the_claims(stage: Stage) -> None:
+    """The cloud gives back what a token launched, also once it has ended: another generation is asked for."""
     stage.cloud.after = Unreachable("ec2:CreateFleet", "the connection broke")
     with pytest.raises(Retryable):
         await stage.launch()
@@ -140,7 +140,7 @@ async def test_an_instance_that_somebody_ended_is_not_taken_for_the_claims(stage
     assert (outcome.kind, outcome.provider_id != dead.provider_id) == ("launched", True)
 
 
-async def test_no_capacity_is_an_outcome_and_told(stage: Stage) -> None:
+async def test_no_capacity_is_an_outcome_with_a_notice(stage: Stage) -> None:
     """LIF-12, BEH-51, EVT-6."""
     stage.cloud.answer = NoCapacity(message="nothing to be had")
 
@@ -162,7 +162,7 @@ async def test_a_class_that_is_not_ready_is_an_outcome_without_a_notice(stage: S
     assert stage.world.notices == []
 
 
-async def test_a_refusal_is_told_by_the_claim_and_tried_again_under_another_token(stage: Stage) -> None:
+async def test_a_refusal_is_written_on_the_claim_and_tried_again_under_another_token(stage: Stage) -> None:
     """LIF-12, BEH-52: known to have made nothing, so the next try may ask for something else."""
     stage.cloud.answer = LaunchRefused(reason="BadImage", message="no such image")
 
@@ -181,7 +181,7 @@ async def test_a_refusal_is_told_by_the_claim_and_tried_again_under_another_toke
 @pytest.mark.parametrize(
     "failure", [Throttled("ec2:CreateFleet", "slow down", 7.0), Forbidden("ec2:CreateFleet", "no")]
 )
-async def test_any_other_failure_is_told_by_the_claim_and_tried_again(stage: Stage, failure: Exception) -> None:
+async def test_any_other_failure_is_written_on_the_claim_and_tried_again(stage: Stage, failure: Exception) -> None:
     """LIF-12: rights are given outside, and the launch deadline bounds the tries (LIF-41)."""
     assert isinstance(failure, (Throttled, Forbidden))
     stage.cloud.before = failure
@@ -210,20 +210,20 @@ async def test_a_launch_that_is_overdue_ends(stage: Stage) -> None:
 
     outcome = await stage.launch()
 
-    assert (outcome.kind, stage.bought()) == ("timed_out", 0)
+    assert (outcome.kind, stage.launches()) == ("timed_out", 0)
 
 
 async def test_a_claim_that_is_gone_or_another_is_gone(stage: Stage) -> None:
     assert (await stage.step.launch_instance(replace(REF, uid="another"))).kind == "gone"
     assert (await stage.step.launch_instance(replace(REF, name="another"))).kind == "gone"
-    assert stage.bought() == 0
+    assert stage.launches() == 0
 
 
 async def test_a_deleted_claim_is_not_launched(stage: Stage) -> None:
     stage.world.put(a_claim(deleting_since=999.0))
 
     assert (await stage.launch()).kind == "deleting"
-    assert stage.bought() == 0
+    assert stage.launches() == 0
 
 
 async def test_a_launched_claim_is_left_as_it_is(stage: Stage) -> None:
@@ -240,11 +240,11 @@ async def test_a_claim_with_an_instance_and_no_condition_gets_its_condition(stag
 
     outcome = await stage.launch()
 
-    assert (outcome.kind, stage.bought()) == ("launched", 1)
+    assert (outcome.kind, stage.launches()) == ("launched", 1)
     assert stage.world.claims["pool-1"].is_true(names.LAUNCHED)
 
 
-async def test_what_was_bought_is_written_down_although_the_claim_was_deleted_meanwhile(stage: Stage) -> None:
+async def test_what_was_launched_is_written_down_although_the_claim_was_deleted_meanwhile(stage: Stage) -> None:
     """DUR-3: the termination must find it."""
     stage.cloud.during = lambda: stage.world.put(replace(stage.world.claims["pool-1"], deleting_since=1001.0))
 
@@ -254,8 +254,8 @@ async def test_what_was_bought_is_written_down_although_the_claim_was_deleted_me
     assert (outcome.kind, stage.world.claims["pool-1"].provider_id) == ("deleting", instance.provider_id)
 
 
-async def test_what_was_bought_for_a_claim_that_vanished_is_terminated(stage: Stage) -> None:
-    """DUR-3: somebody took the finalizer off by hand."""
+async def test_what_was_launched_for_a_claim_that_vanished_is_terminated(stage: Stage) -> None:
+    """DUR-3: the finalizer was taken off by hand."""
     stage.cloud.during = stage.world.claims.clear
 
     outcome = await stage.launch()
@@ -277,12 +277,12 @@ async def test_another_attempt_that_has_frozen_a_request_goes_first(stage: Stage
     with pytest.raises(Retryable):
         await step.launch_instance(REF)
 
-    assert stage.bought() == 0
+    assert stage.launches() == 0
     assert frozen_request(world.claims["pool-1"]).request == "theirs"
 
 
 async def test_a_conflict_with_another_writer_costs_no_try(stage: Stage) -> None:
-    """Labels written by somebody else between our read and our write."""
+    """Labels written by another writer between our read and our write."""
     stage.cloud.during = lambda: stage.world.put(
         replace(stage.world.claims["pool-1"], labels={**stage.world.claims["pool-1"].labels, "by": "another"})
     )
@@ -294,13 +294,13 @@ async def test_a_conflict_with_another_writer_costs_no_try(stage: Stage) -> None
     assert "conflict pool-1" in stage.world.ledger
 
 
-async def test_a_request_that_cannot_be_read_is_told_and_never_guessed(stage: Stage) -> None:
+async def test_a_request_that_cannot_be_read_is_reported_and_never_guessed(stage: Stage) -> None:
     stage.world.put(a_claim(annotations={names.LAUNCH_REQUEST: "{"}))
 
     with pytest.raises(Retryable, match="LaunchRequestUnreadable"):
         await stage.launch()
 
-    assert stage.bought() == 0
+    assert stage.launches() == 0
     stage.world.clock = 1300.0
     assert (await stage.launch()).kind == "timed_out"
 

@@ -86,7 +86,7 @@ async def test_a_mark_that_was_begun_in_time_is_finished_however_late() -> None:
     assert [taint.key for taint in world.nodes["node-1"].taints] == [names.DISRUPTED_TAINT]
 
 
-async def test_a_mark_that_is_quick_asks_nobody() -> None:
+async def test_a_mark_that_is_quick_asks_no_scheduler() -> None:
     world = a_ready_world()
     request = a_request(world)
     world.clock += HELD_UP_SECONDS - 1

@@ -22,8 +22,7 @@ from dovetail.ports.view import Unreadable
 from dovetail.termination.leaving import LEAVING_TAINT
 from tests.activities.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod
-from tests.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
@@ -130,7 +129,7 @@ async def test_a_claim_with_its_workflow_is_not_ordered(stage: Stage) -> None:
 
 
 async def test_a_workflow_that_is_lost_is_missed_within_a_minute(stage: Stage) -> None:
-    """A lost Temporal database; a workflow that somebody terminated."""
+    """A lost Temporal database; a workflow that was terminated by hand."""
     stage.world.put(a_claim())
     stage.workflows["c/claim/pool-1"] = "LaunchNode"
     stage.world.at(1005.0, stage.workflows.clear)
@@ -140,7 +139,7 @@ async def test_a_workflow_that_is_lost_is_missed_within_a_minute(stage: Stage) -
 
 
 async def test_a_launch_under_a_deleted_claim_is_left_to_become_its_termination(stage: Stage) -> None:
-    """it learns of the deletion from its wait; where it ended instead, the next look finds nothing there."""
+    """It learns of the deletion from its wait; where it ended instead, the next look finds nothing there."""
     stage.world.put(a_claim(deleting_since=1000.0))
     stage.workflows["c/claim/pool-1"] = "LaunchNode"
     stage.world.at(1010.0, stage.workflows.clear)
@@ -169,7 +168,7 @@ async def test_a_mark_whose_owner_runs_stays(stage: Stage) -> None:
     assert await stage.orders() == ()
 
 
-async def test_a_mark_that_nobody_signed_is_taken_off(stage: Stage) -> None:
+async def test_a_mark_without_an_owner_is_taken_off(stage: Stage) -> None:
     """Left by Karpenter."""
     stage.world.put(a_joined_claim(), a_joined_node(taints=(LEAVING_TAINT,)))
 
@@ -185,7 +184,7 @@ async def test_an_instance_without_a_claim_is_ordered_at_the_second_list(stage: 
 
 
 async def test_many_orphans_stop_the_collection(stage: Stage) -> None:
-    """Design 4."""
+    """After a restored backup, say: nothing is terminated then."""
     ids = [f"aws:///zone/i-{number}" for number in range(4)]
     stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in ids}
 
@@ -230,16 +229,16 @@ async def test_orders_that_cannot_be_carried_out_hold_up_no_other(
     assert stage.world.clock >= 1020.0
 
 
-async def test_a_stopped_collection_is_told_on_every_pool(stage: Stage) -> None:
-    """an API server restored from a backup; a log line alone is read by nobody."""
+async def test_a_stopped_collection_is_reported_on_every_pool(stage: Stage) -> None:
+    """After a restored backup, say; a log line alone would not be read."""
     ids = [f"aws:///zone/i-{number}" for number in range(4)]
     stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in ids}
     stage.pools = {"pool": a_pool()}
 
     await stage.orders()
 
-    told = {(n.kind, n.name, n.type, n.reason) for n in stage.world.notices}
-    assert told == {("NodePool", "pool", "Warning", "InstanceCollectionStopped")}
+    published = {(n.kind, n.name, n.type, n.reason) for n in stage.world.notices}
+    assert published == {("NodePool", "pool", "Warning", "InstanceCollectionStopped")}
 
 
 async def test_the_cloud_is_listed_twice_a_minute_and_more_often_at_first(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""What a provisioning round tells and counts (PLC-225 to PLC-228, PLC-231, PLC-236)."""
+"""What a provisioning round publishes and counts (PLC-225 to PLC-228, PLC-231, PLC-236)."""
 
 from dataclasses import replace
 from typing import get_args
@@ -24,32 +24,32 @@ def a_refusal(name: str, reason: str = "taints") -> RefusedPod:
     return RefusedPod(pod=a_pod(name), pools=(PoolRefusal(pool="default", reason=reason, conflict=""),))  # type: ignore[arg-type]
 
 
-def test_a_pod_that_a_standing_node_will_take_is_told_its_node_and_claim() -> None:
+def test_the_notice_about_a_pod_that_a_standing_node_will_take_names_node_and_claim() -> None:
     """PLC-225."""
     snapshot = a_snapshot()
     (claim,) = snapshot.claims
 
-    told = list(placement_notices(snapshot, Placement(existing={"n1": (a_pod("p"),)})))
+    published = list(placement_notices(snapshot, Placement(existing={"n1": (a_pod("p"),)})))
 
-    assert [(n.kind, n.name, n.reason, n.type, n.message) for n in told] == [
+    assert [(n.kind, n.name, n.reason, n.type, n.message) for n in published] == [
         ("Pod", "p", "Nominated", "Normal", f"Pod should schedule on: nodeclaim/{claim}, node/n1")
     ]
 
 
-def test_a_pod_that_moves_from_a_leaving_node_is_nominated_by_nobody() -> None:
-    """PLC-225: only pods that wait for a node are told."""
+def test_a_pod_that_moves_from_a_leaving_node_is_not_nominated() -> None:
+    """PLC-225: only pods that wait for a node get the notice."""
     moving = replace(a_pod("p"), node_name="n0")
     assert list(placement_notices(a_snapshot(), Placement(existing={"n1": (moving,)}))) == []
 
 
-def test_a_refused_pod_and_an_ignored_one_are_told_why_and_a_waiting_one_is_not() -> None:
+def test_notices_say_why_a_pod_is_refused_or_ignored_and_nothing_of_one_that_waits() -> None:
     """PLC-226, PLC-186, PLC-21."""
     placement = Placement(
         refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
         ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"), IgnoredPod(pod=a_pod("s"), why="x", silent=True)),
     )
-    told = [(n.name, n.reason, n.type, n.window) for n in placement_notices(a_snapshot(), placement)]
-    assert told == [("p", "FailedScheduling", "Warning", 300.0), ("i", "FailedScheduling", "Warning", 300.0)]
+    published = [(n.name, n.reason, n.type, n.window) for n in placement_notices(a_snapshot(), placement)]
+    assert published == [("p", "FailedScheduling", "Warning", 300.0), ("i", "FailedScheduling", "Warning", 300.0)]
 
 
 def message(reason: str, conflict: str, cpu: int = 10**9) -> str:
@@ -81,7 +81,7 @@ def test_every_reason_about_instance_types_has_its_own_words() -> None:
 
 
 @pytest.mark.parametrize(("because", "ending"), [(False, "types"), (True, "due to minValues incompatibility")])
-def test_a_pool_without_types_is_told_so(because: bool, ending: str) -> None:
+def test_a_pool_without_types_gets_a_notice(because: bool, ending: str) -> None:
     """PLC-60, PLC-227."""
     (notice,) = placement_notices(
         a_snapshot(), Placement(empty_pools=(EmptyPool(pool="default", because_of_min_values=because),))
@@ -127,7 +127,7 @@ def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.Monkey
     assert seen == [1.0, 5.0]
 
 
-def test_a_round_is_told_by_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_sets_its_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
     """PLC-231, PLC-234: those that wait for a reservation are not unschedulable."""
     found: dict[str, float] = {}
 
@@ -149,9 +149,9 @@ def test_a_round_is_told_by_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
     decisions.record(placement, 0.5, 1.0)
 
     by_zone = "scheduler_pending_pods_by_effective_zone_count"
-    told = {"scheduler_unschedulable_pods_count": 1, "scheduler_ignored_pods_count": 1}
-    assert found == {**told, f"{by_zone} flexible": 3, f"{by_zone} z1": 2}
+    both = {"scheduler_unschedulable_pods_count": 1, "scheduler_ignored_pods_count": 1}
+    assert found == {**both, f"{by_zone} flexible": 3, f"{by_zone} z1": 2}
 
     decisions.record(replace(placement, by_zone={"flexible": 1}), 0.5, 2.0)
 
-    assert found == {**told, f"{by_zone} flexible": 1, f"{by_zone} z1": 0}
+    assert found == {**both, f"{by_zone} flexible": 1, f"{by_zone} z1": 0}

@@ -4,8 +4,8 @@ from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.cloud import NodeClassState
 from tests.activities.fakes import World
-from tests.activities.test_keeping import ReadyClass, seen
-from tests.lifecycle.test_pools import a_pool
+from tests.activities.test_upkeep import ReadyClass, seen
+from tests.lifecycle.objects import a_pool
 
 OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
 

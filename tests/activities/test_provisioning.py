@@ -1,4 +1,4 @@
-"""await_provisioning_plan over an embedded world: what it waits for before it plans."""
+"""await_provisioning_plan over a simulated world: what it waits for before it plans."""
 
 import asyncio
 import time
@@ -37,15 +37,15 @@ class Stage:
         """The step, under way."""
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-        telling = PlacementPublisher(a.notices, a.buffers, time.time)
-        step = Provisioning(Snapshots(a.view, a.catalogues), telling, settings, time.time)
+        publisher = PlacementPublisher(a.notices, a.buffers, time.time)
+        step = Provisioning(Snapshots(a.view, a.catalogues), publisher, settings, time.time)
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
 
     async def launch(self, claim: NodeClaim) -> None:
         """What a launch writes down."""
-        bought = {names.INSTANCE_TYPE: "c-4x-amd64-linux", names.ARCH: "amd64", names.OS: "linux"}
-        self.world.patch("NodeClaim", claim.name, {"metadata": {"labels": bought}})
+        launched = {names.INSTANCE_TYPE: "c-4x-amd64-linux", names.ARCH: "amd64", names.OS: "linux"}
+        self.world.patch("NodeClaim", claim.name, {"metadata": {"labels": launched}})
         live = await self.adapter.claims.read(claim.name)
         assert live is not None
         status = ClaimStatus(
@@ -79,9 +79,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     world.close()
 
 
-async def test_nothing_is_planned_while_a_strangers_claim_is_not_launched(stage: Stage) -> None:
+async def test_nothing_is_planned_while_an_unplanned_claim_is_not_launched(stage: Stage) -> None:
     """STA-3, DIS-15: a predecessor's claim does not say which pods it is for; it is capacity once it is launched."""
-    claim = await stage.adapter.claims.create(a_new_claim("stranger", annotations={}))
+    claim = await stage.adapter.claims.create(a_new_claim("unplanned", annotations={}))
     planning = stage.planning()
 
     before, _ = await asyncio.wait([planning], timeout=2.0)
@@ -90,7 +90,7 @@ async def test_nothing_is_planned_while_a_strangers_claim_is_not_launched(stage:
     planning.cancel()
 
     assert before == set()
-    assert after == set()  # the pod has its room there: nothing is to be bought
+    assert after == set()  # the pod has its room there: no further node is needed
 
 
 async def test_a_claim_of_our_own_plan_holds_nothing_up(stage: Stage) -> None:

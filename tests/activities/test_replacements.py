@@ -48,7 +48,7 @@ async def ready(world: World, *claims: str, seconds: float = 60.0) -> ReadyOutco
 
 
 async def test_all_replacements_are_awaited() -> None:
-    """DIS-150; DIT-111, DIT-115."""
+    """DIS-150, DIT-111, DIT-115."""
     world = World()
     world.put(a_joined_claim("a"), a_claim("b"))
     world.at(world.clock + 20, lambda: world.put(a_joined_claim("b", node_name="node-b")))
@@ -60,7 +60,7 @@ async def test_all_replacements_are_awaited() -> None:
 
 
 async def test_a_replacement_that_is_not_initialised_in_time_fails() -> None:
-    """DIS-154; DIT-113."""
+    """DIS-154, DIT-113."""
     world = World()
     world.put(a_joined_claim("a"), a_claim("b"))
 
@@ -71,7 +71,7 @@ async def test_a_replacement_that_is_not_initialised_in_time_fails() -> None:
 
 
 async def test_a_replacement_that_was_given_up_ends_the_wait_at_once() -> None:
-    """DIS-150, DIS-156; DIT-6."""
+    """DIS-150, DIS-156, DIT-6."""
     world = World()
     world.put(a_claim("a"))
     world.at(world.clock + 5, lambda: world.put(a_claim("a", deleting_since=world.clock)))
@@ -109,7 +109,7 @@ async def give_back(world: World, *claims: str) -> str:
 
 
 async def test_a_replacement_without_pods_is_deleted() -> None:
-    """DIS-158; DIQ-16: DaemonSet pods are on every node."""
+    """DIS-158, DIQ-16: DaemonSet pods are on every node."""
     world = World()
     world.put(a_replacement("a"), a_pod("agent", node_name="node-a", owners=(DAEMON,)))
 
@@ -186,7 +186,7 @@ async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
 
 
 async def test_a_claim_that_another_plan_has_marked_is_refused_and_keeps_its_mark() -> None:
-    """DIS-143, DIS-161; DIQ-23."""
+    """DIS-143, DIS-161, DIQ-23."""
     world = a_marked_world(annotations={names.OWNER: "c/disrupt/earlier"})
 
     outcome = await mark(world)
@@ -253,7 +253,7 @@ async def create(world: World, reason: str) -> list[tuple[str, str]]:
 
 
 async def test_a_replacement_is_announced_with_the_reason_that_it_is_made_for() -> None:
-    """DIS-150; DIT-114: claims for pending pods are not."""
+    """DIS-150, DIT-114: claims for pending pods are not."""
     assert await create(World(), "drifted") == [
         ("DisruptionLaunching", "Launching NodeClaim: Drifted"),
         ("DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),

@@ -109,7 +109,7 @@ def _claim_with(path: str, value: Any) -> Manifest:
         ("spec.taints", []),
     ],
 )
-def test_nothing_in_a_claim_s_spec_changes(path: str, value: Any) -> None:
+def test_nothing_in_a_claims_spec_changes(path: str, value: Any) -> None:
     """API-15, PLM-8: not even the spelling of a quantity."""
     old = parse(NodeClaim, _claim_with("metadata.name", "default"))
 

@@ -129,7 +129,7 @@ async def test_a_do_not_disrupt_pod_holds_its_node(tmp_path: Path) -> None:
     assert [(h.by, h.detail) for h in answer.held] == [(names.DO_NOT_DISRUPT, "until the annotation is taken off")]
 
 
-async def test_consolidation_tells_the_price_now_and_then(tmp_path: Path) -> None:
+async def test_consolidation_shows_the_price_now_and_then(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), a_bound_pod("web-1", "n1"))
 
     answer = await explained(world)
@@ -152,7 +152,7 @@ async def test_a_node_being_terminated_says_so_and_names_its_workflow(tmp_path: 
     assert answer.workflow == "demo/claim/claim-n1"
 
 
-async def test_a_node_without_a_claim_is_left_alone_and_told_so(tmp_path: Path) -> None:
+async def test_a_node_without_a_claim_is_left_alone_and_the_answer_says_so(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(disruption=OPEN), a_node("foreign"))
 
     answer = await explained(world, "foreign")

@@ -20,7 +20,7 @@ def test_every_reason_of_the_closed_list_has_its_words() -> None:
     assert set(POOL_WORDS) == set(get_args(Reason))
 
 
-async def test_a_pod_that_fits_a_pool_is_told_which_new_node_it_gets(tmp_path: Path) -> None:
+async def test_the_answer_for_a_pod_that_fits_a_pool_names_its_new_node(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
 
     answer = explain_pod(await looked(world), "default/web")
@@ -67,7 +67,7 @@ async def test_a_label_that_no_pool_has_is_named_with_the_selector_to_drop(tmp_p
     assert [h.change for h in answer.helps] == ["without the node selector disk=ssd"]
 
 
-async def test_a_pod_larger_than_every_type_is_told_the_largest(tmp_path: Path) -> None:
+async def test_the_answer_for_a_pod_larger_than_every_type_names_the_largest(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(), a_pod("giant", cpu="1000"))
 
     answer = explain_pod(await looked(world), "giant")
@@ -88,7 +88,7 @@ async def test_limits_that_other_pods_use_up_do_not_hide_the_pods_own_trouble(tm
     assert [p.reason for p in answer.pools_alone] == ["undefined_label"]
 
 
-async def test_a_pod_kept_out_by_limits_is_told_to_raise_them(tmp_path: Path) -> None:
+async def test_the_answer_for_a_pod_kept_out_by_limits_is_to_raise_them(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(limits={"cpu": "2"}), a_pod("web", cpu="3"))
 
     answer = explain_pod(await looked(world), "web")
@@ -144,7 +144,7 @@ async def test_a_name_that_no_pod_has_is_one_line(tmp_path: Path) -> None:
         explain_pod(await looked(world), "default/nope")
 
 
-async def test_an_unreadable_pod_is_told_as_such(tmp_path: Path) -> None:
+async def test_an_unreadable_pod_is_named_as_such(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool())
     body = {**a_pod("bad"), "spec": {"containers": [{"resources": {"requests": {"cpu": "many"}}}]}}
     body["metadata"] = {**body["metadata"], "uid": "u1"}

@@ -1,4 +1,4 @@
-"""`dovetail history` and `dovetail doctor` against a Temporal server, a worker and an embedded world that moves."""
+"""`dovetail history` and `dovetail doctor` against a Temporal server, a worker and a simulated world that moves."""
 
 import asyncio
 import subprocess
@@ -76,7 +76,9 @@ def verdicts(answer: DoctorAnswer) -> dict[str, str]:
     return {check.name: check.verdict for check in answer.checks}
 
 
-async def test_a_claims_whole_life_is_told_and_a_drain_that_hangs_names_its_pods(stage: Stage, tmp_path: Path) -> None:
+async def test_a_claims_whole_life_is_listed_and_a_drain_that_hangs_names_its_pods(
+    stage: Stage, tmp_path: Path
+) -> None:
     world = SimulatedWorld.create(tmp_path / "world.db")
     settings = settings_of(world)
     for body in (a_node_class(), a_pool(), a_pdb(maxUnavailable=0), a_deployment(2)):
@@ -91,12 +93,12 @@ async def test_a_claims_whole_life_is_told_and_a_drain_that_hangs_names_its_pods
         state, note = await scheduler_state(settings)
         world.delete("NodeClaim", claim)
         await until(lambda: evictions(world), "an eviction is refused")
-        await until_told(settings, node, "a PDB blocks")
-        told = await history(settings, node)
+        await until_shown(settings, node, "a PDB blocks")
+        shown = await history(settings, node)
 
-    text = history_text(told)
-    assert [s.workflow for s in told.stories] == [f"demo/claim/{claim}"]
-    assert told.stories[0].phase == "draining"
+    text = history_text(shown)
+    assert [s.workflow for s in shown.stories] == [f"demo/claim/{claim}"]
+    assert shown.stories[0].phase == "draining"
     for words in ("LaunchNode starts", "wait for the node to join -> done", "taint the node", "a PDB blocks"):
         assert words in text
     assert set(verdicts(healthy).values()) == {"holds", "warns"}, doctor_text(healthy)
@@ -114,7 +116,7 @@ def evictions(world: SimulatedWorld) -> list[object]:
     return [entry for entry in world.ledger() if "evict" in entry.operation]
 
 
-async def until_told(settings: Settings, node: str, words: str) -> None:
+async def until_shown(settings: Settings, node: str, words: str) -> None:
     """The progress of a step reaches the server within its heartbeat's throttle."""
     deadline = asyncio.get_running_loop().time() + SECONDS
     for _ in iter(lambda: asyncio.get_running_loop().time() < deadline, False):
@@ -136,18 +138,18 @@ async def test_without_workers_the_doctor_names_each_queue_and_what_to_start(sta
     assert "dovetail worker --roles plan" in doctor_text(answer)
 
 
-async def test_a_scheduler_that_was_terminated_is_told_as_such(stage: Stage, tmp_path: Path) -> None:
+async def test_a_scheduler_that_was_terminated_is_shown_as_such(stage: Stage, tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool())
     settings = read_settings({}, cluster="ended", world=world.file)
     client = await stage.temporal.client()
-    handle = await client.start_workflow("Scheduler", id=scheduler_id("ended"), task_queue="nobody")
+    handle = await client.start_workflow("Scheduler", id=scheduler_id("ended"), task_queue="unserved")
     await handle.terminate(reason="for the test")
 
     answer = await doctor(settings)
-    told = await history(settings, scheduler_id("ended"))
+    shown = await history(settings, scheduler_id("ended"))
 
     assert next(c.found for c in answer.checks if c.name == "Scheduler") == "ended/scheduler is terminated"
-    assert told.stories[0].lines[-1].text.endswith("for the test")
+    assert shown.stories[0].lines[-1].text.endswith("for the test")
 
 
 async def test_a_pool_whose_node_class_is_missing_fails_with_its_name(stage: Stage, tmp_path: Path) -> None:

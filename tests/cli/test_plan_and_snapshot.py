@@ -23,7 +23,7 @@ def without_moment(answer: PlanAnswer) -> PlanAnswer:
     return replace(answer, source="", now=0.0, next_due=None)
 
 
-async def test_a_plan_tells_new_nodes_refused_pods_and_disruptions(tmp_path: Path) -> None:
+async def test_a_plan_lists_new_nodes_refused_pods_and_disruptions(tmp_path: Path) -> None:
     world = a_world(
         tmp_path,
         a_ready_pool(disruption=OPEN),
@@ -92,7 +92,7 @@ async def test_a_recording_holds_no_environment_and_no_user_data(tmp_path: Path)
     assert "500m" in text
 
 
-async def test_an_object_that_cannot_be_read_is_told_from_the_recording_too(tmp_path: Path) -> None:
+async def test_an_object_that_cannot_be_read_is_named_from_the_recording_too(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool())
     broken = a_pool("broken")
     broken["metadata"]["uid"] = "u1"
@@ -150,7 +150,7 @@ def test_json_holds_the_same_facts_for_scripts(tmp_path: Path, capsys: pytest.Ca
     assert found["now"] <= time.time()
 
 
-async def test_a_recorded_buffer_asks_for_the_same_room_and_its_templates_tell_no_secrets(tmp_path: Path) -> None:
+async def test_a_recorded_buffer_asks_for_the_same_room_and_its_templates_hold_no_secrets(tmp_path: Path) -> None:
     """PLC-211: of a PodTemplate and of a workload."""
     container = {"name": "c", "env": [{"name": "PASSWORD", "value": "hidden"}], "resources": {"requests": {"cpu": "1"}}}
     small = {"template": {"spec": {"containers": [container]}}, "metadata": {"name": "small"}}

@@ -1,4 +1,4 @@
-"""Small embedded worlds that the explaining commands are asked about, and how a command is run in-process."""
+"""Small simulated worlds that the explaining commands are asked about, and how a command is run in-process."""
 
 import time
 from pathlib import Path

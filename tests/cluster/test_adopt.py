@@ -1,6 +1,6 @@
 """Ten clusters as Karpenter left them in mid-flight, taken over on a real control plane with the AWS server.
 
-All of them are taken over on the embedded world by `make adopt`; here stand those that differ most. Judged by what the
+All of them are taken over on the simulated world by `make adopt`; here stand those that differ most. Judged by what the
 recording's README promises, on objects, instances and the audit log.
 """
 
@@ -92,9 +92,9 @@ async def test_a_cluster_in_mid_flight_is_taken_over(ground: Ground, name: str) 
     claimed = [claim["status"]["providerID"] for claim in there.values()]
     assert len(set(claimed)) == len(claimed)
     assert surplus_gone - started < SURPLUS_SECONDS
-    bought = {each["id"] for each in await ground.instances()} - before
+    launched = {each["id"] for each in await ground.instances()} - before
     lost = set(claims_of(state)) - set(there)
-    unbought = [c for c in claims_of(state).values() if not (c.get("status") or {}).get("providerID")]
-    assert len(bought) <= len(lost) + len(unbought), "more was bought than was lost or had never been bought"
+    unlaunched = [c for c in claims_of(state).values() if not (c.get("status") or {}).get("providerID")]
+    assert len(launched) <= len(lost) + len(unlaunched), "more was launched than was lost or had never been launched"
     removed = [e for e in ground.worker_calls(since) if e.resource == "pods" and e.verb == "delete" and e.code < 300]
     assert removed == [], "pods go by eviction"

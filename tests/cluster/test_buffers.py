@@ -50,7 +50,7 @@ async def keep_room(ground: Ground) -> None:
 
 
 async def fits(ground: Ground, nodes: int) -> bool:
-    """So many nodes, all initialised, and the buffer has its room."""
+    """That many nodes, all initialised, and the buffer has its room."""
     claims = await ground.claims()
     ready = [c for c in claims if has_condition(c, names.INITIALIZED_CONDITION)]
     found = (await ground.api.get(f"{BUFFERS}/spare")).body
@@ -80,8 +80,8 @@ async def test_a_buffer_gets_a_node_a_pod_takes_its_room_and_it_is_filled_again(
         names.READY_FOR_PROVISIONING: ("True", "Resolved"),
         names.PROVISIONING: ("True", "FitsExistingCapacity"),
     }
-    told = [e.request or {} for e in gated.worker_calls(since) if e.resource == "events"]
-    assert [event for event in told if event.get("reason") == "Nominated"] == []
+    published = [e.request or {} for e in gated.worker_calls(since) if e.resource == "events"]
+    assert [event for event in published if event.get("reason") == "Nominated"] == []
     await gated.assert_one_instance_per_claim()
 
     await gated.delete("CapacityBuffer", "spare")
@@ -89,7 +89,7 @@ async def test_a_buffer_gets_a_node_a_pod_takes_its_room_and_it_is_filled_again(
     async def given_back() -> bool:
         return [c["metadata"]["uid"] for c in await gated.claims()] == [first["metadata"]["uid"]]
 
-    await gated.until(given_back, 120, "the node that nobody needs any more is gone")
+    await gated.until(given_back, 120, "the node that no pod needs any more is gone")
     await gated.assert_nothing_tainted_or_leaked()
 
 

@@ -1,7 +1,8 @@
-"""What AWS does to a cluster on real servers: a famine, a new image, a warning, and a class that is taken away.
+"""What AWS does to a cluster on real servers: a shortage, a new image, a warning, and a class that is taken away.
 
 Everything goes through the front door: objects in the API server, messages in the queue, the cloud's ledger over HTTP.
-Shortages are remembered in a ConfigMap for minutes; each test names pools of its own, so that none starves the next.
+Shortages are remembered in a ConfigMap for minutes; each test names pools of its own, so that no shortage
+reaches the next.
 """
 
 from collections.abc import AsyncIterator
@@ -39,12 +40,12 @@ def flexible_pool(instance_type: str) -> Json:
     return pool
 
 
-async def bought(ground: Ground) -> list[tuple[str, str]]:
+async def launched(ground: Ground) -> list[tuple[str, str]]:
     """The living instances' capacity types and zones."""
     return sorted((i["capacityType"], i["zone"]) for i in await ground.instances() if i["state"] == "running")
 
 
-async def test_a_famine_of_spot_in_two_zones_is_gone_round_and_one_everywhere_falls_back_to_on_demand(
+async def test_a_shortage_of_spot_in_two_zones_is_avoided_and_one_everywhere_falls_back_to_on_demand(
     ground: Ground,
 ) -> None:
     short = [{"instanceType": "m5.2xlarge", "capacityType": "spot", "zone": f"us-west-2{zone}"} for zone in "ab"]
@@ -52,12 +53,12 @@ async def test_a_famine_of_spot_in_two_zones_is_gone_round_and_one_everywhere_fa
     await ground.apply(flexible_pool("m5.2xlarge"))
     await ground.apply(deployment(1, "6"))
     await ground.until(lambda: ground.settled(1), 90, "the pod runs although two zones are short")
-    assert await bought(ground) == [("spot", "us-west-2c")]
+    assert await launched(ground) == [("spot", "us-west-2c")]
 
     ground.world({"ice": [{"instanceType": "m5.2xlarge", "capacityType": "spot"}]})
     await ground.scale(2)
     await ground.until(lambda: ground.settled(2), 90, "the second pod runs although spot is short everywhere")
-    assert [kind for kind, _ in await bought(ground)] == ["on-demand", "spot"]
+    assert [kind for kind, _ in await launched(ground)] == ["on-demand", "spot"]
     await ground.assert_one_instance_per_claim()
 
 

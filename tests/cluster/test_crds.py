@@ -104,7 +104,7 @@ async def test_nulls_are_absent_fields_to_both(server: ApiClient, path: str, val
         ("spec.requirements", [{"key": "a", "operator": "Exists"}]),
     ],
 )
-async def test_nothing_in_a_claim_s_spec_changes(server: ApiClient, created: list[str], path: str, value: Any) -> None:
+async def test_nothing_in_a_claims_spec_changes(server: ApiClient, created: list[str], path: str, value: Any) -> None:
     """API-15, PLM-8: 50k for 50000 is a change too."""
     claim = changed(a_claim(), "spec.resources", {"requests": {"memory": "50000"}})
     where = await create(server, created, changed(claim, "metadata.name", "immutable"))
@@ -144,7 +144,7 @@ class Change:
     ids=lambda change: f"{change.path}-{change.old}-{change.new}",
 )
 async def test_a_pool_does_not_change_its_nature(server: ApiClient, created: list[str], change: Change) -> None:
-    """API-13, API-14."""
+    """A pool stays static or dynamic, and keeps the kind of its NodeClass (API-13, API-14)."""
     where = await create(
         server, created, changed(changed(a_pool(), change.path, change.old), "metadata.name", "natured")
     )

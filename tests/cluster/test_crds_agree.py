@@ -1,4 +1,4 @@
-"""The models and the API server agree on manifests that nobody thought of.
+"""The models and the API server agree on manifests that no person wrote.
 
 Manifests of the tables of tests/api, each with one or two places overwritten by something odd; a fixed seed makes a
 failure come back. Two odd things are left out because they agree on purpose or never: a whole number written 1.0 (the

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 EVENTS: Final = 40
 LONGEST_PAUSE: Final = 6.0
 EVENING_SECONDS: Final = 300.0
-QUIET_SECONDS: Final = 5.0  # so long everything must have stood still
+QUIET_SECONDS: Final = 5.0  # for how long everything must have stood still
 TYPES: Final = ("m5.large", "m5.xlarge", "c5.xlarge", "c5.2xlarge")
 POOLS: Final = ("left", "right")
 WORKLOADS: Final = ("a", "b", "c")
@@ -148,7 +148,7 @@ class Day:
     async def warn_of_spot(self) -> str:
         claims = [c for c in await self.ground.claims() if c.get("status", {}).get("providerID")]
         if not claims:
-            return "nobody to warn"
+            return "no spot node to warn of"
         claim = self.random.choice(claims)
         await self.ground.warn(claim)
         return f"AWS warns of {claim['metadata']['name']}"

@@ -30,7 +30,7 @@ UNDERUTILISED: Json = {**ALL, "consolidationPolicy": "WhenEmptyOrUnderutilized",
 
 
 async def pods_and_nodes(ground: Ground, pods: int, nodes: int) -> bool:
-    """Exactly so many pods run on exactly so many nodes."""
+    """Exactly that many pods run on exactly that many nodes."""
     return len(await ground.claims()) == nodes and await ground.settled(pods)
 
 
@@ -196,7 +196,7 @@ async def test_a_budget_and_a_protected_pod_hold_their_nodes_and_explain_says_so
 
 
 @pytest.mark.soak
-async def test_a_replacement_that_never_joins_is_given_back_and_blocks_nobody_else(ground: Ground) -> None:
+async def test_a_replacement_that_never_joins_is_given_back_and_blocks_no_other(ground: Ground) -> None:
     """DIS-157, DIQ-24: its node is untainted, rests, and is tried again; the other one goes its way meanwhile."""
     await ground.apply(fleet_pool("web", disruption=ALL))
     await ground.apply(workload("web", "web", 2))
@@ -236,7 +236,7 @@ MOMENTS = ("marked", "created", "waiting", "deleted")
 
 @pytest.mark.soak
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_a_kill_at_any_step_of_a_disruption_costs_no_machine(ground: Ground, moment: str) -> None:
+async def test_a_kill_at_any_step_of_a_disruption_costs_no_instance(ground: Ground, moment: str) -> None:
     """DIS-160, DIQ-24: the same command goes on with the same replacement."""
     await ground.apply(fleet_pool("web", disruption=ALL))
     await ground.apply(workload("web", "web", 1))
@@ -253,7 +253,7 @@ async def test_a_kill_at_any_step_of_a_disruption_costs_no_machine(ground: Groun
             {"marked": line.marked(), "created": line.created(), "waiting": launched, "deleted": line.deleted()}[moment]
         )
 
-    while not await reached():  # noqa: ASYNC110 (a file grows: nobody tells)
+    while not await reached():  # noqa: ASYNC110 (a file grows, which nothing announces)
         await asyncio.sleep(0.01)
     owner = owners_in(ground.worker_calls(since))[old["metadata"]["name"]]
     ground.kill_workers()
@@ -266,6 +266,6 @@ async def test_a_kill_at_any_step_of_a_disruption_costs_no_machine(ground: Groun
 
     assert (record["outcome"], record["deleted"]) == ("done", [old["metadata"]["name"]])
     await ground.until(partial(pods_and_nodes, ground, 1, 1), 60, "the pod runs on the replacement")
-    assert len(Timeline(ground.worker_calls(since)).created()) == 1, "one replacement, and no other machine"
+    assert len(Timeline(ground.worker_calls(since)).created()) == 1, "one replacement, and no other instance"
     await ground.assert_one_instance_per_claim()
     await ground.assert_nothing_tainted_or_leaked()

@@ -19,12 +19,12 @@ async def test_a_pod_that_no_pool_takes_is_explained_and_the_help_helps(ground: 
     body["spec"]["template"]["spec"]["nodeSelector"][names.ZONE] = "us-west-2a"
     await ground.apply(body)
 
-    async def told() -> str:
+    async def explained() -> str:
         pods = [p["metadata"]["name"] for p in await ground.objects("Pod")]
         code, said = await ground.dovetail("explain", "pod", f"default/{pods[0]}") if pods else (1, "")
         return " ".join(said.split()) if code == 0 and names.ZONE in said else ""
 
-    said = await ground.until(told, 60, "the zone is named")
+    said = await ground.until(explained, 60, "the zone is named")
     assert "NodePool web" in said, said
     assert "us-west-2a" in said, said
     assert not await ground.claims()

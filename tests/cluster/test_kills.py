@@ -38,17 +38,17 @@ Strike = Callable[[Ground], Awaitable[list[Json]]]
 
 
 async def launches(ground: Ground) -> list[Json]:
-    """Every instance is bought and no answer is recorded."""
+    """Every instance is launched and no answer is recorded."""
     await ground.until(ground.class_is_ready, 60, "the class is validated, by calls of CreateFleet too")
     ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 60, "times": AT_ONCE}]})
     before = {i["id"] for i in await ground.instances()}
     await ground.apply(node_pool())
     await ground.apply(deployment(AT_ONCE, "3"))
 
-    async def bought() -> bool:
+    async def launched() -> bool:
         return len({i["id"] for i in await ground.instances()} - before) >= AT_ONCE
 
-    await ground.until(bought, 90, "the instances are bought")
+    await ground.until(launched, 90, "the instances are launched")
     return await ground.claims()
 
 

@@ -1,6 +1,6 @@
 """Does every node end clean on real servers, whatever happens to its instance, its objects or its pods?
 
-Examples of behaviour (BEH-rules) that are worth a real API server: machines that vanish at each phase, objects
+Examples of behaviour (BEH-rules) that are worth a real API server: instances that vanish at each phase, objects
 deleted together, finalizers stripped, deadlines that force pods, tiers of a drain. What is asserted stands in the API
 server's audit log, in its objects and in the cloud's ledger. Several stories go on side by side.
 """
@@ -33,7 +33,7 @@ def instance_of(claim: Json) -> str:
 
 
 async def end_instance(ground: Ground, claim: Json, *, said: bool) -> None:
-    """The machine goes as if AWS had taken it, and AWS says so."""
+    """The instance goes as if AWS had taken it, and AWS says so."""
     path = f"instances/{instance_of(claim)}"
     await asyncio.to_thread(ground.cloud.control, "PATCH", path, {"state": "terminated"})
     if said:
@@ -73,7 +73,7 @@ async def test_whatever_ends_an_instance_or_an_object_nothing_is_left_of_it(grou
 
     struck = time.time()
     for pool in ("ready", "draining", "silent"):
-        # Of a machine that never joined only AWS's message tells: an absence is left to liveness on purpose (GCR-2).
+        # Only AWS's message ends an instance that never joined: an absence is left to liveness on purpose (GCR-2).
         await end_instance(ground, old[pool], said=pool == "silent")
     await ground.delete("NodeClaim", old["unjoined"]["metadata"]["name"])
     await asyncio.gather(
@@ -140,10 +140,10 @@ def written_deadline(entry: AuditEntry) -> str:
     return str(annotations.get(names.TERMINATION_DEADLINE, "")) if entry.resource == "nodeclaims" else ""
 
 
-async def test_a_drain_takes_what_is_critical_last_and_leaves_strangers_alone(ground: Ground) -> None:
-    """BEH-4, BEH-13; a node that is nobody's stays as it is."""
-    stranger = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a-stranger", "labels": {"of": "nobody"}}}
-    assert (await ground.api.post(PATHS["Node"], stranger)).status == 201
+async def test_a_drain_takes_what_is_critical_last_and_leaves_foreign_nodes_alone(ground: Ground) -> None:
+    """BEH-4, BEH-13; a node of no pool stays as it is."""
+    foreign = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a-foreign-node", "labels": {"of": "none"}}}
+    assert (await ground.api.post(PATHS["Node"], foreign)).status == 201
     await ground.apply(fleet_pool("tiers"))
     for name, priority in (("plain", ""), ("critical", "system-cluster-critical")):
         body = workload(name, "tiers", 2, "500m")
@@ -154,7 +154,7 @@ async def test_a_drain_takes_what_is_critical_last_and_leaves_strangers_alone(gr
     [claim] = await ground.claims()
     tier_of = {p["metadata"]["name"]: p["metadata"]["labels"]["app"] for p in await ground.objects("Pod")}
     since = ground.audit.end()
-    before = (await ground.api.get(f"{PATHS['Node']}/a-stranger")).body
+    before = (await ground.api.get(f"{PATHS['Node']}/a-foreign-node")).body
 
     await ground.delete("Node", claim["status"]["nodeName"])
     await ground.until(partial(gone, ground, claim), 90, "the claim is gone")
@@ -164,19 +164,19 @@ async def test_a_drain_takes_what_is_critical_last_and_leaves_strangers_alone(gr
     deletes = [e for e in ground.audit.entries(since) if e.resource == "pods" and e.verb == "delete" and e.code == 200]
     last_plain = max(moment(e) for e in deletes if tier_of.get(e.name) == "plain")
     assert min(at for at, tier in evicted if tier == "critical") > last_plain, "the first tier was gone before"
-    after = (await ground.api.get(f"{PATHS['Node']}/a-stranger")).body
+    after = (await ground.api.get(f"{PATHS['Node']}/a-foreign-node")).body
     assert (after["spec"].get("taints"), after["metadata"].get("finalizers")) == (
         before["spec"].get("taints"),
         before["metadata"].get("finalizers"),
     )
-    assert (await ground.delete("Node", "a-stranger")).status == 200
+    assert (await ground.delete("Node", "a-foreign-node")).status == 200
 
 
 def is_eviction(entry: AuditEntry) -> bool:
     return entry.subresource == "eviction" and entry.code == 201
 
 
-async def test_a_pool_s_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:
+async def test_a_pools_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:
     """BEH-92, BEH-93, BEH-94: what stands in a pool's status."""
     await ground.apply(fleet_pool("counted"))
     await ground.apply(workload("counted", "counted", 2))
@@ -190,7 +190,7 @@ async def test_a_pool_s_counters_and_conditions_follow_its_nodes(ground: Ground)
     await ground.until(partial(counted, 2), 30, "two nodes of four cpus are counted")
     pool = (await ground.api.get(f"{PATHS['NodePool']}/counted")).body
     assert all(has_condition(pool, kind) for kind in ("Ready", "ValidationSucceeded", "NodeClassReady"))
-    await ground.until(partial(is_healthy, ground, "counted"), 30, "two registrations tell of health")
+    await ground.until(partial(is_healthy, ground, "counted"), 30, "two registrations show health")
     for claim in await ground.claims():
         await ground.delete("NodeClaim", claim["metadata"]["name"])
     await ground.api.delete("/apis/apps/v1/namespaces/default/deployments/counted")

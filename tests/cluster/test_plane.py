@@ -131,7 +131,7 @@ async def test_an_eviction_is_in_the_audit_log_with_its_precondition(
 async def test_a_node_whose_kubelet_falls_silent_becomes_unknown_and_its_pods_stay(
     api: ApiClient, namespace: str, node: str
 ) -> None:
-    other = await _join(api)  # with every node of a zone gone at once, the controller evicts nobody
+    other = await _join(api)  # with every node of a zone gone at once, the controller evicts no pod
     slow = {"dovetail.test/shutdown-seconds": "2"}
     await _create_pod(api, namespace, "stays", nodeName=node, annotations=slow)
     await api.wait_for(f"/api/v1/namespaces/{namespace}/pods/stays", _is_ready)
@@ -171,7 +171,7 @@ async def test_a_pod_that_ignores_its_shutdown_goes_when_its_grace_period_ends(
     assert 1.9 <= time.monotonic() - begin < 8  # the deadline is kept in whole seconds: up to one early
 
 
-async def test_a_pod_that_heeds_its_shutdown_goes_at_once(api: ApiClient, namespace: str, node: str) -> None:
+async def test_a_pod_that_obeys_its_shutdown_goes_at_once(api: ApiClient, namespace: str, node: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods/willing"
     await _create_pod(api, namespace, "willing", nodeName=node)
     await api.wait_for(path, _is_ready)

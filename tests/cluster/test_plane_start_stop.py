@@ -1,6 +1,6 @@
 """Does a control plane come up beside others, and go down without a trace, whatever happens in between?
 
-The machine is shared: a process that nobody stops, or a port that two want, spoils every later run. So this asks of
+The machine is shared: a process that is never stopped, or a port that two want, spoils every later run. So this asks of
 the process table, not of what the plane says about itself.
 """
 
@@ -143,14 +143,14 @@ async def test_the_plane_of_a_session_that_still_runs_is_left_alone(tmp_path: Pa
     sleeper.wait()
 
 
-async def test_a_process_id_that_was_given_to_a_stranger_is_not_signalled() -> None:
-    stranger, process = _sleeper()
+async def test_a_process_id_that_another_process_has_now_is_not_signalled() -> None:
+    sleeper, process = _sleeper()
 
     await stop_process(dataclasses.replace(process, began="when ours began"), grace_seconds=1)
 
     assert process.is_running()
-    stranger.kill()
-    stranger.wait()
+    sleeper.kill()
+    sleeper.wait()
 
 
 def _sleeper() -> tuple[subprocess.Popen[bytes], ProcessIdentity]:

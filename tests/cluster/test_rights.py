@@ -53,8 +53,8 @@ async def test_a_right_that_is_missing_is_named_and_once_it_is_granted_the_drain
     async def named() -> bool:
         described = await ground.client.get_workflow_handle(claim_id(claim)).describe()
         pending = described.raw_description.pending_activities
-        told = [payload.data.decode() for step in pending for payload in step.heartbeat_details.payloads]
-        return any('\\"hindered\\" cannot create resource \\"pods/eviction\\"' in text for text in told)
+        reported = [payload.data.decode() for step in pending for payload in step.heartbeat_details.payloads]
+        return any('\\"hindered\\" cannot create resource \\"pods/eviction\\"' in text for text in reported)
 
     await ground.until(named, 60, "the workflow's pending step names the right")
     assert not await gone(ground, claim)

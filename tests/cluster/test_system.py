@@ -40,7 +40,7 @@ async def test_a_deployment_gets_nodes_and_scaled_to_zero_they_leave_nothing_beh
     since = ground.audit.end()
     claims = await settle(ground, 20, cpu="1")
     await ground.assert_one_instance_per_claim()
-    bought = {c["metadata"]["uid"]: await ground.instances_of(c["metadata"]["uid"]) for c in claims}
+    launched = {c["metadata"]["uid"]: await ground.instances_of(c["metadata"]["uid"]) for c in claims}
 
     await ground.scale(0)
     await ground.until(ground.nothing_left, 180, "no claim, no node and no instance is left")
@@ -55,7 +55,7 @@ async def test_a_deployment_gets_nodes_and_scaled_to_zero_they_leave_nothing_beh
         drained = moment([e for e in of_claim if has_condition(e.response or {}, names.DRAINED)], "the drain's end")
         released = moment([e for e in of_claim if _finalizers(e) == []], "the finalizer's release")
         assert tainted < deleted < drained < released
-        [instance] = bought[claim["metadata"]["uid"]]
+        [instance] = launched[claim["metadata"]["uid"]]
         ended = [c for c in ground.cloud.calls("TerminateInstances") if instance["id"] in json.dumps(c["input"])]
         assert ended, f"{instance['id']} was not terminated by a call"
     await ground.assert_one_instance_per_claim()
@@ -69,17 +69,19 @@ def _finalizers(entry: AuditEntry) -> list[str] | None:
     return (metadata.get("finalizers") or []) if metadata.get("deletionTimestamp") else None
 
 
-async def test_a_worker_killed_between_the_clouds_answer_and_its_recording_buys_nothing_twice(ground: Ground) -> None:
+async def test_a_worker_killed_between_the_clouds_answer_and_its_recording_launches_nothing_twice(
+    ground: Ground,
+) -> None:
     """DUR-1: the effect has happened, the answer is held back, the worker dies with it."""
     ground.world({"fail": [{"op": "CreateFleet", "answer": "late", "delay": 8, "times": 1}]})
     before = {i["id"] for i in await ground.instances()}
     await ground.apply(node_pool())
     await ground.apply(deployment(1, "3"))
 
-    async def bought() -> bool:
+    async def launched() -> bool:
         return any(i["id"] not in before for i in await ground.instances())
 
-    await ground.until(bought, 90, "an instance is bought")
+    await ground.until(launched, 90, "an instance is launched")
     [claim] = await ground.claims()
     identity = claim_id(claim)
     run = await ground.runs_as(identity, "LaunchNode")
@@ -104,7 +106,7 @@ async def test_a_worker_killed_after_the_taint_goes_on_to_the_delete(ground: Gro
 
     ground.kill_workers()
     node = await ground.node(drifted["status"]["nodeName"])
-    assert node is not None and is_tainted(node), "the taint stands while nobody works"
+    assert node is not None and is_tainted(node), "the taint stands while no worker runs"
     boot(ground, replacement)
     ground.ensure_workers()
 

@@ -1,4 +1,4 @@
-"""The policy Balanced (DIS-120 to DIS-131), on the worked numbers of the specification."""
+"""The policy Balanced (DIS-120 to DIS-131), on worked numbers."""
 
 import math
 from typing import Any
@@ -25,7 +25,7 @@ def scales(cost: float, disruption: float) -> Scales:
     ("savings", "disruption", "approved"),
     [(7.26, 4.0, True), (4.84, 5.0, True), (2.42, 9.0, False), (0.0, 3.0, False), (-1.0, 3.0, False)],
 )
-def test_a_move_is_worth_half_its_disturbance(savings: float, disruption: float, approved: bool) -> None:
+def test_a_command_is_worth_half_its_disturbance(savings: float, disruption: float, approved: bool) -> None:
     """DIT-118."""
     assert scales(58.08, 90.0)._weigh("a", savings, disruption).is_approved is approved
 
@@ -42,7 +42,7 @@ def test_no_disturbance_is_infinitely_good_and_no_totals_are_no_good() -> None:
 
 
 def test_the_text_is_upstreams() -> None:
-    """DIS-127."""
+    """The score is shown in the words of Karpenter (DIS-127)."""
     text = "score 2.81 >= threshold 0.50 (k: 2, savings 12.5%, disruption 4.4%)"
     assert scales(58.08, 90.0)._weigh("a", 7.26, 4.0).text == text
 
@@ -62,14 +62,14 @@ def test_deleting_a_uniform_pool_scores_exactly_one() -> None:
 
 
 def test_totals_count_nodes_that_are_no_candidates() -> None:
-    """DIS-121."""
+    """The pool's totals count the node of a protected pod too (DIS-121)."""
     pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true")]
     made, _ = a_command(a_world([a_pair("n1"), a_pair("n2")], pods, pools=[a_pool(policy="Balanced")]), [])
     assert made.totals["a"] == Totals(cost=0.8, disruption=4.0)
 
 
 def test_pools_of_other_policies_do_not_vote() -> None:
-    """DIS-120."""
+    """Only the pools with the policy Balanced score a command (DIS-120)."""
     world = a_world([a_pair("n1"), a_pair("n2", pool="b")], pools=[a_pool(policy="Balanced"), a_pool("b")])
     made, command = a_command(world, ["n1", "n2"])
     assert [s.pool for s in made.scores(command)] == ["a"]

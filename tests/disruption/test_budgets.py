@@ -40,7 +40,7 @@ def test_without_a_budget_for_the_reason_there_is_no_bound() -> None:
     assert allowed((Budget(nodes="0", reasons=("Empty",)),), 10) == UNBOUNDED
 
 
-def test_an_empty_list_of_reasons_speaks_of_none() -> None:
+def test_an_empty_list_of_reasons_applies_to_none() -> None:
     """DIS-52, DIQ-13."""
     assert allowed((Budget(nodes="0", reasons=()),), 10) == UNBOUNDED
 
@@ -98,7 +98,7 @@ def test_a_date_that_never_comes_is_always_active() -> None:
 
 
 def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
-    """DIS-51; DIT-11, DIT-12."""
+    """DIS-51, DIT-11, DIT-12."""
     not_ready = {"conditions": (condition("Ready", status="False"),)}
     pairs = [a_pair(f"n{i}") for i in range(8)]
     pairs.append(a_pair("both", node=not_ready, claim={"deleting_since": NOW}))
@@ -107,8 +107,8 @@ def test_nodes_that_are_leaving_or_not_ready_are_subtracted_once_each() -> None:
     assert [found["a", r].left for r in ("Empty", "Drifted", "Underutilized")] == [3, 3, 3]
 
 
-def test_launching_terminated_and_foreign_nodes_are_no_nodes_to_a_budget() -> None:
-    """DIS-50; DIT-7 to DIT-9."""
+def test_launching_terminated_and_foreign_nodes_do_not_count_for_a_budget() -> None:
+    """DIS-50, DIT-7 to DIT-9."""
     launching = a_pair("new")
     del_label = {k: v for k, v in launching.node.labels.items() if k != names.INITIALIZED}
     pairs = [a_pair(f"n{i}") for i in range(4)]

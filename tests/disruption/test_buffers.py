@@ -80,8 +80,8 @@ def test_a_node_whose_pods_fit_elsewhere_stays_where_the_buffer_would_not() -> N
 
 def test_more_than_one_new_node_is_too_many_also_where_one_of_them_is_a_buffers() -> None:
     """PLC-215: types of 16 cpus, on which both have room now, are not to be had any more."""
-    sold_out = replace(TYPES[3], offerings=tuple(replace(o, available=False) for o in TYPES[3].offerings))
-    types = (TYPES[2], sold_out)
+    unavailable = replace(TYPES[3], offerings=tuple(replace(o, available=False) for o in TYPES[3].offerings))
+    types = (TYPES[2], unavailable)
     world = a_buffered([a_pair("n1", "m16")], [a_pod("n1", "8")], types=types, replicas=1, cpu="8")
 
     blocks = run(SINGLE, Round(world, SETTINGS)).found.blocks

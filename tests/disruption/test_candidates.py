@@ -62,7 +62,7 @@ def test_a_nomination_holds_until_its_last_instant() -> None:
 
 
 def test_a_claim_without_a_node_gets_a_notice() -> None:
-    """DIS-25, 3."""
+    """DIS-25."""
     pair = a_pair("n1")
     world = a_world(claims={pair.claim.name: pair.claim})
     blocked = screen(Fleet(world, DisruptionSettings())).blocked
@@ -71,7 +71,7 @@ def test_a_claim_without_a_node_gets_a_notice() -> None:
 
 @pytest.mark.parametrize("owner", ["ReplicaSet", "DaemonSet", "Node"])
 def test_any_active_protected_pod_blocks(owner: str) -> None:
-    """DIS-43; DIT-14."""
+    """DIS-43, DIT-14."""
     pod = a_pod("n1", name="p", owner=owner, **PROTECTED)
     assert why(a_pair("n1"), pods=[pod]) == ['Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/p)']
 
@@ -83,7 +83,7 @@ def test_a_protected_pod_that_has_ended_blocks_nothing(state: dict[str, Any]) ->
 
 
 def test_a_timed_protection_ends() -> None:
-    """DIS-41; DIT-47."""
+    """A pod that has run for longer than its annotation protects it holds nothing (DIS-41, DIT-47)."""
     young, old = a_pod("n1", do_not_disrupt="2h"), a_pod("n1", do_not_disrupt="1h")
     assert (len(why(a_pair("n1"), pods=[young])), why(a_pair("n1"), pods=[old])) == (1, [])
 
@@ -95,7 +95,7 @@ def test_a_budget_that_allows_nothing_blocks_and_is_named() -> None:
 
 
 def test_two_budgets_on_a_pod_block_though_both_would_allow_it() -> None:
-    """DIS-43; DIT-19."""
+    """DIS-43, DIT-19."""
     message = "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/b1 default/b2])"
     pdbs = [a_pdb("b2", allowed=1), a_pdb("b1", allowed=1)]
     assert why(a_pair("n1"), pods=[a_pod("n1")], pdbs=pdbs) == [message]
@@ -113,7 +113,7 @@ def test_budgets_are_judged_pod_by_pod() -> None:
 
 
 def test_a_grace_period_waives_the_pods_block_for_drift_only() -> None:
-    """DIS-28; DIT-15."""
+    """DIS-28, DIT-15."""
     world = a_world([a_pair("n1", claim={"termination_grace": 60.0})], [a_pod("n1", **PROTECTED)])
     found = screen(Fleet(world, DisruptionSettings()))
     assert ([c.name for c in found.graceful], [c.name for c in found.eventual]) == ([], ["n1"])
@@ -126,7 +126,7 @@ def test_a_node_whose_replacement_failed_rests() -> None:
 
 
 def test_a_missing_type_zone_or_capacity_type_costs_the_price_and_nothing_else() -> None:
-    """DIS-29; DIT-23."""
+    """DIS-29, DIT-23."""
     pair = a_pair("n1", node=without(a_pair("n1"), names.ZONE))
     found = screen(Fleet(a_world([pair]), DisruptionSettings())).graceful
     assert [(c.name, c.price) for c in found] == [("n1", 0.0)]

@@ -78,7 +78,7 @@ def test_quiet_counts_from_initialisation_where_no_pod_was_ever_seen() -> None:
 
 
 def test_a_claim_expires_at_the_boundary() -> None:
-    """DIS-181."""
+    """At the very moment at which its lifetime has passed, not before (DIS-181)."""
     claim = replace(a_pair("n1").claim, expire_after=24 * HOUR)
     assert (is_expired(claim, NOW - 0.001), is_expired(claim, NOW)) == (False, True)
 

@@ -141,7 +141,7 @@ def test_an_empty_node_is_never_taken_for_being_underutilized() -> None:
     ],
 )
 def test_what_changed_during_the_wait_ends_the_command(later: dict[str, Any], reason: Invalidity) -> None:
-    """DIS-135; DIT-93, DIT-94."""
+    """DIS-135, DIT-93, DIT-94."""
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
     added = {"do-not-disrupt": a_pod("n1", do_not_disrupt="true"), "large": a_pod("n1", "6")}
     pod = added.get(later.pop("pods_on", ""))

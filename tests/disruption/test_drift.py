@@ -81,7 +81,7 @@ def test_no_two_commands_of_a_wave_count_the_same_room() -> None:
 
 
 def test_a_node_whose_pods_find_no_place_delays_no_other() -> None:
-    """DIT-44; DIS-91."""
+    """DIT-44, DIS-91."""
     pairs = [a_drifted("n1", since=NOW - 9), a_drifted("n2")]
     pods = [a_pod("n1", "64"), a_pod("n2", "1")]
     world = a_world(pairs, pods, pools=[a_pool(**NEVER_QUIET, budgets=(Budget(nodes="1"),))])
@@ -109,7 +109,7 @@ def test_a_replacement_on_its_way_is_no_destination_for_others() -> None:
 
 
 def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() -> None:
-    """Point 2 of what was seen live: node 8 was deleted without a replacement because 7's looked free."""
+    """Without this, node 8 would be deleted without a replacement because the one of node 7 looks free."""
     leaving = a_drifted("n7", claim={"annotations": {names.OWNER: "c/disrupt/p7"}, "deleting_since": NOW - 1})
     ready = a_pair("new7", claim={"annotations": {names.PLAN: "p7/0", names.PLANNED_PODS: "evicted"}})
     pods = [a_pod("n8", "2") for _ in range(4)]

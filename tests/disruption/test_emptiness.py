@@ -34,7 +34,7 @@ def planned(world: Snapshot) -> DisruptionPlan:
 
 
 def test_all_empty_nodes_go_in_one_command_the_dearest_first() -> None:
-    """DIS-64; DIT-34."""
+    """DIS-64, DIT-34."""
     assert taken(a_world([a_pair("n1", "m4"), a_pair("n2", "m16"), a_pair("n3", "m8")])) == ["n2", "n3", "n1"]
 
 
@@ -58,7 +58,7 @@ def test_a_budget_of_thirty_percent_of_ten_takes_three() -> None:
     ],
 )
 def test_a_node_is_empty_when_disturbing_its_pods_costs_nothing(pod: dict[str, Any], empty: bool) -> None:
-    """DIS-36; DIT-36."""
+    """DIS-36, DIT-36."""
     pool = a_pool(policy="WhenEmpty")
     assert taken(a_world([a_pair("n1")], [a_pod("n1", **pod)], pools=[pool])) == (["n1"] if empty else [])
 
@@ -80,11 +80,11 @@ def test_the_wait_is_until_the_moment_at_which_the_next_node_is_quiet() -> None:
 
 
 def test_virtual_buffer_pods_hold_a_node() -> None:
-    """DIS-68; DIT-39: a count of zero does not."""
+    """DIS-68, DIT-39: a count of zero does not."""
     assert taken(a_world([a_pair("n1"), a_pair("n2")], buffer_pods={"n1": 2, "n2": 0})) == ["n2"]
 
 
-def test_a_node_made_for_pods_that_are_still_pending_is_theirs() -> None:
+def test_a_node_made_for_pods_that_are_still_pending_is_kept_for_them() -> None:
     pod = a_pod()
     made = {names.PLAN: "plan-1/0", names.PLANNED_PODS: pod.uid}
     fresh = replace(a_pair("n1").claim.conditions[2], changed=NOW - 5)
@@ -93,7 +93,7 @@ def test_a_node_made_for_pods_that_are_still_pending_is_theirs() -> None:
     assert taken(a_world([pair], [replace(pod, unschedulable=False)])) == []
 
 
-def test_a_replacement_that_a_mark_still_wants_is_not_eaten() -> None:
+def test_a_replacement_that_a_mark_still_needs_is_not_emptied() -> None:
     """After a lost database, too: the mark says so, and nothing else has to remember."""
     marked = a_pair("old", claim={"annotations": {names.OWNER: "c/disrupt/plan-1"}})
     made = a_pair("new", claim={"annotations": {names.PLAN: "plan-1/0"}})
@@ -101,7 +101,7 @@ def test_a_replacement_that_a_mark_still_wants_is_not_eaten() -> None:
     assert taken(world) == []
 
 
-def test_a_replacement_that_no_mark_wants_is_emptied() -> None:
+def test_a_replacement_that_no_mark_needs_is_emptied() -> None:
     made = a_pair("new", claim={"annotations": {names.PLAN: "plan-1/0"}})
     assert taken(a_world([made])) == ["new"]
 
@@ -114,7 +114,7 @@ def test_a_plan_names_its_nodes_by_uid_and_waits_fifteen_seconds() -> None:
 
 
 def test_a_node_that_gained_a_pod_falls_out_and_the_rest_go_on() -> None:
-    """DIS-134; DIT-80."""
+    """DIS-134, DIT-80."""
     world = a_world([a_pair("n1"), a_pair("n2")])
     later = replace(world, now=NOW + 15, pods={p.uid: p for p in [a_pod("n1")]})
     verdict = revalidate(planned(world), later, SETTINGS)
@@ -137,7 +137,7 @@ def test_a_budget_that_shrank_keeps_the_first_of_the_command() -> None:
 
 
 def test_a_budget_that_closed_ends_it() -> None:
-    """DIS-134."""
+    """A budget that allows nothing at the second look ends the plan (DIS-134)."""
     world = a_world([a_pair("n1")])
     later = replace(world, pools={"a": a_pool(budgets=(Budget(nodes="0"),))})
     verdict = revalidate(planned(world), later, SETTINGS)

@@ -62,7 +62,7 @@ def test_each_methods_own_answer_is_there() -> None:
     }
 
 
-def test_a_node_that_is_not_there_is_said_not_to_be() -> None:
+def test_a_node_that_does_not_exist_is_named_as_such() -> None:
     assert not explain_node(a_world(), SETTINGS, "n1").exists
 
 

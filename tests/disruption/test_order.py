@@ -1,4 +1,4 @@
-"""Which method decides, which pools stand for themselves, and how large a command may be (DIS-2, DIS-76 to DIS-78,
+"""Which method decides, what each pool is limited by, and how large a command may be (DIS-2, DIS-76 to DIS-78,
 DIS-107)."""
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def a_drifted(name: str, since: float = NOW - 60, **changes: Any) -> Pair:
 
 
 def test_an_empty_node_that_has_drifted_goes_as_empty() -> None:
-    """DIS-2, DIS-67; DIT-30: unless its pool is never consolidated."""
+    """DIS-2, DIS-67, DIT-30: unless its pool is never consolidated."""
     world = a_world([a_drifted("n1")])
     assert [c.reason for c in plan(world).commands] == ["Empty"]
     never_quiet = replace(world, pools={"a": a_pool(consolidate_after=None)})
@@ -87,7 +87,7 @@ def test_only_the_chosen_command_is_published_as_a_candidate() -> None:
     assert published == {t.node for t in command.targets}
 
 
-def test_no_move_is_made_whose_launch_is_certain_to_fail() -> None:
+def test_no_command_is_chosen_whose_launch_is_certain_to_fail() -> None:
     """DIQ-9: spot is demanded where it is allowed; without any spot offering the launch could only fail."""
     types = [
         replace(each, offerings=tuple(o for o in each.offerings if "spot" not in o.requirements[0].values))
@@ -116,7 +116,7 @@ def test_a_static_pool_gives_up_its_earliest_drift_first() -> None:
 
 
 def test_several_static_pools_drift_at_once_and_each_within_its_own_limit() -> None:
-    """DIS-77; DIT-55, DIT-58."""
+    """DIS-77, DIT-55, DIT-58."""
     budgets = (Budget(nodes="1"),)
     pools = [
         a_pool("a", replicas=2, budgets=budgets),
@@ -130,7 +130,7 @@ def test_several_static_pools_drift_at_once_and_each_within_its_own_limit() -> N
 
 @pytest.mark.parametrize("broken", [Catalogue(error="no"), Catalogue()])
 def test_a_pool_that_cannot_be_listed_leaves_the_others_as_they_are(broken: Catalogue) -> None:
-    """DIS-26; DIT-74, DIT-81."""
+    """DIS-26, DIT-74, DIT-81."""
     pairs = [a_pair("n1", "m16"), a_pair("n2", "m16", pool="b")]
     world = a_world(pairs, [a_pod("n1"), a_pod("n2", "9")], pools=[a_pool(), a_pool("b")])
     world = replace(world, catalogues={**world.catalogues, "b": broken})
@@ -168,7 +168,7 @@ def test_without_a_ready_pool_pods_may_still_fit_on_nodes_that_stand() -> None:
 
 
 def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None:
-    """DIS-89; DIT-1: others may not."""
+    """DIS-89, DIT-1: others may not."""
     leaving = a_pair("old", claim={"deleting_since": NOW})
     young = a_pair("new")
     labels = {k: v for k, v in young.node.labels.items() if k != names.INITIALIZED}
@@ -184,8 +184,8 @@ def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None
 
 
 @pytest.mark.parametrize(("value", "goes"), [("true", False), ("false", True), ("1h", True), ("", True)])
-def test_a_node_is_held_by_exactly_one_word(value: str, goes: bool) -> None:
-    """DIS-27; DIT-32, DIT-59: static drift too."""
+def test_a_node_is_protected_by_exactly_one_value(value: str, goes: bool) -> None:
+    """DIS-27, DIT-32, DIT-59: static drift too."""
     protected = {"annotations": {names.DO_NOT_DISRUPT: value}}
     empty = choose(a_world([a_pair("n1", node=protected)]), SETTINGS, never)
     static = a_world([a_drifted("n1", node=protected)], pools=[a_pool(replicas=1)])
@@ -200,7 +200,7 @@ def test_a_static_pool_of_no_replicas_never_drifts() -> None:
 
 
 def test_each_of_ten_pools_has_a_budget_of_its_own() -> None:
-    """DIS-49; DIT-43, DIT-64: drift, and several nodes at once under a percentage that is rounded up."""
+    """DIS-49, DIT-43, DIT-64: drift, and several nodes at once under a percentage that is rounded up."""
     letters = "abcdefghij"
     one = [a_pool(p, budgets=(Budget(nodes="1"),), consolidate_after=None) for p in letters]
     drifted = a_world([a_drifted(f"{p}{i}", pool=p) for p in letters for i in range(3)], pools=one)

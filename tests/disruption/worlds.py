@@ -1,6 +1,6 @@
 """Small clusters for the tests of disruption: valid by default, a test says only what matters to it.
 
-Nodes come as a pair of Node and NodeClaim that are launched, registered, initialised and ready. An impossible wish
+Nodes come as a pair of Node and NodeClaim that are launched, registered, initialised and ready. An impossible request
 is an error here, not a surprise later.
 """
 
@@ -39,7 +39,7 @@ def condition(kind: str, changed: float = NOW - HOUR, status: str = "True", reas
 
 
 def an_offering(zone: str, capacity_type: str, price: float, available: bool = True) -> Offering:
-    """One way to buy a type."""
+    """An offering of a type."""
     return Offering(
         requirements=(
             Expression(key=names.CAPACITY_TYPE, operator="In", values=(capacity_type,)),

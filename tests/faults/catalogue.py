@@ -37,7 +37,7 @@ def life(*points: str, nodes: int = 3, lose_database: bool = False) -> Life:
     return Life(kills=tuple(kill(p, nodes, lose_database) for p in points), nodes=nodes)
 
 
-# The three moments of the specification: sold and not written down; in mid-drain; tainted and not yet deleted.
+# The three moments that could cost most: launched and not written down; in mid-drain; tainted and not yet deleted.
 MOMENTS = ("answered:launch", "during:drain_node", "after:mark_nodes")
 
 FEW = {
@@ -55,9 +55,9 @@ def _everything() -> Iterator[tuple[str, Life]]:
     for lose in (False, True):
         # Two or three strikes to a life, far apart: one from each of its parts.
         parts = [[p for p in points if _part(p) == part] for part in range(3)]
-        for turn in range(max(len(part) for part in parts)):
-            chosen = [part[turn] for part in parts if turn < len(part)]
-            words = f"{'lost' if lose else 'all'}-{turn:02}-" + "-".join(p.replace(":", "-") for p in chosen)
+        for number in range(max(len(part) for part in parts)):
+            chosen = [part[number] for part in parts if number < len(part)]
+            words = f"{'lost' if lose else 'all'}-{number:02}-" + "-".join(p.replace(":", "-") for p in chosen)
             yield words, life(*chosen, nodes=MANY, lose_database=lose)
 
 

@@ -44,7 +44,7 @@ class Faults:
         self.standing: dict[str, list[str]] = {}
 
     async def reached(self, point: str, subject: str) -> None:
-        """Somebody has arrived at a point: where a kill is due there, stand until it strikes."""
+        """A step has arrived at a point: where a kill is due there, it stands until the kill strikes."""
         kill = self.orders.at(point)
         if kill is None:
             return
@@ -55,7 +55,7 @@ class Faults:
         self.strike(kill, here)
 
     def reached_in_workflow(self, point: str, subject: str) -> None:
-        """The same in workflow code, where nobody can stand: the last of the ordered number strikes."""
+        """The same in workflow code, where waiting is impossible: the last of the ordered number strikes."""
         kill = self.orders.at(point)
         if kill is None:
             return

@@ -1,6 +1,6 @@
 """A whole life of a few nodes, with faults on order; what came of it is measured on the ledger and the objects.
 
-A life has three parts: pods get nodes; somebody deletes the NodeClaims under their feet; the workload goes and the
+A life has three parts: pods get nodes; the NodeClaims under them are deleted by hand; the workload goes and the
 empty nodes are disrupted. A worker that is killed is started again at once. Nothing is asserted on our own logs.
 """
 
@@ -33,7 +33,7 @@ class Lived:
     """What came of it."""
 
     cluster: str
-    bought: dict[str, int]
+    launched: dict[str, int]
     struck: dict[str, Struck]
     gaps: dict[str, float]  # from each kill to the product's next step on the world
     left: dict[str, int]
@@ -42,7 +42,7 @@ class Lived:
     endings: dict[str, str] = field(default_factory=dict)  # workflow id -> type and status
 
 
-class Keeper:
+class Restarter:
     """Starts a killed worker again; takes the database away where the kill asked for it."""
 
     def __init__(self, stage: Stage, mode: str) -> None:
@@ -55,7 +55,7 @@ class Keeper:
         more = {"DOVETAIL_TEST_FAULTS_MODE": self.mode} if self.mode else {}
         self.stage.start_worker(faulty=True, **more)
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         while True:
             worker = self.stage.workers[-1]
             if worker.poll() is not None:
@@ -74,17 +74,17 @@ async def live(stage: Stage, life: Life) -> Lived:
     """Live it to the end."""
     stage.orders.give(*life.kills)
     stage.world.set(pod_stop=STOP_SECONDS)
-    keeper = asyncio.create_task(Keeper(stage, life.mode).keep())
+    restarter = asyncio.create_task(Restarter(stage, life.mode).run())
     story = asyncio.create_task(_story(stage, life))
     try:
-        await asyncio.wait([keeper, story], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([restarter, story], return_when=asyncio.FIRST_COMPLETED)
         if not story.done():
             story.cancel()
-            keeper.result()
+            restarter.result()
         story.result()
         return await _account(stage, life)
     finally:
-        keeper.cancel()
+        restarter.cancel()
         story.cancel()
 
 
@@ -120,7 +120,7 @@ async def _account(stage: Stage, life: Life) -> Lived:
     struck = {k.name: found for k in life.kills if (found := stage.orders.struck(k)) is not None}
     return Lived(
         cluster=stage.cluster,
-        bought=stage.instances_by_claim(),
+        launched=stage.instances_by_claim(),
         struck=struck,
         gaps={name: await next_step(stage, one) for name, one in struck.items()},
         left={"claims": len(stage.claims()), "nodes": len(stage.managed_nodes()), "tainted": len(stage.tainted())},
@@ -148,8 +148,8 @@ async def _quiet(stage: Stage) -> None:
 async def next_step(stage: Stage, struck: Struck) -> float:
     """Seconds from the kill to the next step of the slowest of those that it struck.
 
-    Told by the ledger: the product's first call that names the claim, its node or its instance. Where the step had
-    nothing left to write, Temporal's history tells when the workflow got on.
+    Read from the ledger: the product's first call that names the claim, its node or its instance. Where the step had
+    nothing left to write, Temporal's history says when the workflow got on.
     """
     return max([await _next_step_of(stage, struck, subject) for subject in sorted(set(struck.subjects))])
 
@@ -172,8 +172,8 @@ async def _next_step_of(stage: Stage, struck: Struck, subject: str) -> float:
 def _named_by(stage: Stage, subject: str) -> set[str]:
     """Names and ids under which the ledger knows what a workflow works on; those of all claims for a plan's."""
     claim = subject.rpartition("/")[2]
-    machines = [m for m in stage.world.instances() if "/claim/" not in subject or m.claim_name == claim]
-    known = {name for m in machines for name in (m.claim_name, m.claim_uid, m.provider_id, m.node)}
+    found = [i for i in stage.world.instances() if "/claim/" not in subject or i.claim_name == claim]
+    known = {name for i in found for name in (i.claim_name, i.claim_uid, i.provider_id, i.node)}
     return ({claim} | known) - {""}
 
 

@@ -7,8 +7,8 @@ from dovetail.workflows.terminate_node import TerminateNode
 from tests.faults.catalogue import DISRUPT, EVERYTHING, LAUNCH, LEAVE
 from tests.replay.fingerprints import fingerprint_of
 
-# Said to people and nothing else: killed or repeated, it says something once more.
-TOLD = {"publish"}
+# Publishes a notice and does nothing else: killed or repeated, it publishes once more.
+NOTICES_ONLY = {"publish"}
 
 
 def steps_of(workflow: type) -> set[str]:
@@ -20,7 +20,7 @@ def steps_of(workflow: type) -> set[str]:
 def test_every_step_of_a_launch_and_of_a_termination_has_its_faults() -> None:
     called = steps_of(LaunchNode) | steps_of(TerminateNode)
 
-    assert called - TOLD - {*LAUNCH, *LEAVE, *DISRUPT} == set()
+    assert called - NOTICES_ONLY - {*LAUNCH, *LEAVE, *DISRUPT} == set()
     assert {"launch_instance", "drain_node", "release_claim"} <= called
 
 

@@ -12,8 +12,8 @@ from tests.faults.lives import Lived
 pytestmark = pytest.mark.temporal
 
 # A kill costs 10 to 11 s until its steps are taken up (the heartbeat timeout), and on an idle machine the next step
-# follows within 15. Several lives share two cores here, so the bound only tells beats from no beats: without them a
-# step would be taken up after its start-to-close timeout, a minute at the least.
+# follows within 15. Several lives share two cores here, so the bound only distinguishes beats from no beats:
+# without them a step would be taken up after its start-to-close timeout, a minute at the least.
 NEXT_STEP_SECONDS = 40.0
 
 each_life = pytest.mark.parametrize(
@@ -37,9 +37,9 @@ async def test_every_ordered_kill_has_struck(lived: Lived) -> None:
 
 
 @each_life
-async def test_exactly_one_instance_is_ever_bought_for_a_claim(lived: Lived) -> None:
+async def test_exactly_one_instance_is_ever_launched_for_a_claim(lived: Lived) -> None:
     """DUR-1."""
-    assert lived.bought and set(lived.bought.values()) == {1}
+    assert lived.launched and set(lived.launched.values()) == {1}
 
 
 @each_life

@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from tests.faults.lives import Keeper
+from tests.faults.lives import Restarter
 from tests.faults.orders import Kill
 from tests.system.running import shared_stage
 from tests.system.stage import Stage
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.temporal
 
 
 async def strike(stage: Stage, rounds: int, claims: int) -> tuple[int, int]:
-    """Round after round until all of so many rounds were struck; how many claims that is, and how many there were.
+    """Round after round until that many were struck whole; how many claims that is, and how many there were.
 
     Under load a few of a round may pass the point before the rest have come to it; a quarter more rounds make up for
     them.
     """
     stage.apply_pool()
-    keeper = asyncio.create_task(Keeper(stage, "").keep())
+    restarter = asyncio.create_task(Restarter(stage, "").run())
     struck = made = 0
     try:
         for number in range(rounds + max(1, rounds // 4)):
@@ -42,7 +42,7 @@ async def strike(stage: Stage, rounds: int, claims: int) -> tuple[int, int]:
                 stage.world.delete("NodeClaim", claim["metadata"]["name"])
             await stage.until(stage.nothing_left, 240, f"round {number} is gone")
     finally:
-        keeper.cancel()
+        restarter.cancel()
     return struck, made
 
 
@@ -56,9 +56,9 @@ async def test_a_claim_struck_between_answer_and_record_has_one_instance(
     stage = shared_stage(folder, folder.name, temporal_server)
     try:
         struck, made = await strike(stage, rounds, claims)
-        bought = stage.instances_by_claim()
+        launched = stage.instances_by_claim()
     finally:
         await stage.close()
 
-    assert len(bought) == made and set(bought.values()) == {1}
+    assert len(launched) == made and set(launched.values()) == {1}
     assert struck >= rounds * claims

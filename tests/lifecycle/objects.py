@@ -1,10 +1,12 @@
-"""A claim, a node, a pod: valid by default, a test says only what matters to it."""
+"""A claim, a pool, a node, a pod: valid by default, a test says only what matters to it."""
 
+from dataclasses import replace
 from typing import Any
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Owner, Pod, PodShape, Toleration
+from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.taints import Taint
 
 NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
@@ -30,6 +32,12 @@ def a_claim(name: str = "pool-1", **fields: Any) -> NodeClaim:
         "allocatable": {},
     }
     return NodeClaim(name=name, **{**given, **fields})
+
+
+def a_pool(name: str = "pool", **fields: Any) -> NodePool:
+    """A pool of class `default`; `template` holds changes to its template."""
+    template = replace(ClaimTemplate(node_class=NODE_CLASS), **fields.pop("template", {}))
+    return NodePool(name=name, uid=f"uid-{name}", resource_version="1", generation=1, template=template, **fields)
 
 
 def a_node(name: str = "node-1", **fields: Any) -> Node:

@@ -96,7 +96,7 @@ def test_what_is_so_already_is_no_change() -> None:
 
 
 def test_clearing_sorts_by_name_and_refuses_dependents() -> None:
-    """PLM-7."""
+    """Clearing a condition leaves the others sorted by name; those on which Ready depends cannot be cleared (PLM-7)."""
     claim = a_joined_claim(conditions=(*a_joined_claim().conditions, is_now(names.DISRUPTION_REASON)))
 
     found = conditions_of_claim(claim).clear(names.DISRUPTION_REASON)

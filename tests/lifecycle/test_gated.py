@@ -12,8 +12,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
-from tests.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
 
 NOW = 10_000.0
 MINUTE = 60.0
@@ -67,7 +66,7 @@ def test_a_node_that_is_unhealthy_for_too_long_is_replaced_at_once() -> None:
     ],
 )
 def test_another_type_or_status_is_not_unhealthy(condition: Condition) -> None:
-    """GCR-12, BEH-41."""
+    """Only the condition type and status that a repair policy names make a node unhealthy (GCR-12, BEH-41)."""
     assert find_repairs(a_snapshot(*a_pair(1, condition)), (SILENT,)).orders == ()
 
 

@@ -59,7 +59,7 @@ def test_a_taint_that_the_node_has_with_another_value_is_not_added_twice() -> No
     assert registered(a_claim(taints=(DEDICATED,)), node).taints == (replace(DEDICATED, value="cpu"),)
 
 
-def test_a_node_without_taint_and_label_is_told_of() -> None:
+def test_a_node_without_taint_and_label_is_reported() -> None:
     """LIF-22, BEH-55."""
     assert came_unmarked(a_node(taints=()))
     assert not came_unmarked(a_node())
@@ -92,7 +92,7 @@ def test_what_is_missing_is_named(reason: str) -> None:
 
 
 def test_two_nodes_are_as_bad_as_none() -> None:
-    """LIF-31."""
+    """A claim with two nodes is not initialised, as if it had none (LIF-31)."""
     found = blocker(a_joined_claim(), (a_joined_node("a"), a_joined_node("b")))
 
     assert found == ("NodeNotFound", "Node not registered with cluster")

@@ -27,7 +27,7 @@ def test_a_claim_without_a_request_is_at_the_first_generation() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"generation": "x", "request": ""}', '{"request": "r"}'])
 def test_a_request_that_cannot_be_read_is_not_guessed(text: str) -> None:
-    """Guessing a generation could buy a second instance."""
+    """Guessing a generation could launch a second instance."""
     with pytest.raises(UnreadableRequest, match=names.LAUNCH_REQUEST):
         frozen_request(a_claim(annotations={names.LAUNCH_REQUEST: text}))
 

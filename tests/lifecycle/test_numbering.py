@@ -1,4 +1,4 @@
-"""The numbers of a static pool's claims: whoever gives one, the limit of nodes holds (NPL-42, BEH-96)."""
+"""The numbers of a static pool's claims: whichever workflow gives one, the limit of nodes holds (NPL-42, BEH-96)."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_claims_under_other_names_lower_the_end() -> None:
     assert (numbering.end, numbering.lowest(3)) == (1, (0,))
 
 
-def test_a_marked_node_is_owed_its_replacement_until_that_is_there() -> None:
+def test_a_marked_node_reserves_a_place_for_its_replacement_until_that_is_there() -> None:
     """DIS-76, DIS-78: upstream reserves it in memory."""
     old = numbered(POOL, 0, annotations=marked("p1"))
     made = numbered(POOL, 2, annotations={names.PLAN: "p1/0"})

@@ -12,20 +12,15 @@ from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression, Owner
-from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
-from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, is_now
+from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pool, is_now
 
 NOW = 2000.0
 ZEROS = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, "nodes": 0}
-BOUGHT = {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58}
+LAUNCHED = {"cpu": 4 * 10**9, "memory": 16 * 2**30, "pods": 58}
 OWNED = (Owner(api_version="karpenter.sh/v1", kind="NodePool", name="pool", uid="uid-pool"),)
-
-
-def a_pool(name: str = "pool", **fields: Any) -> NodePool:
-    template = replace(ClaimTemplate(node_class=NODE_CLASS), **fields.pop("template", {}))
-    return NodePool(name=name, uid=f"uid-{name}", resource_version="1", generation=1, template=template, **fields)
 
 
 def a_snapshot(*objects: NodePool | NodeClaim | Node) -> Snapshot:
@@ -43,32 +38,32 @@ def test_a_pool_without_nodes_uses_nothing() -> None:
     assert pool_usage(a_snapshot(a_pool())) == {"pool": ZEROS}
 
 
-def test_a_claim_counts_with_what_was_bought_until_its_node_is_initialised() -> None:
+def test_a_claim_counts_with_what_was_launched_until_its_node_is_initialised() -> None:
     """NPL-11, STA-7, BEH-92: the node's own entries where it has any."""
-    claim = a_claim(provider_id="aws:///zone/i-1", capacity=BOUGHT)
+    claim = a_claim(provider_id="aws:///zone/i-1", capacity=LAUNCHED)
     node = a_joined_node(capacity={"cpu": 3 * 10**9, "memory": 0, "gpu": 1})
 
     alone = pool_usage(a_snapshot(a_pool(), claim))["pool"]
     joining = pool_usage(a_snapshot(a_pool(), claim, node))["pool"]
-    joined = pool_usage(a_snapshot(a_pool(), a_joined_claim(capacity=BOUGHT), node))["pool"]
+    joined = pool_usage(a_snapshot(a_pool(), a_joined_claim(capacity=LAUNCHED), node))["pool"]
 
-    assert alone == {**ZEROS, **BOUGHT, "nodes": 1}
-    assert joining == {**ZEROS, **BOUGHT, "cpu": 3 * 10**9, "gpu": 1, "nodes": 1}
+    assert alone == {**ZEROS, **LAUNCHED, "nodes": 1}
+    assert joining == {**ZEROS, **LAUNCHED, "cpu": 3 * 10**9, "gpu": 1, "nodes": 1}
     assert joined == {**ZEROS, "cpu": 3 * 10**9, "gpu": 1, "nodes": 1}
 
 
 @pytest.mark.parametrize(
     "claim",
     [
-        a_claim(capacity=BOUGHT, deleting_since=NOW),
-        a_claim(capacity=BOUGHT, conditions=(is_now(names.INSTANCE_TERMINATING),)),
-        a_claim(capacity=BOUGHT, annotations={names.OWNER: "c/disrupt/1"}),
-        a_claim(capacity=BOUGHT, labels={names.NODE_POOL: "other"}),
-        a_claim(capacity=BOUGHT, labels={}),
+        a_claim(capacity=LAUNCHED, deleting_since=NOW),
+        a_claim(capacity=LAUNCHED, conditions=(is_now(names.INSTANCE_TERMINATING),)),
+        a_claim(capacity=LAUNCHED, annotations={names.OWNER: "c/disrupt/1"}),
+        a_claim(capacity=LAUNCHED, labels={names.NODE_POOL: "other"}),
+        a_claim(capacity=LAUNCHED, labels={}),
     ],
 )
 def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> None:
-    """STA-9, STA-12, LIF-5."""
+    """Claims that leave, are marked or are of another pool use nothing of this one (STA-9, STA-12, LIF-5)."""
     assert pool_usage(a_snapshot(a_pool(), claim)) == {"pool": ZEROS}
 
 
@@ -145,7 +140,7 @@ def test_a_template_that_makes_sense_passes(template: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("template", BAD)
-def test_a_template_that_does_not_make_sense_is_told_of(template: dict[str, Any]) -> None:
+def test_a_template_that_does_not_make_sense_is_reported(template: dict[str, Any]) -> None:
     """API-18, API-19, BEH-95."""
     assert pool_faults(a_pool(template=template))
 
@@ -252,7 +247,7 @@ def test_a_pool_taken_over_from_karpenter_keeps_its_verdict(
     ],
 )
 def test_other_claims_and_other_ends_say_nothing(claim: NodeClaim) -> None:
-    """NPL-33, LIF-12, BEH-66."""
+    """Claims of others, and ends for want of capacity, do not bear on the pool's health (NPL-33, LIF-12, BEH-66)."""
     if claim.condition(names.LAUNCHED) is not None:
         claim = replace(claim, conditions=(is_now(names.LAUNCHED, changed=NOW),))
     assert status(judged(judged(a_pool()), claim))[0] == "Unknown"
@@ -269,9 +264,9 @@ def test_a_launch_that_timed_out_gives_the_reason_of_the_launch() -> None:
 def test_a_missing_class_label_is_named_for_claims_and_their_nodes() -> None:
     """LIF-70, BEH-84."""
     claim = a_joined_claim(labels={names.NODE_POOL: "pool"})
-    stranger = a_claim("x", labels={}, node_class=replace(NODE_CLASS, group="other.cloud"))
+    foreign = a_claim("x", labels={}, node_class=replace(NODE_CLASS, group="other.cloud"))
 
-    found = missing_class_labels(a_snapshot(claim, a_joined_node(), stranger))
+    found = missing_class_labels(a_snapshot(claim, a_joined_node(), foreign))
 
     key = "karpenter.k8s.aws/ec2nodeclass"
     assert found == (
@@ -280,7 +275,7 @@ def test_a_missing_class_label_is_named_for_claims_and_their_nodes() -> None:
     )
 
 
-def test_a_node_that_is_smaller_than_what_was_bought_is_told_of() -> None:
+def test_a_node_that_is_smaller_than_what_was_launched_is_reported() -> None:
     """LIF-76, BEH-85."""
     claim = a_joined_claim(requests={"memory": 1, "cpu": 1, "gpu": 0}, capacity={"memory": 1000, "cpu": 10**9})
     node = a_joined_node(capacity={"memory": 500, "cpu": 9 * 10**8})

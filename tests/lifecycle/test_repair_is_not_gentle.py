@@ -1,13 +1,12 @@
-"""Repair hears neither budgets nor do-not-disrupt (GCR-15, BEH-44)."""
+"""Neither budgets nor do-not-disrupt hold a repair (GCR-15, BEH-44)."""
 
 from dataclasses import replace
 
 from dovetail.lifecycle.repair import find_repairs
 from dovetail.model import names
 from dovetail.model.pools import Budget, DisruptionPolicy
-from tests.lifecycle.objects import a_pod
+from tests.lifecycle.objects import a_pod, a_pool
 from tests.lifecycle.test_gated import SILENT, a_pair, a_snapshot, silent
-from tests.lifecycle.test_pools import a_pool
 
 
 def test_a_closed_budget_and_protections_hold_no_repair() -> None:

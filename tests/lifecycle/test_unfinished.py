@@ -1,4 +1,4 @@
-"""What wants an owner or an end, and what is left over on one side (TRM-4, TRM-10, LIF-60, GCR-1 to GCR-6)."""
+"""What needs an owner or an end, and which instances and claims are orphans (TRM-4, TRM-10, LIF-60, GCR-1 to GCR-6)."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ CLASS_LABEL = "karpenter.k8s.aws/ec2nodeclass"
 OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
 NOW = 2000.0
 SILENT = (Condition(type=names.READY, status="Unknown"),)
-SOLD = LaunchedInstance(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1", launched=0.0)
+LAUNCHED = LaunchedInstance(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1", launched=0.0)
 
 
 def a_snapshot(*objects: NodeClaim | Node, now: float = NOW) -> Snapshot:
@@ -53,7 +53,7 @@ def everything(snapshot: Snapshot) -> tuple[object, ...]:
     return (*owners(snapshot), *releases(snapshot), *deserted(snapshot), *expired(snapshot), *marks(snapshot))
 
 
-def test_a_finished_cluster_wants_nothing() -> None:
+def test_a_finished_cluster_needs_nothing() -> None:
     assert everything(a_snapshot(a_joined_claim(), a_managed_node())) == ()
 
 
@@ -66,12 +66,12 @@ def test_a_finished_cluster_wants_nothing() -> None:
         (a_joined_claim(deleting_since=NOW), "TerminateNode"),
     ],
 )
-def test_an_unfinished_claim_wants_its_workflow(claim: NodeClaim, workflow: str) -> None:
-    """the sweep; a lost signal and a lost database are one case."""
+def test_an_unfinished_claim_needs_its_workflow(claim: NodeClaim, workflow: str) -> None:
+    """The sweep; a lost signal and a lost database are one case."""
     assert owners(a_snapshot(claim)) == (StartOwner(claim=REF, workflow_type=workflow),)
 
 
-def test_a_claim_without_our_finalizer_wants_no_termination() -> None:
+def test_a_claim_without_our_finalizer_needs_no_termination() -> None:
     """LIF-50."""
     assert owners(a_snapshot(a_claim(deleting_since=NOW, finalizers=("other/one",)))) == ()
 
@@ -156,7 +156,7 @@ def test_a_pool_may_ask_for_a_replacement_before_expiry(fields: dict[str, Any], 
 
 
 def test_a_claim_may_ask_for_a_replacement_for_itself() -> None:
-    """Ours: the annotation on the claim alone; without a pool nobody could launch a replacement."""
+    """Ours: the annotation on the claim alone; without a pool no replacement could be launched."""
     claim = a_joined_claim(created=900.0, expire_after=1000.0, annotations={names.REPLACE_FIRST: "true"})
     pool = NodePool(name="pool", template=ClaimTemplate(node_class=claim.node_class))
     world = replace(a_snapshot(claim), pools={"pool": pool})
@@ -202,32 +202,32 @@ def test_a_claim_whose_instance_is_gone_is_deleted(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "node", "sold"),
+    ("claim", "node", "listed"),
     [
-        (a_joined_claim(), a_managed_node(conditions=SILENT), [SOLD]),
+        (a_joined_claim(), a_managed_node(conditions=SILENT), [LAUNCHED]),
         (a_joined_claim(), a_managed_node(), []),
         (a_claim(provider_id="aws:///zone/i-1", conditions=(is_now(names.LAUNCHED),)), a_managed_node("x"), []),
         (a_joined_claim(deleting_since=NOW), a_managed_node(conditions=SILENT), []),
         (a_joined_claim(node_class=OTHER), a_managed_node(conditions=SILENT), []),
     ],
 )
-def test_other_claims_are_kept(claim: NodeClaim, node: Node, sold: list[LaunchedInstance]) -> None:
+def test_other_claims_are_kept(claim: NodeClaim, node: Node, listed: list[LaunchedInstance]) -> None:
     """GCR-2, GCR-3, BEH-82: listed; its kubelet is alive; not registered; leaving; not ours."""
-    assert vanished(a_snapshot(claim, node), sold) == ()
+    assert vanished(a_snapshot(claim, node), listed) == ()
 
 
 def test_an_instance_without_a_claim_is_terminated_when_it_is_seen_again() -> None:
     """GCR-6."""
-    found = orphans(a_snapshot(), [SOLD])
+    found = orphans(a_snapshot(), [LAUNCHED])
 
     assert collect(found, frozenset()) == ()
-    assert collect(found, frozenset({SOLD.provider_id})) == (
+    assert collect(found, frozenset({LAUNCHED.provider_id})) == (
         TerminateOrphan(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1"),
     )
 
 
-def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> None:
-    """A purchase that a predecessor did not write down is gone within two minutes: looks are a minute apart, so the
+def test_an_instance_launched_just_before_the_first_look_goes_at_the_second() -> None:
+    """A launch that a predecessor did not write down is gone within two minutes: looks are a minute apart, so the
     first one counts although the instance is too young then."""
     young = LaunchedInstance(provider_id="i", launched=NOW - 1.0)
 
@@ -243,8 +243,8 @@ def test_an_instance_bought_just_before_the_first_look_goes_at_the_second() -> N
 @pytest.mark.parametrize(
     ("claims", "instance"),
     [
-        ((a_claim(),), SOLD),  # bought, and not written down yet
-        ((a_joined_claim(uid="other"),), SOLD),  # bought by Karpenter, which sets no tag of ours
+        ((a_claim(),), LAUNCHED),  # launched, and not written down yet
+        ((a_joined_claim(uid="other"),), LAUNCHED),  # launched by Karpenter, which sets no tag of ours
         ((), LaunchedInstance(provider_id="i", launched=NOW - 30.0)),
     ],
 )
@@ -255,7 +255,7 @@ def test_instances_with_a_claim_and_young_ones_are_left_alone(
     assert orphans(a_snapshot(*claims), [instance]) == ()
 
 
-@pytest.mark.parametrize(("found", "sold", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])
-def test_many_orphans_at_once_stop_the_collection(found: int, sold: int, stopped: bool) -> None:
-    """more than three and more than a tenth: a backup was restored, or a tag is wrong."""
-    assert too_many(found, sold) is stopped
+@pytest.mark.parametrize(("found", "listed", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])
+def test_many_orphans_at_once_stop_the_collection(found: int, listed: int, stopped: bool) -> None:
+    """More than three and more than a tenth: a backup was restored, or a tag is wrong."""
+    assert too_many(found, listed) is stopped

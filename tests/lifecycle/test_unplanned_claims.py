@@ -19,7 +19,7 @@ def a_snapshot(claim: NodeClaim) -> Snapshot:
 
 
 def test_a_predecessors_claim_holds_what_it_asked_for() -> None:
-    """STA-3, DIS-15: its pods are written nowhere; planned for again, they would be bought for twice."""
+    """STA-3, DIS-15: its pods are written nowhere; planned for again, they would get two nodes."""
     single = Expression(key=names.ZONE, operator="In", values=("zone-a",))
     open_ = Expression(key=names.INSTANCE_TYPE, operator="In", values=("m5.large", "m5.xlarge"))
     claim = replace(a_claim(), requests=REQUESTS, requirements=(single, open_))

@@ -25,7 +25,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Meter]:
     yield made
 
 
-def told(meter: Meter, name: str, *labels: str) -> list[tuple[object, ...]]:
+def counted(meter: Meter, name: str, *labels: str) -> list[tuple[object, ...]]:
     return [
         tuple(found[label] for label in labels) for n, _, found in meter.kept if n == f"karpenter_cloudprovider_{name}"
     ]
@@ -49,14 +49,14 @@ async def test_a_launch_that_comes_to_nothing_is_an_error_with_upstreams_name(
     found = await MeasuredCloud(cloud, "fake").launch(CLAIM, "request", "token")
 
     assert found == answer
-    assert told(meter, "errors_total", "method", "error", "provider") == [("Create", error, "fake")]
-    assert told(meter, "duration_seconds", "method") == [("Create",)]
+    assert counted(meter, "errors_total", "method", "error", "provider") == [("Create", error, "fake")]
+    assert counted(meter, "duration_seconds", "method") == [("Create",)]
 
 
 async def test_an_instance_that_is_gone_is_not_found_to_a_delete(meter: Meter) -> None:
     await MeasuredCloud(FakeCloud(World()), "fake").terminate("aws:///zone/i-1")
 
-    assert told(meter, "errors_total", "method", "error") == [("Delete", "NodeClaimNotFoundError")]
+    assert counted(meter, "errors_total", "method", "error") == [("Delete", "NodeClaimNotFoundError")]
 
 
 async def test_a_call_that_fails_is_timed_and_raised(meter: Meter) -> None:
@@ -66,8 +66,8 @@ async def test_a_call_that_fails_is_timed_and_raised(meter: Meter) -> None:
     with pytest.raises(Throttled):
         await MeasuredCloud(cloud, "fake").launch(CLAIM, "request", "token")
 
-    assert told(meter, "errors_total", "method", "error") == [("Create", "")]
-    assert told(meter, "duration_seconds", "method") == [("Create",)]
+    assert counted(meter, "errors_total", "method", "error") == [("Create", "")]
+    assert counted(meter, "duration_seconds", "method") == [("Create",)]
 
 
 async def test_looking_is_timed_too(meter: Meter) -> None:
@@ -76,5 +76,5 @@ async def test_looking_is_timed_too(meter: Meter) -> None:
     await measured.find(provider_id="i")
     await measured.list_instances()
 
-    assert sorted(told(meter, "duration_seconds", "method")) == [("Get",), ("List",)]
-    assert told(meter, "errors_total", "method") == []
+    assert sorted(counted(meter, "duration_seconds", "method")) == [("Get",), ("List",)]
+    assert counted(meter, "errors_total", "method") == []

@@ -1,4 +1,4 @@
-"""Metrics of conditions and terminations by kind, and their twins under the older names (MET-5, AWS-167)."""
+"""Metrics of conditions and terminations by kind, and the same under the older names (MET-5, AWS-167)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z
 BORN = "2026-01-01T00:00:00Z"
 
 
-class Told:
+class Scraped:
     """A cache, what is counted of it, and the lines that a scrape would show."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,14 +41,14 @@ class Told:
         self.cache.apply(kind, body, deleted=deleted)
 
     def lines(self) -> list[str]:
-        told = [*counted(self.reader.get_metrics_data())]
-        told += measured(self.metrics.samples(), self.metrics.help, PREFIX)
-        return told
+        lines = [*counted(self.reader.get_metrics_data())]
+        lines += measured(self.metrics.samples(), self.metrics.help, PREFIX)
+        return lines
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    return Told(monkeypatch)
+def scraped(monkeypatch: pytest.MonkeyPatch) -> Scraped:
+    return Scraped(monkeypatch)
 
 
 def a_condition(status: str, changed: str, reason: str = "R") -> Json:
@@ -59,12 +59,12 @@ OWN = 'karpenter_k8s_aws_ec2nodeclass="default",karpenter_sh_nodepool="p"'
 LABELS = {f"{CLASS[0]}/ec2nodeclass": "default", names.NODE_POOL: "p"}
 
 
-def test_a_transition_is_counted_with_how_long_the_last_status_stood(told: Told) -> None:
+def test_a_transition_is_counted_with_how_long_the_last_status_stood(scraped: Scraped) -> None:
     """Under the kind's own name with the claim's labels, and under the older one with group and kind."""
-    told.hear("NodeClaim", "c", a_condition("Unknown", BORN), labels=LABELS)
-    told.hear("NodeClaim", "c", a_condition("True", "2026-01-01T00:00:30Z"), labels=LABELS)
+    scraped.hear("NodeClaim", "c", a_condition("Unknown", BORN), labels=LABELS)
+    scraped.hear("NodeClaim", "c", a_condition("True", "2026-01-01T00:00:30Z"), labels=LABELS)
 
-    lines = told.lines()
+    lines = scraped.lines()
 
     own = f'{OWN},reason="R",status="True",type="Ready"'
     twin = 'group="karpenter.sh",kind="NodeClaim",reason="R",status="True",type="Ready"'
@@ -76,24 +76,24 @@ def test_a_transition_is_counted_with_how_long_the_last_status_stood(told: Told)
     assert f'operator_nodeclaim_status_condition_transition_seconds_bucket{{{left},le="16"}} 0' in lines
 
 
-def test_the_same_status_said_again_is_no_transition(told: Told) -> None:
-    told.hear("NodeClaim", "c", a_condition("True", BORN))
-    told.hear("NodeClaim", "c", a_condition("True", BORN, reason="Other"))
+def test_the_same_status_written_again_is_no_transition(scraped: Scraped) -> None:
+    scraped.hear("NodeClaim", "c", a_condition("True", BORN))
+    scraped.hear("NodeClaim", "c", a_condition("True", BORN, reason="Other"))
 
     counts = [
-        line for line in told.lines() if line.startswith("operator_nodeclaim_status_condition_transitions_total{")
+        line for line in scraped.lines() if line.startswith("operator_nodeclaim_status_condition_transitions_total{")
     ]
 
     assert [line.rpartition(" ")[2] for line in counts] == ["1"]
 
 
-def test_gauges_tell_how_an_object_stands_and_go_with_it(told: Told) -> None:
+def test_gauges_show_how_an_object_stands_and_go_with_it(scraped: Scraped) -> None:
     """AWS-167: node classes, which are kept raw, as well."""
-    told.hear("EC2NodeClass", "default", a_condition("False", BORN), deletionTimestamp="2026-01-01T00:01:00Z")
+    scraped.hear("EC2NodeClass", "default", a_condition("False", BORN), deletionTimestamp="2026-01-01T00:01:00Z")
 
-    lines = told.lines()
-    told.hear("EC2NodeClass", "default", deleted=True, deletionTimestamp="2026-01-01T00:01:00Z")
-    after = told.lines()
+    lines = scraped.lines()
+    scraped.hear("EC2NodeClass", "default", deleted=True, deletionTimestamp="2026-01-01T00:01:00Z")
+    after = scraped.lines()
 
     stands = 'namespace="",name="default",type="Ready",status="False",reason="R"'
     assert f"operator_ec2nodeclass_status_condition_count{{{stands}}} 1" in lines
@@ -104,12 +104,12 @@ def test_gauges_tell_how_an_object_stands_and_go_with_it(told: Told) -> None:
     assert "operator_ec2nodeclass_termination_duration_seconds_sum 40" in after
 
 
-def test_nodes_have_no_twins_and_no_family_stands_twice(told: Told) -> None:
+def test_nodes_have_no_older_names_and_no_family_stands_twice(scraped: Scraped) -> None:
     """MET-5: Prometheus refuses a page on which a family is announced twice."""
-    told.hear("Node", "n", a_condition("True", BORN), labels={**LABELS, names.INITIALIZED: "true"})
-    told.hear("NodePool", "p", a_condition("True", BORN))
+    scraped.hear("Node", "n", a_condition("True", BORN), labels={**LABELS, names.INITIALIZED: "true"})
+    scraped.hear("NodePool", "p", a_condition("True", BORN))
 
-    lines = told.lines()
+    lines = scraped.lines()
 
     own = f'{OWN},karpenter_sh_initialized="true",type="Ready",status="True",reason="R"'
     assert f'operator_node_status_condition_count{{namespace="",name="n",{own}}} 1' in lines

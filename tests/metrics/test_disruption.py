@@ -31,7 +31,7 @@ def counted(meter: Meter, name: str) -> list[Counted]:
     return sorted((c for c in meter.kept if c[0] == f"karpenter_{name}"), key=str)
 
 
-def test_a_decision_tells_candidates_by_reason_and_how_long_it_took(meter: Meter) -> None:
+def test_a_decision_counts_candidates_by_reason_and_how_long_it_took(meter: Meter) -> None:
     """DIS-4."""
     drifted = [condition(names.DRIFTED, changed=NOW - 60)]
     pairs = [a_pair("n1", also=drifted), a_pair("n2", also=drifted, node={"conditions": ()})]
@@ -92,7 +92,7 @@ def test_timeouts_stand_at_zero_before_there_is_one(meter: Meter) -> None:
 
 
 def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -> None:
-    """DIS-126: a move of any policy counts; only Balanced weighs it, and the score tells what the pool itself
+    """DIS-126: a command of any policy counts; only Balanced weighs it, and the score says what the pool itself
     thinks."""
     pods = [a_pod("n1"), a_pod("n2", do_not_disrupt="true"), a_pod("n3"), a_pod("n4", do_not_disrupt="true")]
     pairs = [a_pair("n1"), a_pair("n2"), a_pair("n3", pool="b"), a_pair("n4", pool="b")]
@@ -110,7 +110,7 @@ def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -
     assert labels == approved
 
 
-def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
+def test_a_command_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:
     """DIS-124, DIS-126: to delete the node would be worth it, but its pods need another one that saves half as much."""
     moved = [a_pod("n1", "0.3") for _ in range(12)]
     held = [a_pod("n2", "8", do_not_disrupt="true")]
@@ -126,7 +126,7 @@ def test_a_move_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: 
 
 
 def test_a_replace_is_counted_under_its_reason_and_type(meter: Meter) -> None:
-    """DIS-143; DIT-25, DIT-26."""
+    """DIS-143, DIT-25, DIT-26."""
     small = a_world([a_pair(f"n{i}", "m8") for i in range(3)], [a_pod(f"n{i}", "5") for i in range(3)])
     drifted = a_world([a_pair("n1", also=[condition(names.DRIFTED, changed=NOW - 60)])], [a_pod("n1")])
     for world in (small, drifted):
@@ -141,7 +141,7 @@ def test_a_replace_is_counted_under_its_reason_and_type(meter: Meter) -> None:
 
 
 def test_failed_replacements_are_counted_under_their_consolidation_type(meter: Meter) -> None:
-    """DIS-157; DIQ-2: upstream's label says the decision once more."""
+    """DIS-157, DIQ-2: upstream's label says the decision once more."""
     counting_disruption.failed("multi", 2)
 
     labels = {"decision": "replace", "reason": "underutilized", "consolidation_type": "multi"}

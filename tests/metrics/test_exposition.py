@@ -8,8 +8,7 @@ from dovetail.metrics.exposition import counted, measured
 from dovetail.metrics.gauges import Sample, gauges
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod
-from tests.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
 
 
 def test_a_counter_keeps_its_name_and_labels() -> None:
@@ -43,7 +42,7 @@ def test_a_histogram_has_cumulative_buckets() -> None:
 
 
 def test_durations_have_upstreams_buckets() -> None:
-    """MET-1, MET-3."""
+    """Each duration has as many buckets as Karpenter's, from the same first to the same last (MET-1, MET-3)."""
     bounds = {name: (len(edges), edges[0], edges[-1]) for name, (_, edges) in meters.HISTOGRAMS.items()}
 
     assert bounds["nodeclaims_termination_duration_seconds"] == (12, 1.0, 2048.0)
@@ -52,7 +51,7 @@ def test_durations_have_upstreams_buckets() -> None:
     assert bounds["cloudprovider_duration_seconds"] == (45, 0.005, 600.0)
 
 
-def test_a_nodes_gauges_tell_what_its_pods_request() -> None:
+def test_a_nodes_gauges_show_what_its_pods_request() -> None:
     """MET-3: cpu in cores; MET-4: a series for each resource."""
     node = a_joined_node(
         labels={names.NODE_POOL: "pool"}, allocatable={"cpu": 3 * 10**9}, capacity={"cpu": 4 * 10**9}, created=500.0

@@ -21,7 +21,7 @@ Counted = tuple[str, float, dict[str, object]]
 
 
 class Meter:
-    """What OpenTelemetry's SDK was told: (name, number or sum of seconds, labels), by name."""
+    """What OpenTelemetry's SDK received: (name, number or sum of seconds, labels), by name."""
 
     def __init__(self) -> None:
         self.reader = InMemoryMetricReader()
@@ -105,7 +105,7 @@ async def test_a_termination_counts_node_and_claim_once(environment: ActivityEnv
     }
 
 
-async def test_an_instance_that_took_its_time_tells_how_long(environment: ActivityEnvironment, meter: Meter) -> None:
+async def test_an_instance_that_took_its_time_shows_how_long(environment: ActivityEnvironment, meter: Meter) -> None:
     stage = test_departing.new_stage()
     terminating = is_now(names.INSTANCE_TERMINATING, changed=1000.0)
     stage.world.put(a_joined_claim(deleting_since=1000.0, conditions=(terminating,)))

@@ -14,8 +14,8 @@ import yaml
 from testbed.plane import ApiClient, ControlPlane, PlaneState, TestbedUnavailable, find_binaries, read_state
 from testbed.plane.processes import identify
 from tests.ports.worlds import aws_cloud as aws_cloud_world
-from tests.ports.worlds import embedded, real
-from tests.ports.worlds import embedded_cloud as embedded_cloud_world
+from tests.ports.worlds import real, simulated
+from tests.ports.worlds import simulated_cloud as simulated_cloud_world
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import World
 
@@ -68,20 +68,20 @@ async def real_world(plane_state: PlaneState) -> AsyncIterator[World]:
 
 
 @pytest.fixture(scope="session")
-async def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with embedded.open_world(tmp_path_factory.mktemp("embedded") / "world.sqlite") as world:
+async def simulated_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with simulated.open_world(tmp_path_factory.mktemp("simulated") / "world.sqlite") as world:
         yield world
 
 
-@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.cluster)])
+@pytest.fixture(scope="session", params=["simulated", pytest.param("real", marks=pytest.mark.cluster)])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """One after the other: all tests of a world stand together, so each is opened once."""
     yield cast(World, request.getfixturevalue(f"{request.param}_world"))
 
 
 @pytest.fixture(scope="session")
-async def embedded_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CloudWorld]:
-    async with embedded_cloud_world.open_cloud(tmp_path_factory.mktemp("cloud") / "world.sqlite") as world:
+async def simulated_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CloudWorld]:
+    async with simulated_cloud_world.open_cloud(tmp_path_factory.mktemp("cloud") / "world.sqlite") as world:
         yield world
 
 
@@ -91,7 +91,7 @@ async def aws_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[C
         yield world
 
 
-@pytest.fixture(scope="session", params=["embedded", "aws"])
+@pytest.fixture(scope="session", params=["simulated", "aws"])
 def cloud_world(request: pytest.FixtureRequest) -> Iterator[CloudWorld]:
     """One after the other, as `world`."""
     yield cast(CloudWorld, request.getfixturevalue(f"{request.param}_cloud"))

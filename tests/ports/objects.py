@@ -35,7 +35,7 @@ def a_node(name: str, provider_id: str = "", **spec: Any) -> Json:
 
 
 def a_pod(name: str, node: str = "", labels: dict[str, str] | None = None, grace: int = 30) -> Json:
-    """Bound pods stay where they are put: nobody plays the kubelet of these nodes."""
+    """Bound pods stay where they are put: nothing plays the kubelet of these nodes."""
     spec: Json = {
         "containers": [{"name": "c", "image": "none", "resources": {"requests": {"cpu": "100m"}}}],
         "terminationGracePeriodSeconds": grace,

@@ -1,4 +1,4 @@
-"""The contract of Catalogues: what could be bought, and whether what was bought is still right."""
+"""The contract of Catalogues: what could be launched, and whether what was launched is still right."""
 
 import dataclasses
 
@@ -11,10 +11,10 @@ from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import unique
 
 
-def is_available(catalogue: Catalogue, sold: Instance) -> bool:
-    """Whether the offering that an instance was bought from is for sale."""
-    (kind,) = [t for t in catalogue.types if t.name == sold.labels[names.INSTANCE_TYPE]]
-    wanted = {(names.ZONE, sold.labels[names.ZONE]), (names.CAPACITY_TYPE, sold.labels[names.CAPACITY_TYPE])}
+def is_available(catalogue: Catalogue, instance: Instance) -> bool:
+    """Whether the offering that an instance was launched from is available."""
+    (kind,) = [t for t in catalogue.types if t.name == instance.labels[names.INSTANCE_TYPE]]
+    wanted = {(names.ZONE, instance.labels[names.ZONE]), (names.CAPACITY_TYPE, instance.labels[names.CAPACITY_TYPE])}
     (offering,) = [
         o for o in kind.offerings if wanted <= {(e.key, value) for e in o.requirements for value in e.values}
     ]
@@ -57,16 +57,16 @@ class TestCatalogue:
         """CLD-5, AWS-72."""
         node_class = await cloud_world.node_class(unique("class"))
         pool, claim = await cloud_world.pool(node_class), await cloud_world.claim(node_class)
-        sold = await launched(cloud_world, claim)
+        instance = await launched(cloud_world, claim)
         other = await cloud_world.claim(node_class)
         request = await prepared(cloud_world, other)
-        before = is_available(await cloud_world.catalogues.catalogue(pool), sold)
-        await cloud_world.starve(sold)
+        before = is_available(await cloud_world.catalogues.catalogue(pool), instance)
+        await cloud_world.make_short(instance)
 
         await cloud_world.cloud.launch(other, request, unique("token"))
-        after = is_available(await cloud_world.catalogues.catalogue(pool), sold)
+        after = is_available(await cloud_world.catalogues.catalogue(pool), instance)
 
-        await cloud_world.feed()
+        await cloud_world.end_shortages()
         assert (before, after) == (True, False)
 
     async def test_without_its_class_a_pools_types_cannot_be_listed(self, cloud_world: CloudWorld) -> None:
@@ -78,19 +78,21 @@ class TestCatalogue:
 
 
 class TestNodeClass:
-    async def test_a_ready_class_a_spoiled_one_and_a_missing_one_are_told_apart(self, cloud_world: CloudWorld) -> None:
+    async def test_a_ready_class_an_unready_one_and_a_missing_one_are_distinguished(
+        self, cloud_world: CloudWorld
+    ) -> None:
         """NPL-15."""
         node_class = await cloud_world.node_class(unique("class"))
 
         ready = await cloud_world.catalogues.node_class(node_class)
-        await cloud_world.spoil_class(node_class)
-        spoiled = await cloud_world.catalogues.node_class(node_class)
+        await cloud_world.make_class_unready(node_class)
+        unready = await cloud_world.catalogues.node_class(node_class)
         await cloud_world.remove_class(node_class)
         missing = await cloud_world.catalogues.node_class(node_class)
 
         assert (ready.found, ready.ready) == (True, "True")
-        assert (spoiled.found, spoiled.ready) == (True, "False")
-        assert spoiled.message
+        assert (unready.found, unready.ready) == (True, "False")
+        assert unready.message
         assert not missing.found
 
     async def test_its_kind_is_one_that_the_cloud_understands(self, cloud_world: CloudWorld) -> None:

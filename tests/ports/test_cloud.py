@@ -1,4 +1,4 @@
-"""The contract of Cloud: what is bought, for whom, how often, and how it ends."""
+"""The contract of Cloud: what is launched, for whom, how often, and how it ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from tests.ports.worlds.contract import PATIENCE_SECONDS, unique
 async def claim(cloud_world: CloudWorld) -> AsyncIterator[NodeClaim]:
     """A claim of a ready class."""
     yield await cloud_world.claim(await cloud_world.node_class(unique("class")))
-    await cloud_world.feed()
+    await cloud_world.end_shortages()
 
 
 async def prepared(world: CloudWorld, claim: NodeClaim) -> str:
@@ -48,18 +48,18 @@ async def until_gone(world: CloudWorld, provider_id: str) -> str:
 
 
 class TestPreparing:
-    async def test_preparing_buys_nothing_and_gives_the_same_twice(
+    async def test_preparing_launches_nothing_and_gives_the_same_twice(
         self, cloud_world: CloudWorld, claim: NodeClaim
     ) -> None:
-        before = await cloud_world.bought()
+        before = await cloud_world.launches()
 
         requests = [await prepared(cloud_world, claim) for _ in range(2)]
 
         assert requests[0] == requests[1]
-        assert await cloud_world.bought() == before
+        assert await cloud_world.launches() == before
 
     async def test_a_class_that_is_not_ready_is_an_answer(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
-        await cloud_world.spoil_class(claim.node_class)
+        await cloud_world.make_class_unready(claim.node_class)
 
         assert isinstance(await cloud_world.cloud.prepare(claim), ClassNotReady)
 
@@ -83,51 +83,53 @@ class TestLaunching:
         assert fits(claim.requests, instance.allocatable)
         assert fits(instance.allocatable, instance.capacity)
 
-    async def test_the_same_token_never_buys_a_second(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
+    async def test_the_same_token_never_launches_a_second(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
         """AWS-181."""
-        before, token = await cloud_world.bought(), unique("token")
+        before, token = await cloud_world.launches(), unique("token")
         request = await prepared(cloud_world, claim)
 
         answers = [await cloud_world.cloud.launch(claim, request, token) for _ in range(3)]
 
         assert len({answer.provider_id for answer in answers if isinstance(answer, Instance)}) == 1
-        assert await cloud_world.bought() == before + 1
+        assert await cloud_world.launches() == before + 1
 
     async def test_a_token_used_for_another_request_is_refused(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
         """AWS-181: IdempotentParameterMismatch."""
         token = unique("token")
         await launched(cloud_world, claim, token)
         other = await cloud_world.claim(claim.node_class)
-        before = await cloud_world.bought()
+        before = await cloud_world.launches()
 
         with pytest.raises(Refused):
             await cloud_world.cloud.launch(other, await prepared(cloud_world, other), token)
 
-        assert await cloud_world.bought() == before
+        assert await cloud_world.launches() == before
 
-    async def test_no_capacity_anywhere_is_an_answer_and_buys_nothing(
+    async def test_no_capacity_anywhere_is_an_answer_and_launches_nothing(
         self, cloud_world: CloudWorld, claim: NodeClaim
     ) -> None:
-        before = await cloud_world.bought()
+        before = await cloud_world.launches()
         request = await prepared(cloud_world, claim)
-        await cloud_world.starve(None)
+        await cloud_world.make_short(None)
 
         answer = await cloud_world.cloud.launch(claim, request, unique("token"))
 
         assert isinstance(answer, NoCapacity)
-        assert await cloud_world.bought() == before
+        assert await cloud_world.launches() == before
 
-    async def test_where_one_pool_is_empty_another_sells(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
+    async def test_where_one_capacity_pool_is_empty_another_serves(
+        self, cloud_world: CloudWorld, claim: NodeClaim
+    ) -> None:
         first = await launched(cloud_world, claim)
-        await cloud_world.starve(first)
+        await cloud_world.make_short(first)
         other = await cloud_world.claim(claim.node_class)
 
         second = await launched(cloud_world, other)
 
-        sold = [
+        offerings = [
             tuple(i.labels[x] for x in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)) for i in (first, second)
         ]
-        assert sold[0] != sold[1]
+        assert offerings[0] != offerings[1]
 
 
 class TestFinding:
@@ -141,18 +143,18 @@ class TestFinding:
         assert by_id is not None
         assert by_claim.provider_id == by_id.provider_id == instance.provider_id
 
-    async def test_what_was_never_bought_is_none(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
+    async def test_what_was_never_launched_is_none(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
         assert await cloud_world.cloud.find(claim_uid=claim.uid) is None
 
     async def test_this_clusters_instances_are_listed_and_no_others(
         self, cloud_world: CloudWorld, claim: NodeClaim
     ) -> None:
-        instance, stranger = await launched(cloud_world, claim), await cloud_world.stranger()
+        instance, foreign = await launched(cloud_world, claim), await cloud_world.foreign_instance()
 
         listed = {i.provider_id: i.claim_uid for i in await cloud_world.cloud.list_instances()}
 
         assert listed[instance.provider_id] == claim.uid
-        assert stranger not in listed
+        assert foreign not in listed
 
 
 class TestTerminating:

@@ -22,7 +22,7 @@ class TestCreating:
         owner = Owner(
             api_version="karpenter.sh/v1", kind="NodePool", name=pool["metadata"]["name"], uid=pool["metadata"]["uid"]
         )
-        wish = a_new_claim(
+        new = a_new_claim(
             unique("claim"),
             owner=owner,
             requirements=(
@@ -35,13 +35,13 @@ class TestCreating:
             termination_grace=90.0,
         )
 
-        made = await world.claims.create(wish)
+        made = await world.claims.create(new)
 
-        assert made == await world.claims.read(wish.name)
-        assert (made.labels, made.annotations, made.finalizers) == (wish.labels, wish.annotations, wish.finalizers)
+        assert made == await world.claims.read(new.name)
+        assert (made.labels, made.annotations, made.finalizers) == (new.labels, new.annotations, new.finalizers)
         assert made.owners == (owner,)
-        assert (made.node_class, made.requirements, made.requests) == (NODE_CLASS, wish.requirements, wish.requests)
-        assert (made.taints, made.startup_taints) == (wish.taints, wish.startup_taints)
+        assert (made.node_class, made.requirements, made.requests) == (NODE_CLASS, new.requirements, new.requests)
+        assert (made.taints, made.startup_taints) == (new.taints, new.startup_taints)
         assert (made.expire_after, made.termination_grace) == (5400.0, 90.0)
         assert made.uid and made.resource_version and made.generation == 1 and made.created
 
@@ -53,25 +53,25 @@ class TestCreating:
         assert body is not None and body["spec"]["expireAfter"] == "Never"
 
     async def test_the_same_plan_may_create_twice_and_gets_one_claim(self, world: World) -> None:
-        wish = a_new_claim(unique("claim"), plan="0198/3")
+        new = a_new_claim(unique("claim"), plan="0198/3")
 
-        first, second = await world.claims.create(wish), await world.claims.create(wish)
+        first, second = await world.claims.create(new), await world.claims.create(new)
 
         assert first == second
 
     async def test_a_name_that_another_plan_has_is_taken(self, world: World) -> None:
-        wish = a_new_claim(unique("claim"), plan="0198/3")
-        await world.claims.create(wish)
+        new = a_new_claim(unique("claim"), plan="0198/3")
+        await world.claims.create(new)
 
-        with pytest.raises(Taken, match=wish.name):
-            await world.claims.create(dataclasses.replace(wish, annotations={"dovetail.sh/plan": "0199/3"}))
+        with pytest.raises(Taken, match=new.name):
+            await world.claims.create(dataclasses.replace(new, annotations={"dovetail.sh/plan": "0199/3"}))
 
     async def test_without_a_plan_no_existing_claim_is_ours(self, world: World) -> None:
-        wish = a_new_claim(unique("claim"), annotations={})
-        await world.claims.create(wish)
+        new = a_new_claim(unique("claim"), annotations={})
+        await world.claims.create(new)
 
-        with pytest.raises(Taken, match=wish.name):
-            await world.claims.create(wish)
+        with pytest.raises(Taken, match=new.name):
+            await world.claims.create(new)
 
     async def test_a_claim_that_breaks_the_rules_is_refused_by_name(self, world: World) -> None:
         bad = a_new_claim(unique("claim"), requirements=(Expression(key="kubernetes.io/hostname", operator="Exists"),))
@@ -82,7 +82,7 @@ class TestCreating:
 
 class TestReading:
     async def test_a_claim_that_is_not_there_is_none(self, world: World) -> None:
-        assert await world.claims.read(unique("nobody")) is None
+        assert await world.claims.read(unique("absent")) is None
 
 
 class TestChangingMetadata:

@@ -21,7 +21,7 @@ class TestNodePools:
         assert pool == await eventually(lambda: world.view.snapshot().pools.get(name))
 
     async def test_a_pool_that_is_not_there_is_none(self, world: World) -> None:
-        assert await world.pools.read(unique("nobody")) is None
+        assert await world.pools.read(unique("absent")) is None
 
     async def test_the_hash_is_kept_in_an_annotation(self, world: World) -> None:
         name = unique("pool")

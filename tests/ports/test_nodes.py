@@ -11,7 +11,7 @@ from tests.ports.objects import a_node
 from tests.ports.worlds.contract import World, eventually, unique
 
 DISRUPTED = Taint(key="karpenter.sh/disrupted", effect="NoSchedule")
-# Nobody removes this one, and the pods of these tests tolerate everything.
+# Nothing removes this one, and the pods of these tests tolerate everything.
 DEDICATED = {"key": "example.com/dedicated", "effect": "NoSchedule", "value": "red"}
 
 
@@ -38,7 +38,7 @@ async def changed(world: World, name: str, change: MetadataChange, taints: tuple
 
 class TestReading:
     async def test_a_node_that_is_not_there_is_none(self, world: World) -> None:
-        assert await world.nodes.read(unique("nobody")) is None
+        assert await world.nodes.read(unique("absent")) is None
 
     async def test_a_node_is_found_by_the_id_of_its_instance(self, world: World) -> None:
         provider_id = f"aws:///a/{unique('i')}"

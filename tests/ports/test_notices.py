@@ -33,7 +33,7 @@ class TestNotices:
         (event,) = [e for e in await world.events_about("Pod", name) if e["reason"] == "Evicted"]
         assert event["metadata"]["namespace"] == "default"
 
-    async def test_the_same_is_said_once_within_its_window(self, world: World) -> None:
+    async def test_the_same_notice_is_published_once_within_its_window(self, world: World) -> None:
         notice = Notice(kind="NodeClaim", name=unique("claim"), reason="Waiting", message="first")
         again = Notice(kind="NodeClaim", name=notice.name, reason="waiting", message="second")
         other = Notice(kind="NodeClaim", name=notice.name, reason="Waiting", message="third", distinct="other")
@@ -44,7 +44,7 @@ class TestNotices:
         events = await world.events_about("NodeClaim", notice.name)
         assert sorted(e["message"] for e in events) == ["first", "third"]
 
-    async def test_without_a_window_it_is_said_each_time(self, world: World) -> None:
+    async def test_without_a_window_it_is_published_each_time(self, world: World) -> None:
         notice = Notice(kind="NodeClaim", name=unique("claim"), reason="Moved", message="m", window=0.0)
 
         await world.notices.publish(notice)
@@ -52,7 +52,7 @@ class TestNotices:
 
         assert len(await world.events_about("NodeClaim", notice.name)) == 2
 
-    async def test_what_cannot_be_published_fails_nobody(self, world: World) -> None:
+    async def test_what_cannot_be_published_fails_no_caller(self, world: World) -> None:
         name = unique("pod")
 
         await world.notices.publish(

@@ -7,7 +7,7 @@ from dovetail.ports.objects import Eviction
 from tests.ports.objects import a_budget, a_node, a_pod, a_running_pod
 from tests.ports.worlds.contract import World, eventually, unique
 
-STRANGER = "00000000-0000-0000-0000-000000000000"
+ANOTHER_UID = "00000000-0000-0000-0000-000000000000"
 
 
 async def bound(world: World, app: str = "", running: bool = True) -> Pod:
@@ -41,7 +41,7 @@ class TestListing:
         first, _ = await bound(world), await bound(world)
 
         assert await world.pods.list_on(first.node_name) == (first,)
-        assert await world.pods.list_on(unique("nobody")) == ()
+        assert await world.pods.list_on(unique("absent")) == ()
 
     async def test_the_view_finds_the_same_pods(self, world: World) -> None:
         pod = await bound(world)
@@ -94,7 +94,7 @@ class TestEvicting:
     async def test_another_pod_of_the_same_name_stays(self, world: World) -> None:
         pod = await bound(world)
 
-        eviction = await world.pods.evict(dataclasses.replace(pod, uid=STRANGER))
+        eviction = await world.pods.evict(dataclasses.replace(pod, uid=ANOTHER_UID))
 
         assert isinstance(eviction, Eviction) and (eviction.outcome, eviction.code) == ("replaced", 409)
         (left,) = await world.pods.list_on(pod.node_name)
@@ -131,7 +131,7 @@ class TestDeleting:
         pod = await bound(world)
 
         await world.pods.delete(dataclasses.replace(pod, name=unique("ghost")), 5)
-        await world.pods.delete(dataclasses.replace(pod, uid=STRANGER), 5)
+        await world.pods.delete(dataclasses.replace(pod, uid=ANOTHER_UID), 5)
 
         (left,) = await world.pods.list_on(pod.node_name)
         assert left.deleting_since is None

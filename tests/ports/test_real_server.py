@@ -57,7 +57,7 @@ class TestRights:
                 adapter.view.snapshot()
             with pytest.raises(Forbidden, match=r'NodeClaim/c: .*User "nobody" cannot get resource "nodeclaims"'):
                 await adapter.claims.read("c")
-            await adapter.notices.publish(Notice(kind="Node", name="n", reason="Told", message="m"))
+            await adapter.notices.publish(Notice(kind="Node", name="n", reason="Waiting", message="m"))
 
 
 class TestInsideACluster:
@@ -108,7 +108,7 @@ class TestOutages:
             assert await adapter.claims.delete(claim.name, claim.uid) == 0
             assert await eventually(lambda: adapter.lookups.claim(claim.name) is None)
 
-    async def test_no_server_is_said_in_one_line(self, tmp_path: Path, plane_state: PlaneState) -> None:
+    async def test_no_server_is_reported_in_one_line(self, tmp_path: Path, plane_state: PlaneState) -> None:
         elsewhere = tmp_path / "kubeconfig"
         elsewhere.write_text(plane_state.kubeconfig.read_text().replace(plane_state.server, "https://127.0.0.1:1"))
 
@@ -207,9 +207,9 @@ class TestCost:
     async def test_a_hundred_claims_are_created_side_by_side(self, plane_state: PlaneState) -> None:
         async with connected(plane_state.kubeconfig) as adapter:
             await adapter.ready()
-            wishes = [a_new_claim(unique("claim"), finalizers=()) for _ in range(100)]
+            new_claims = [a_new_claim(unique("claim"), finalizers=()) for _ in range(100)]
 
-            claims = await asyncio.gather(*[adapter.claims.create(wish) for wish in wishes])
+            claims = await asyncio.gather(*[adapter.claims.create(new) for new in new_claims])
             await adapter.view.catch_up([claim_write(claim) for claim in claims])
 
             held = adapter.view.snapshot().claims

@@ -37,7 +37,7 @@ def test_every_placement_obeys_every_rule(raw: Json) -> None:
 
 @quick
 @given(clusters())
-def test_the_answer_of_upstreams_mode_obeys_every_rule_that_it_promises(raw: Json) -> None:
+def test_the_answer_under_the_profile_of_karpenter_obeys_every_rule_that_it_promises(raw: Json) -> None:
     """Under the profile of Karpenter only the skew of relaxed spreads may suffer (PLQ-26)."""
     found = [fault for fault in violations(raw, _answer(raw, KARPENTER)) if "skew" not in fault]
     assert found == []
@@ -59,7 +59,7 @@ def _without_a_witness(draft: NodeDraft, rows: int) -> None:
 
 @quick
 @given(clusters())
-def test_the_short_ways_of_a_try_change_no_answer(raw: Json) -> None:
+def test_the_shortcuts_of_the_search_change_no_answer(raw: Json) -> None:
     """The first draft is tried before the masks of all are made, and one row before all rows (PLC-97)."""
     with (
         patch.object(DraftPlacer, "_free", lambda *_: False),
@@ -80,7 +80,7 @@ def test_a_pod_that_was_placed_stays_placed_when_asked_again(raw: Json) -> None:
 
 @quick
 @given(clusters(), st.integers(0, 2))
-def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Json, number: int) -> None:
+def test_a_simulation_is_a_fresh_pass_without_the_node(raw: Json, number: int) -> None:
     """A used index gives the answer of a new one (PLF-22)."""
     snapshot, chosen = snapshot_of(raw), settings_of(raw, DOVETAIL)
     without = frozenset({f"n{number}"})
@@ -93,7 +93,7 @@ def test_a_simulation_is_a_fresh_solve_without_the_node(raw: Json, number: int) 
 
 @quick
 @given(clusters(), st.integers(0, 2))
-def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Json, number: int) -> None:
+def test_a_simulation_is_a_pass_over_the_cluster_that_lacks_the_node(raw: Json, number: int) -> None:
     """The pods of the node need room, and nothing of the node is left (PLC-216, PLC-217)."""
     snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
     index = Index(snapshot, chosen)
@@ -105,6 +105,6 @@ def test_a_simulation_is_a_solve_of_the_cluster_that_lacks_the_node(raw: Json, n
     )
 
     simulated = simulate(index, frozenset({name}))
-    solved = place(Index(lacking, chosen), [*index.waiting().pending, *moved])
+    placed = place(Index(lacking, chosen), [*index.waiting().pending, *moved])
 
-    assert (simulated.new, simulated.existing) == (solved.new, solved.existing)
+    assert (simulated.new, simulated.existing) == (placed.new, placed.existing)

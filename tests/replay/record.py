@@ -44,7 +44,7 @@ async def play(stage: Stage, scenario: str) -> None:
 
 
 async def a_claimless_node_leaves(stage: Stage) -> None:
-    """Its claim goes with its finalizers stripped, then somebody deletes the node."""
+    """Its claim goes with its finalizers stripped, then the node is deleted by hand."""
     await a_settled_node(stage)
     await stage.rest()
     [claim] = stage.claims()
@@ -79,7 +79,7 @@ async def keep(client: Client, cluster: str, name: str) -> None:
 
 
 def without_places(text: str) -> str:
-    """A history without what tells of the machine that it was recorded on; no command hangs on it."""
+    """A history without what names the machine that it was recorded on; no command hangs on it."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""The whole system on the embedded world: a real Temporal server, workers and the CLI as processes of their own."""
+"""The whole system on the simulated world: a real Temporal server, workers and the CLI as processes of their own."""

@@ -1,4 +1,4 @@
-"""What Temporal's own histories tell of a stage, and whether today's code replays them.
+"""What Temporal's own histories say about a stage, and whether today's code replays them.
 
 Asked at the end of every test of the whole system. Histories are read by id or by the cluster's prefix; they are the
 server's record, not our log.

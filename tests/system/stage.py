@@ -1,4 +1,4 @@
-"""A stage for the whole system: an embedded world in a file, its player, workers and CLI as processes.
+"""A stage for the whole system: a simulated world in a file, its player, workers and CLI as processes.
 
 The Temporal server is shared by the session, because every stage is a cluster of its own and ids and queues carry its
 name; a stage that loses its database has its own server. Everything is stopped by its process id.
@@ -141,7 +141,7 @@ class Stage:
             await asyncio.sleep(LOOK_SECONDS)
 
     def evidence(self) -> list[str]:
-        """How things stand, for whoever reads of a failure and does not have the folder."""
+        """How things stand, for the reader of a failure who does not have the folder."""
         ended = [
             f"{p.args!r} ended with {p.poll()}" for p in (*self.workers, self.player) if p and p.poll() is not None
         ]
@@ -172,10 +172,10 @@ class Stage:
         return sum(1 for c in self.claims() if has_condition(c, names.INITIALIZED_CONDITION)) >= count
 
     def instances_by_claim(self) -> dict[str, int]:
-        """How many instances were ever bought for each claim UID, by the cloud's own rows."""
+        """How many instances were ever launched for each claim UID, by the cloud's own rows."""
         counts: dict[str, int] = {}
-        for machine in self.world.instances():
-            counts[machine.claim_uid] = counts.get(machine.claim_uid, 0) + 1
+        for instance in self.world.instances():
+            counts[instance.claim_uid] = counts.get(instance.claim_uid, 0) + 1
         return counts
 
     def writes_of_ours(self, after: float) -> list[Entry]:
@@ -217,9 +217,9 @@ def state_of(claim: Json) -> str:
     """A claim in one line."""
     metadata = claim["metadata"]
     conditions = claim.get("status", {}).get("conditions") or []
-    told = " ".join(f"{c['type']}={c['status']}({c.get('reason', '')})" for c in conditions)
+    stated = " ".join(f"{c['type']}={c['status']}({c.get('reason', '')})" for c in conditions)
     own = {key: text for key, text in metadata.get("annotations", {}).items() if key.startswith("dovetail.sh/")}
-    return f"{metadata['name']} deleted={metadata.get('deletionTimestamp', '')} {own} {told}"
+    return f"{metadata['name']} deleted={metadata.get('deletionTimestamp', '')} {own} {stated}"
 
 
 def has_condition(body: Json, kind: str) -> bool:
@@ -237,7 +237,7 @@ def node_pool(instance_types: list[str], name: str = "pool", class_name: str = "
         {"key": names.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
     ]
     reference = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": class_name}
-    wish = {
+    policy = {
         "consolidationPolicy": "WhenEmpty",
         "consolidateAfter": "0s",
         "budgets": [{"nodes": "100%"}],
@@ -249,7 +249,7 @@ def node_pool(instance_types: list[str], name: str = "pool", class_name: str = "
         "metadata": {"name": name},
         "spec": {
             "template": {"spec": {"nodeClassRef": reference, "requirements": requirements, "expireAfter": "720h"}},
-            "disruption": wish,
+            "disruption": policy,
         },
     }
 

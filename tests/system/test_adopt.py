@@ -21,7 +21,7 @@ from tests.recorded import MID_FLIGHT
 
 RECORDED = Path(os.environ.get("ADOPT_STATES", MID_FLIGHT))
 
-# One of each phase: bought but not written down, half-launched, marked, with a replacement under way, draining,
+# One of each phase: launched but not written down, half-launched, marked, with a replacement under way, draining,
 # drained, instance ending, pool gone, finalizers next, nothing to do.
 DOZEN = (  # those that last longest first
     "empty-01",

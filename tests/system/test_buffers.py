@@ -1,4 +1,4 @@
-"""CapacityBuffers on the embedded world, workers and all, behind their gate (PLC-1, PLC-211 to PLC-214, DIS-68)."""
+"""CapacityBuffers on the simulated world, workers and all, behind their gate (PLC-1, PLC-211 to PLC-214, DIS-68)."""
 
 import asyncio
 from typing import Any
@@ -38,7 +38,7 @@ def says(stage: Stage, kind: str, name: str = "spare") -> tuple[str, str]:
 
 
 def stands(stage: Stage, nodes: int) -> bool:
-    """So many nodes, all initialised, none leaving, and the buffer has its room."""
+    """That many nodes, all initialised, none leaving, and the buffer has its room."""
     claims = stage.claims()
     ready = all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
     fits = says(stage, names.PROVISIONING) == ("True", "FitsExistingCapacity")
@@ -67,7 +67,7 @@ async def test_a_buffer_gets_nodes_keeps_them_is_filled_again_and_gives_them_bac
     bound = [e for e in stage.world.ledger() if e.operation == "cluster:bind"]
 
     stage.world.delete("CapacityBuffer", "spare")
-    await stage.until(lambda: len(stage.claims()) == 1, 90, "the nodes that nobody needs are gone")
+    await stage.until(lambda: len(stage.claims()) == 1, 90, "the nodes that no pod needs are gone")
 
     assert status["replicas"] == 2 and status["podTemplateRef"] == {"name": "spare"}
     assert [e.outcome for e in bound] == ["ok"]
@@ -76,7 +76,7 @@ async def test_a_buffer_gets_nodes_keeps_them_is_filled_again_and_gives_them_bac
     assert len(stage.world.instances()) == 3
 
 
-async def test_a_buffer_follows_its_workload_and_bad_ones_say_why_and_hold_nobody_up(stage: Stage) -> None:
+async def test_a_buffer_follows_its_workload_and_bad_ones_say_why_and_delay_no_other(stage: Stage) -> None:
     """PLC-211: one percent of a workload is one pod; what is missing is named by object and field."""
     stage.start_worker(FEATURE_GATES=GATES)
     stage.apply_pool()

@@ -46,7 +46,7 @@ async def test_dovetail_cancel_before_the_delete_gives_the_node_back(disrupted: 
     code, out, err = await stage.dovetail("cancel", claim["status"]["nodeName"], "--reason", "not on a Friday")
     await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
 
-    # On a machine so busy that the answer takes longer than five seconds the wish is recorded instead.
+    # On a machine so busy that the answer takes longer than five seconds the request is recorded instead.
     assert (code, err) == (0, "") and ("cancelled while" in out or "recorded, acts when a worker runs" in out)
     assert (await record_of(stage, claim))["message"] == "not on a Friday"
     assert len(stage.world.live_instances()) == 1
@@ -75,14 +75,14 @@ async def test_a_cancel_without_a_worker_is_recorded_and_acts_when_one_is_back(d
     node = claim["status"]["nodeName"]
     stage.kill(stage.workers[-1])
 
-    code, out, err = await stage.dovetail("cancel", node, "--reason", "while nobody works")
+    code, out, err = await stage.dovetail("cancel", node, "--reason", "while no worker runs")
     still_tainted = stage.tainted()
     stage.start_worker()
     await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
 
     assert (code, err) == (0, "") and "recorded, acts when a worker runs" in out
     assert still_tainted == [node]
-    assert (await record_of(stage, claim))["message"] == "while nobody works"
+    assert (await record_of(stage, claim))["message"] == "while no worker runs"
 
 
 async def test_after_the_delete_a_cancel_is_refused_and_a_signal_is_answered_by_an_event(settled: Stage) -> None:
@@ -113,7 +113,7 @@ def event(stage: Stage, reason: str) -> Json | None:
     return next((e for e in stage.world.objects("Event") if e["reason"] == reason), None)
 
 
-async def test_a_cancel_of_a_node_that_nobody_disrupts_says_so(settled: Stage) -> None:
+async def test_a_cancel_of_a_node_that_is_not_being_disrupted_says_so(settled: Stage) -> None:
     stage = settled
     node = stage.managed_nodes()[0]["metadata"]["name"]
 
@@ -245,7 +245,7 @@ def unreadable_pool() -> Json:
     return body
 
 
-async def test_a_worker_that_is_told_to_stop_ends_by_itself_and_with_code_zero(settled: Stage) -> None:
+async def test_a_worker_that_is_asked_to_stop_ends_by_itself_and_with_code_zero(settled: Stage) -> None:
     stage = settled
     worker = stage.workers[-1]
 

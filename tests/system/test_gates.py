@@ -1,4 +1,4 @@
-"""Node repair and static pools on the embedded world, workers and all, behind their gates."""
+"""Node repair and static pools on the simulated world, workers and all, behind their gates."""
 
 import pytest
 
@@ -24,14 +24,14 @@ def live(stage: Stage) -> list[Json]:
 
 
 def stand(stage: Stage, count: int) -> bool:
-    """Exactly so many claims, all initialised, none leaving, an instance each."""
+    """Exactly that many claims, all initialised, none leaving, an instance each."""
     claims = stage.claims()
     ready = all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
     return len(claims) == len(live(stage)) == len(stage.world.live_instances()) == count and ready
 
 
 def most_at_once(stage: Stage) -> int:
-    """How many claims ever stood side by side, told by the creations and deletions of the world's feed."""
+    """How many claims ever stood side by side, read from the creations and deletions of the world's feed."""
     lives = [c["metadata"] for c in (*stage.departed("NodeClaim"), *stage.claims())]
     moments: set[str] = {m["creationTimestamp"] for m in lives}
     ends = {c["metadata"]["uid"]: c["metadata"].get("deletionTimestamp", "9") for c in stage.departed("NodeClaim")}

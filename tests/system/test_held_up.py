@@ -13,7 +13,7 @@ from tests.system.stage import Stage
 pytestmark = pytest.mark.temporal
 
 BEFORE_THE_MARK = Kill(name="before-the-mark", point="before:mark_nodes")
-NOBODY_THERE = HELD_UP_SECONDS + 2.0
+WITHOUT_WORKER = HELD_UP_SECONDS + 2.0
 
 
 async def held_up(stage: Stage) -> str:
@@ -27,7 +27,7 @@ async def held_up(stage: Stage) -> str:
     await stage.until(lambda: worker.poll() is not None, 90, "the worker is killed before the mark")
     struck = stage.orders.struck(BEFORE_THE_MARK)
     assert struck is not None
-    await asyncio.sleep(NOBODY_THERE)
+    await asyncio.sleep(WITHOUT_WORKER)
     assert stage.tainted() == []
     return struck.subjects[0]
 

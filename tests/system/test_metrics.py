@@ -24,7 +24,7 @@ async def scrape(port: int, path: str = "/metrics") -> dict[str, float]:
     return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}
 
 
-async def test_a_worker_that_is_scraped_tells_of_a_nodes_life(stage: Stage) -> None:
+async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None:
     """MET-1: names, labels; BEH-28: one sample each."""
     metrics, health = free_ports(2)
     stage.start_worker(METRICS_PORT=str(metrics), HEALTH_PROBE_PORT=str(health))

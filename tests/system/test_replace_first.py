@@ -15,7 +15,7 @@ PODS = 6
 LIFETIME = 120
 
 
-def a_pool(asked_on: str) -> Json:
+def an_expiring_pool(asked_on: str) -> Json:
     """Nodes that live for two minutes; who asks for a replacement first."""
     pool = node_pool(["c-2x-amd64-linux"], consolidateAfter="Never")
     pool["spec"]["template"]["spec"]["expireAfter"] = f"{LIFETIME}s"
@@ -42,11 +42,11 @@ def _conditions(pod: Json) -> list[Json]:
 async def test_two_nodes_of_one_age_expire_without_an_unready_pod_where_that_is_asked_for(
     stage: Stage, asked_on: str, served: bool
 ) -> None:
-    """LIF-61, DIS-181; nowhere: v1's rule, which shows that this world would tell."""
+    """LIF-61, DIS-181; nowhere: v1's rule, which shows that this world notices the difference."""
     stage.world.set(boot=10.0, pod_stop=8.0)
     stage.start_worker()
     stage.world.apply(node_class())
-    stage.world.apply(a_pool(asked_on))
+    stage.world.apply(an_expiring_pool(asked_on))
     stage.world.apply(deployment(PODS, cpu="500m"))
     await stage.until(lambda: ready_pods(stage) == PODS, LIFETIME, "six pods are ready before the first node expires")
     old = {c["metadata"]["uid"] for c in stage.claims()}

@@ -58,7 +58,7 @@ def claims_ever(stage: Stage) -> list[Json]:
 
 
 def twice_claimed(stage: Stage) -> list[str]:
-    """Pods for which a second claim was made while the first stood and was not yet launched: it spoke for them."""
+    """Pods for which a second claim was made while the first, which promised them its room, was not yet launched."""
     found: list[str] = []
     first: dict[str, Json] = {}
     for claim in sorted(claims_ever(stage), key=lambda c: c["metadata"]["creationTimestamp"]):

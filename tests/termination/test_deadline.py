@@ -24,7 +24,7 @@ def test_without_a_grace_there_is_no_deadline() -> None:
 
 
 def test_a_deadline_that_is_written_is_never_changed() -> None:
-    """LIF-51, BEH-73, I7."""
+    """LIF-51, BEH-73."""
     annotations = {TERMINATION_DEADLINE: "2023-11-14T22:13:25Z"}
     claim = a_claim(deleting_since=DELETED, termination_grace=3600.0, annotations=annotations)
 
@@ -42,5 +42,5 @@ def test_a_deadline_that_cannot_be_read_is_reported_and_the_grace_counts(text: s
 
 
 def test_of_two_deadlines_the_earlier_counts() -> None:
-    """TRM-20, I7."""
+    """TRM-20."""
     assert [tighter(1.0, 2.0), tighter(None, 2.0), tighter(1.0, None), tighter(None, None)] == [1.0, 2.0, 1.0, None]

@@ -33,9 +33,9 @@ def test_a_terminating_pod_still_holds_its_tier() -> None:
     """TRM-15: a later tier starts when the earlier one is gone, not when it was asked to go."""
     pods = (a_pod("ending", deleting_since=NOW + 20), a_pod("daemon", owners=(DAEMON,)))
 
-    turn = plan_evictions(pods, None, NOW)
+    found = plan_evictions(pods, None, NOW)
 
-    assert (turn.evict, names_of(turn.waiting)) == ((), ["daemon", "ending"])
+    assert (found.evict, names_of(found.waiting)) == ((), ["daemon", "ending"])
 
 
 def test_a_pod_that_is_stuck_holds_nothing() -> None:
@@ -69,7 +69,7 @@ def test_pods_that_stay_or_have_ended_hold_nothing(pod: Pod) -> None:
     ],
 )
 def test_other_pods_are_evicted(pod: Pod) -> None:
-    """TRM-13, BEH-9, BEH-10."""
+    """Pods without an owner, and pods that tolerate another taint or effect, are evicted (TRM-13, BEH-9, BEH-10)."""
     assert plan_evictions((pod,), None, NOW).evict == (pod,)
 
 
@@ -77,17 +77,17 @@ def test_a_protected_pod_holds_the_node_and_is_not_evicted() -> None:
     """TRM-13, TRM-24."""
     pod = a_pod(do_not_disrupt="true")
 
-    turn = plan_evictions((pod,), None, NOW)
+    found = plan_evictions((pod,), None, NOW)
 
-    assert (turn.evict, turn.protected, turn.waiting) == ((), (pod,), (pod,))
+    assert (found.evict, found.protected, found.waiting) == ((), (pod,), (pod,))
 
 
 @pytest.mark.parametrize(("text", "evicted"), [("2m", False), ("1m", True), ("1d", True), ("0", True), ("-1m", True)])
 def test_a_timed_protection_ends_and_a_bad_one_never_begins(text: str, evicted: bool) -> None:
     """TRM-24, BEH-118: the pod started 100 s ago."""
-    turn = plan_evictions((a_pod(started=NOW - 100, do_not_disrupt=text),), None, NOW)
+    found = plan_evictions((a_pod(started=NOW - 100, do_not_disrupt=text),), None, NOW)
 
-    assert bool(turn.evict) is evicted
+    assert bool(found.evict) is evicted
 
 
 def test_a_pod_is_forced_when_its_own_grace_no_longer_fits() -> None:
@@ -104,9 +104,9 @@ def test_a_pod_whose_grace_exceeds_the_nodes_is_forced_at_once() -> None:
         a_pod("critical", priority=CRITICAL, grace_seconds=600, do_not_disrupt="true"),
     )
 
-    turn = plan_evictions(pods, NOW + 300, NOW)
+    found = plan_evictions(pods, NOW + 300, NOW)
 
-    assert (names_of(turn.force), names_of(turn.evict)) == (["critical"], ["plain"])
+    assert (names_of(found.force), names_of(found.evict)) == (["critical"], ["plain"])
 
 
 def test_a_pod_without_grace_is_never_forced_and_one_with_none_only_after_the_deadline() -> None:
@@ -124,5 +124,5 @@ def test_a_terminating_pod_is_forced_if_it_would_end_after_the_deadline() -> Non
 
 @pytest.mark.parametrize(("deadline", "grace"), [(NOW + 30.9, 30), (NOW + 0.5, 1), (NOW - 3600, 1)])
 def test_the_grace_of_force_is_what_is_left_and_never_zero(deadline: float, grace: int) -> None:
-    """TRM-27, BEH-38, I5."""
+    """TRM-27, BEH-38."""
     assert forced_grace(deadline, NOW) == grace

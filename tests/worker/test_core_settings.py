@@ -5,8 +5,8 @@ import pytest
 from dovetail.worker.settings import GATES, SettingsError, read_settings
 
 
-def test_without_settings_the_defaults_of_the_core_are_upstream_s() -> None:
-    """OPS-1; but no port is opened that nobody named."""
+def test_without_settings_the_defaults_of_the_core_are_upstreams() -> None:
+    """OPS-1; but no port is opened that was not named."""
     found = read_settings({})
 
     assert (found.batch_max, found.batch_idle) == (10.0, 1.0)
@@ -16,7 +16,7 @@ def test_without_settings_the_defaults_of_the_core_are_upstream_s() -> None:
     assert [gate for gate, is_open in found.gates.items() if is_open] == ["ReservedCapacity"]
 
 
-def test_settings_of_the_core_are_read_by_upstream_s_names() -> None:
+def test_settings_of_the_core_are_read_by_upstreams_names() -> None:
     found = read_settings(
         {
             "BATCH_MAX_DURATION": "1m30s",

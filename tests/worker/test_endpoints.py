@@ -40,7 +40,7 @@ async def scraped(snapshot: Snapshot, reader: InMemoryMetricReader, prices: obje
     return (await scrape.text()).splitlines()
 
 
-async def test_budgets_are_told_gross_and_no_family_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_budgets_are_shown_gross_and_no_family_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """DIS-58: one node is not ready and uses the budget up; the budget is 1 all the same."""
     reader = InMemoryMetricReader()
     monkeypatch.setattr(

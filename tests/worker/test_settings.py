@@ -29,7 +29,7 @@ def adapters_settings(settings: Settings) -> AwsSettings:
     return aws_settings(settings.of_cloud, shared_settings(settings, ""))
 
 
-def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() -> None:
+def test_every_setting_of_the_provider_reaches_the_adapter_by_upstreams_name() -> None:
     """AWS-157."""
     found = adapters_settings(read_settings(GIVEN))
 
@@ -40,7 +40,7 @@ def test_every_setting_of_the_provider_reaches_the_adapter_by_upstream_s_name() 
     assert (found.expressions, found.reserved_capacity, found.best_effort_min_values) == (True, False, True)
 
 
-def test_without_settings_the_defaults_are_upstream_s() -> None:
+def test_without_settings_the_defaults_are_upstreams() -> None:
     """AWS-157, AWS-158."""
     found = adapters_settings(Settings())
 
@@ -62,6 +62,6 @@ def test_without_settings_the_defaults_are_upstream_s() -> None:
     ],
 )
 def test_a_value_that_cannot_be_used_is_an_error_that_names_the_variable(name: str, value: str) -> None:
-    """AWS-157: a silent default is one that nobody chose."""
+    """AWS-157: a silent default is one that no operator chose."""
     with pytest.raises(SettingsError, match=name):
         read_settings({"CLUSTER_NAME": "c", name: value})

@@ -1,7 +1,7 @@
-"""Fake steps that say what a test tells them, and remember what they were asked.
+"""Fake steps that answer what a test gives them, and remember what they were asked.
 
 A fake stands for each activity of the real classes, under the same name and with the same types, so that a workflow
-cannot tell the difference. A fake that has nothing to say yet raises and is retried: the time-skipping server does not
+cannot see a difference. A fake that has nothing to say yet raises and is retried: the time-skipping server does not
 skip while an activity runs, so a fake never waits.
 """
 

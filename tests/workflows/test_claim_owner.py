@@ -69,14 +69,14 @@ async def test_a_claim_is_launched_registered_and_initialised(skipping: Workflow
     assert (ending, steps.names()) == ("initialised", LAUNCH)
 
 
-async def test_a_node_that_came_without_its_taint_is_told_of(skipping: WorkflowEnvironment, serving: Serving) -> None:
+async def test_a_node_that_came_without_its_taint_is_reported(skipping: WorkflowEnvironment, serving: Serving) -> None:
     """LIF-22, EVT-7."""
     steps = willing(await_registered=JoinOutcome(kind="done", node="node-1", unmarked=True), publish=None)
 
     ending = await run(skipping, serving, steps)
 
-    [told] = steps.arguments("publish")
-    assert (ending, told.nodes, told.reason, told.warning) == (
+    [published] = steps.arguments("publish")
+    assert (ending, published.nodes, published.reason, published.warning) == (
         "initialised",
         ("node-1",),
         "UnregisteredTaintMissing",

@@ -62,7 +62,7 @@ async def test_every_message_is_acknowledged_and_only_warnings_that_end_instance
     scene.send(SPOT, "i-0")
     scene.send(REBALANCE, "i-1")
     scene.send(STATE, "i-2", state="stopping")
-    scene.send(SPOT, "i-of-nobody")
+    scene.send(SPOT, "i-unknown")
     scene.send("Some Other Event", "i-1")
     scene.send_text("no JSON at all")
     scene.send_text('{"version": "0"}')
@@ -77,7 +77,7 @@ async def test_every_message_is_acknowledged_and_only_warnings_that_end_instance
 
 
 class Dying:
-    """A queue at which a worker stands still for ever at one point: it is then taken away."""
+    """A queue at which a worker stands still for ever at one point, until the worker is taken away."""
 
     def __init__(self, queue: Queue, point: str) -> None:
         self.queue, self.point, self.reached = queue, point, asyncio.Event()

@@ -173,7 +173,7 @@ async def test_a_plan_for_pods_becomes_claims_and_a_launch_for_each(full_server:
 
 
 async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_server: Client) -> None:
-    """Decision 1: leaving as soon as one loop wanted to lost 3 plans of 51."""
+    """A run that began anew as soon as one loop wanted to lost 3 plans of 51 (docs/decisions/0001)."""
     rounds = 15
     script = Script(
         provisioning=deque([provisioning_plan() for _ in range(rounds)]),
@@ -285,7 +285,7 @@ async def test_a_plan_that_has_not_seen_what_was_written_meanwhile_is_thrown_awa
     assert requests(steps, "await_disruption_plan")[-1].must_see == (write,)
 
 
-async def test_a_nominated_node_is_told_to_the_planner_and_not_disrupted(full_server: Client) -> None:
+async def test_a_nominated_node_is_named_to_the_planner_and_not_disrupted(full_server: Client) -> None:
     """STA-10: pods are expected to land on it."""
     planned = asyncio.Event()
 
@@ -315,7 +315,7 @@ async def test_a_nominated_node_is_told_to_the_planner_and_not_disrupted(full_se
 
 @pytest.mark.parametrize("verdict", ["go", "drop"])
 async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_server: Client, verdict: str) -> None:
-    """DIS-134; decision 2."""
+    """DIS-134, docs/decisions/0002."""
     plan = disruption_plan("node-1")
     judged = Go(plan=plan, held=0) if verdict == "go" else Drop(held=0, why="a pod was bound")
     script = Script(disruption=deque([Hold(plan=plan, due=15.0), judged, Hold(plan=disruption_plan("n2"), due=99.0)]))

@@ -1,4 +1,4 @@
-"""A worker that is told to stop finishes the evictions that it has in flight.
+"""A worker that is asked to stop finishes the evictions that it has in flight.
 
 Cut off in the middle, an eviction that the API server has booked and not carried out closes its PodDisruptionBudget for
 two minutes. The worker is the product's own, with its own grace; only the pods are slow.

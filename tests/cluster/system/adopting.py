@@ -85,7 +85,7 @@ def _profile(body: Json) -> str:
 
 
 async def _instance(ground: Ground, recorded: Json) -> Json:
-    """An instance that nobody here has asked for; it joins later."""
+    """An instance that nothing in this cluster has asked for; it joins later."""
     given = {
         "type": recorded["type"],
         "zone": recorded["zone"],
@@ -146,7 +146,7 @@ async def _bring(ground: Ground, state: State, recorded: Json, identity: str) ->
 
 
 async def others_move(ground: Ground) -> None:
-    """Whoever promised to take a startup taint off does so, once the node is ready."""
+    """What owns a startup taint takes it off, once the node is ready."""
     claims = {(c.get("status") or {}).get("providerID"): c for c in await ground.claims()}
     for node in await ground.objects("Node"):
         claim = claims.get(node["spec"].get("providerID"))
@@ -159,11 +159,11 @@ async def others_move(ground: Ground) -> None:
             version = {"resourceVersion": node["metadata"]["resourceVersion"]}
             change = {"metadata": version, "spec": {"taints": left or None}}
             answer = await ground.api.patch(f"/api/v1/nodes/{node['metadata']['name']}", change)
-            assert answer.status in (200, 404, 409), answer.text  # somebody wrote first: the next look sees what
+            assert answer.status in (200, 404, 409), answer.text  # another writer was first: look again
 
 
 async def lift_budgets(ground: Ground) -> None:
-    """Whoever had a budget that allows nothing takes it away."""
+    """The owner of a budget that allows nothing takes it away."""
     for budget in (await ground.api.get(BUDGETS)).body.get("items") or []:
         if budget["spec"].get("maxUnavailable") == 0:
             await ground.api.delete(f"{BUDGETS}/{budget['metadata']['name']}")
@@ -171,7 +171,7 @@ async def lift_budgets(ground: Ground) -> None:
 
 async def still_moving(ground: Ground) -> list[str]:
     """What is still under way, in words."""
-    machines = [_Machine(each) for each in await ground.instances() if each["state"] != "terminated"]
+    instances = [_ShownInstance(each) for each in await ground.instances() if each["state"] != "terminated"]
     return unrest(
         Look(
             pools=await ground.objects("NodePool"),
@@ -179,12 +179,12 @@ async def still_moving(ground: Ground) -> list[str]:
             nodes=await ground.nodes(),
             pods=await ground.objects("Pod"),
             deployments=await ground.objects("Deployment"),
-            instances=cast(Any, machines),
+            instances=cast(Any, instances),
         )
     )
 
 
-class _Machine:
+class _ShownInstance:
     """An instance as `unrest` asks for it."""
 
     def __init__(self, shown: Json) -> None:

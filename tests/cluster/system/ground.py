@@ -76,7 +76,7 @@ class Ground:
     # Workers
 
     def ensure_workers(self, count: int = 1, identity: str = WORKER_USER, gates: str = "") -> None:
-        """So many run afterwards; those that are started have that identity and these feature gates."""
+        """That many run afterwards; those that are started have that identity and these feature gates."""
         running = [worker for worker in self.workers if worker.poll() is None]
         for surplus in running[count:]:
             stop_process(surplus, signal.SIGKILL)
@@ -93,7 +93,7 @@ class Ground:
                 worker.wait()
 
     def environment_of(self, user: str) -> dict[str, str]:
-        """A worker's, under an identity that has no rights but those that somebody gave it."""
+        """A worker's, under an identity that has no rights but those that a test gave it."""
         plane = self.everything.plane
         kubeconfig = write_kubeconfig(plane.folder / f"{user}.kubeconfig", plane.server, plane.folder / "pki", user)
         return {**self.everything.environment, "KUBECONFIG": str(kubeconfig)}
@@ -168,7 +168,7 @@ class Ground:
             assert (await self.api.patch(f"/api/v1/nodes/{node}/status", status, "strategic")).status == 200
 
     def world(self, change: Json) -> None:
-        """Tell the cloud how to behave."""
+        """Set how the cloud behaves."""
         self.cloud.control("PATCH", "world", change)
 
     async def warn(self, claim: Json) -> None:
@@ -227,7 +227,7 @@ class Ground:
         return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running")
 
     async def settled(self, pods: int) -> bool:
-        """Exactly so many pods, all running, and every claim's node is initialised."""
+        """Exactly that many pods, all running, and every claim's node is initialised."""
         wanted = [p for p in await self.objects("Pod") if "deletionTimestamp" not in p["metadata"]]
         claims = await self.claims()
         ready = all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
@@ -245,7 +245,7 @@ class Ground:
         return not await self.claims() and not await self.nodes() and not await self.live()
 
     async def instances_of(self, uid: str) -> list[Json]:
-        """Every instance that was ever bought for a claim."""
+        """Every instance that was ever launched for a claim."""
         return [i for i in await self.instances() if i["tags"].get(names.CLAIM_UID_TAG) == uid]
 
     async def assert_one_instance_per_claim(self) -> None:

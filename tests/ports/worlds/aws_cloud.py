@@ -47,10 +47,10 @@ class AwsCloudWorld:
     async def remove_class(self, node_class: NodeClassRef) -> None:
         del self._classes.objects[node_class.name]
 
-    async def spoil_class(self, node_class: NodeClassRef) -> None:
+    async def make_class_unready(self, node_class: NodeClassRef) -> None:
         await self._applied(node_class.name, subnetSelectorTerms=[{"id": "subnet-none"}])
 
-    async def starve(self, instance: Instance | None) -> None:
+    async def make_short(self, instance: Instance | None) -> None:
         rule = {}
         if instance is not None:
             labels = instance.labels
@@ -58,20 +58,20 @@ class AwsCloudWorld:
             rule["capacityType"] = labels[names.CAPACITY_TYPE]
         self._server.control("PATCH", "world", {"ice": [rule]})
 
-    async def feed(self) -> None:
+    async def end_shortages(self) -> None:
         self._server.control("PATCH", "world", {"ice": []})
-        # Three minutes pass for the adapter's memory of what ran short: other tests' pools are for sale again.
+        # Three minutes pass for the adapter's memory of shortages: other tests need it again.
         shortages = self._adapter.offerings.sources.shortages
         for known in list(shortages.known()):
             shortages._until[known] = 0.0
         shortages._forget()
 
-    async def stranger(self) -> str:
+    async def foreign_instance(self) -> str:
         tags = {"kubernetes.io/cluster/another": "owned", "eks:eks-cluster-name": "another"}
         asked: dict[str, Any] = {"type": "m5.large", "zone": "us-west-2a", "tags": tags}
         return f"aws:///us-west-2a/{self._server.control('POST', 'instances', asked)['id']}"
 
-    async def bought(self) -> int:
+    async def launches(self) -> int:
         # A replayed token names the instances of its first use again.
         return len({each for call in self._server.calls("CreateFleet") for each in call["instances"]})
 

@@ -27,22 +27,22 @@ class CloudWorld(Protocol):
         """A NodePool of that class."""
 
     async def change_class(self, node_class: NodeClassRef) -> None:
-        """Change the class so that instances bought before have drifted."""
+        """Change the class so that instances launched before have drifted."""
 
     async def remove_class(self, node_class: NodeClassRef) -> None:
         """Delete the class."""
 
-    async def spoil_class(self, node_class: NodeClassRef) -> None:
-        """Its condition Ready turns False."""
+    async def make_class_unready(self, node_class: NodeClassRef) -> None:
+        """Its condition Ready becomes False."""
 
-    async def starve(self, instance: Instance | None) -> None:
-        """The capacity pool of an instance has nothing to sell from now on; all pools where none is given."""
+    async def make_short(self, instance: Instance | None) -> None:
+        """The capacity pool of an instance has no capacity from now on; none has any where no instance is given."""
 
-    async def feed(self) -> None:
-        """Every pool sells again."""
+    async def end_shortages(self) -> None:
+        """Every capacity pool has capacity again."""
 
-    async def stranger(self) -> str:
+    async def foreign_instance(self) -> str:
         """An instance of another cluster: its provider id."""
 
-    async def bought(self) -> int:
-        """How many instances were ever bought, by the cloud's own account."""
+    async def launches(self) -> int:
+        """How many instances were ever launched, by the cloud's own account."""

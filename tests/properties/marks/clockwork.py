@@ -43,12 +43,12 @@ class Gates:
         self.waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     async def wait(self, label: str) -> None:
-        turn = (label, asyncio.get_running_loop().create_future())
-        self.waiting.append(turn)
+        caller = (label, asyncio.get_running_loop().create_future())
+        self.waiting.append(caller)
         try:
-            await turn[1]
+            await caller[1]
         finally:
-            self.waiting.remove(turn)
+            self.waiting.remove(caller)
 
     def open(self, pick: int) -> bool:
         """Let one of them through."""

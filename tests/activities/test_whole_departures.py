@@ -1,4 +1,4 @@
-"""Examples of behaviour (BEH-rules) that no other test shows: whole departures, many nodes, many pods."""
+"""Whole departures, many nodes, many pods: the examples of behaviour (BEH-rules) that no other test shows."""
 
 import asyncio
 from collections import Counter
@@ -62,7 +62,7 @@ async def test_ten_nodes_of_one_instance_leave_together(departing: test_departin
     assert (world.claims, world.nodes) == ({}, {})
 
 
-async def test_drained_is_said_when_the_last_pod_has_gone(draining: test_draining.Stage) -> None:
+async def test_drained_is_written_when_the_last_pod_has_gone(draining: test_draining.Stage) -> None:
     """BEH-15: Unknown with the reason Draining until both are gone."""
     one, two = a_pod("one", do_not_disrupt="true"), a_pod("two", do_not_disrupt="true")
     draining.holds(one, two)

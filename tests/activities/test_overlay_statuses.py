@@ -43,7 +43,7 @@ async def kept(snapshot: Snapshot, now: float) -> dict[str, tuple[Condition, ...
     return written.conditions
 
 
-async def test_each_overlay_is_told_whether_it_is_applied_or_why_not() -> None:
+async def test_each_overlay_says_whether_it_is_applied_or_why_not() -> None:
     """NPL-54."""
     overlays = [
         NodeOverlay(name="a", price="1"),

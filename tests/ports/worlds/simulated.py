@@ -1,4 +1,4 @@
-"""The embedded world as a world: its adapter on one side, its own outside interface on the other.
+"""The simulated world under the contracts of the ports: the adapter, and what acts on the world from outside.
 
 Its player runs on a thread, but not as the kubelet of Nodes that tests make: the real control plane of these
 tests has none either.

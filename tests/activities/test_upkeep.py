@@ -1,4 +1,4 @@
-"""What upkeep writes on pools and tells of claims: one writer for a pool, one notice for a change."""
+"""What upkeep writes on pools and publishes about claims: one writer for a pool, one notice for a change."""
 
 from dataclasses import replace
 
@@ -16,8 +16,7 @@ from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
-from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, is_now
-from tests.lifecycle.test_pools import a_pool
+from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 
@@ -107,7 +106,7 @@ def ready(claim: NodeClaim) -> NodeClaim:
     return replace(claim, conditions=(*claim.conditions, is_now(names.READY)))
 
 
-async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
+async def test_a_claim_that_becomes_ready_is_reported_once() -> None:
     """EVT-13, of the root condition; what stood there at the first look is no news."""
     world = World()
     task = NoticeUpkeep(FakeNotices(world))
@@ -121,7 +120,7 @@ async def test_a_claim_that_becomes_ready_is_told_of_once() -> None:
     assert "Unknown -> True" in world.notices[-1].message
 
 
-async def test_what_has_lost_our_finalizer_is_told_of() -> None:
+async def test_what_has_lost_our_finalizer_is_reported() -> None:
     """EVT-14, on claims and nodes alike."""
     world = World()
     task = NoticeUpkeep(FakeNotices(world))
@@ -129,12 +128,12 @@ async def test_what_has_lost_our_finalizer_is_told_of() -> None:
     world.put(a_joined_claim(finalizers=finalizers), a_joined_node(finalizers=finalizers))
     await said(task, world, seen(world))
 
-    told = await said(task, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
+    published = await said(task, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
 
-    assert told == [("NodeClaim", "pool-1", "Finalized"), ("Node", "node-1", "Finalized")]
+    assert published == [("NodeClaim", "pool-1", "Finalized"), ("Node", "node-1", "Finalized")]
 
 
-async def test_a_node_is_compared_with_what_was_bought_once_its_start_is_over() -> None:
+async def test_a_node_is_compared_with_what_was_launched_once_its_start_is_over() -> None:
     """LIF-75: others write the claim in its first seconds."""
     world = World()
     initialised = is_now(names.INITIALIZED_CONDITION, changed=world.clock)

@@ -1,4 +1,4 @@
-"""The embedded cloud as a world for the contracts of the cloud's ports."""
+"""The cloud of the simulated world, as the contracts of the cloud's ports see it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -53,7 +53,7 @@ class SimulatedCloudWorld:
         return reference
 
     async def claim(self, node_class: NodeClassRef) -> NodeClaim:
-        wish = NewClaim(
+        new = NewClaim(
             name=unique("claim"),
             labels={names.NODE_POOL: "general"},
             annotations={},
@@ -63,7 +63,7 @@ class SimulatedCloudWorld:
             requirements=(Expression(key=names.OS, operator="In", values=("linux",)),),
             requests={"cpu": 10**9, "memory": 2**30, "pods": 3},
         )
-        return await self._adapter.claims.create(wish)
+        return await self._adapter.claims.create(new)
 
     async def pool(self, node_class: NodeClassRef) -> NodePool:
         reference = {"group": node_class.group, "kind": node_class.kind, "name": node_class.name}
@@ -77,26 +77,26 @@ class SimulatedCloudWorld:
     async def remove_class(self, node_class: NodeClassRef) -> None:
         self._outside.delete(NODE_CLASS_KIND, node_class.name)
 
-    async def spoil_class(self, node_class: NodeClassRef) -> None:
-        spoiled = {"type": "Ready", "status": "False", "reason": "NoSubnet", "message": "no subnet"}
-        self._outside.patch(NODE_CLASS_KIND, node_class.name, {"status": {"conditions": [spoiled]}}, "status")
+    async def make_class_unready(self, node_class: NodeClassRef) -> None:
+        unready = {"type": "Ready", "status": "False", "reason": "NoSubnet", "message": "no subnet"}
+        self._outside.patch(NODE_CLASS_KIND, node_class.name, {"status": {"conditions": [unready]}}, "status")
 
-    async def starve(self, instance: Instance | None) -> None:
+    async def make_short(self, instance: Instance | None) -> None:
         if instance is None:
             self._outside.sell_out()
             return
         labels = instance.labels
         self._outside.sell_out(labels[names.INSTANCE_TYPE], labels[names.ZONE], labels[names.CAPACITY_TYPE])
 
-    async def feed(self) -> None:
+    async def end_shortages(self) -> None:
         self._outside.end_sell_outs()
 
-    async def stranger(self) -> str:
+    async def foreign_instance(self) -> str:
         row = self._outside.launch(_ALIEN).row
         assert row is not None
         return row.provider_id
 
-    async def bought(self) -> int:
+    async def launches(self) -> int:
         return len(self._outside.instances())
 
 
