@@ -58,7 +58,7 @@ def test_the_wheel_holds_one_name(wheel: Path) -> None:
         "dovetail/py.typed",
         "dovetail/workflows/scheduler.py",
         "dovetail/worker/run.py",
-        "dovetail/adapters/aws/catalogue/facts.json",
+        "dovetail/adapters/aws/instance_types/facts.json",
     }
     assert needed - set(names) == set()
 

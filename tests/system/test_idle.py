@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from dovetail.activities.disruption import await_disruption_plan as disrupting
-from dovetail.activities.orders import await_orders as ordering
-from dovetail.activities.provisioning import await_provisioning_plan as provisioning
-from dovetail.activities.upkeep import keep_up as upkeep
+from dovetail.activities.disruption import await_disruption_plan
+from dovetail.activities.orders import await_orders
+from dovetail.activities.provisioning import await_provisioning_plan
+from dovetail.activities.upkeep import keep_up
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from tests.system.stage import Stage
 
@@ -30,8 +30,11 @@ RETURNS_A_DAY = 24
 
 # A worker whose idle waits return early; nothing else is changed.
 HASTY = f"""
-from activities import disrupting, ordering, provisioning, upkeep
-for module in (disrupting, ordering, provisioning, upkeep):
+from dovetail.activities.disruption import await_disruption_plan
+from dovetail.activities.orders import await_orders
+from dovetail.activities.provisioning import await_provisioning_plan
+from dovetail.activities.upkeep import keep_up
+for module in (await_disruption_plan, await_orders, await_provisioning_plan, keep_up):
     module.RETURN_SECONDS = {SHORTENED}
 from dovetail.cli.main import run
 run()
@@ -73,7 +76,8 @@ async def test_idle_scheduler_and_caretaker_stay_under_1200_events_a_day(stage: 
         # Two loops each, and the first events of a run belong to no return.
         a_day += (len(events) - 3) / returns_in(events) * 2 * RETURNS_A_DAY
     assert a_day < EVENTS_A_DAY
-    assert {m.RETURN_SECONDS for m in (disrupting, ordering, provisioning, upkeep)} == {86_400 / RETURNS_A_DAY}
+    waits = (await_disruption_plan, await_orders, await_provisioning_plan, keep_up)
+    assert {m.RETURN_SECONDS for m in waits} == {86_400 / RETURNS_A_DAY}
 
 
 def singletons(stage: Stage) -> tuple[str, str]:
