@@ -26,7 +26,6 @@ class PlacementSettings:
     unsupported_provisioners: frozenset[str] = frozenset()
     unsupported_topology_keys: frozenset[str] = frozenset()
     max_types: int = MAX_TYPES
-    default_termination_grace: float | None = None
     profile: Profile = DOVETAIL
 
     @property

@@ -138,7 +138,7 @@ class Finisher:
             types=tuple(map(template.table.sources.__getitem__, order)),
             annotations=_annotations(draft, [template.table.types[number] for number in order]),
             least=_least_of_daemons(draft),
-            grace=_grace(template.pool, self._settings),
+            grace=template.pool.template.termination_grace,
             short=short,
         )
 
@@ -231,8 +231,3 @@ def _overlays(types: Sequence[CompiledType]) -> dict[str, str]:
     if any(item.source.capacity_overlay for item in types):
         found[CAPACITY_OVERLAY] = "true"
     return found
-
-
-def _grace(pool: NodePool, settings: PlacementSettings) -> float | None:
-    grace = pool.template.termination_grace
-    return settings.default_termination_grace if grace is None else grace
