@@ -90,7 +90,7 @@ class Worker:
         cloud: Any = Watched(adapter.cloud, fate)
         notices: Any = adapter.notices
         now, view = time.time, adapter.view
-        self.launching = Launching(claims, cloud, notices, now)
+        self.launching = Launching(KnownClaims(view, claims), cloud, notices, now)
         self.joining = Joining(view, claims, nodes, now)
         self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
         self.draining = Draining(
