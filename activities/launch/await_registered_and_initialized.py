@@ -37,7 +37,7 @@ from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
-AT_ONCE = 8
+AT_ONCE = 4
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
