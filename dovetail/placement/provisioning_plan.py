@@ -4,13 +4,16 @@ A plan is cut where it would grow beyond what a history should hold; the rest is
 follows at once.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
 
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
+from dovetail.model import names
 from dovetail.model.placements import Placement, RefusedPod
+from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, place
@@ -30,6 +33,7 @@ def plan_provisioning(
     placement = place(Index(snapshot, settings), should_stop=should_stop)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
+    proposed = in_launch_order(proposed)
     kept = cut(proposed, lists)
     plan = ProvisioningPlan(
         seen=Seen.of(snapshot),
@@ -40,6 +44,32 @@ def plan_provisioning(
         more=len(kept) < len(proposed),
     )
     return _with_used_lists(plan), placement
+
+
+def in_launch_order(proposed: tuple[ProposedNode, ...]) -> tuple[ProposedNode, ...]:
+    """The largest of each zone first, the zones by turns.
+
+    Pods that are spread over zones are bound as soon as there is room anywhere: where many small nodes of one zone
+    came before the large ones of the others, the kube-scheduler filled that zone, and the spread was lost.
+    """
+    ranks: dict[int, tuple[int, str]] = {}
+    of_zone: Counter[str] = Counter()
+    for index in sorted(range(len(proposed)), key=lambda i: _by_size(proposed[i])):
+        zone = _zones(proposed[index])
+        ranks[index] = (of_zone[zone], zone)
+        of_zone[zone] += 1
+    return tuple(proposed[index] for index in sorted(ranks, key=ranks.__getitem__))
+
+
+def _by_size(node: ProposedNode) -> tuple[int, int]:
+    requests = dict(node.requests)
+    return -requests.get(CPU, 0), -requests.get(MEMORY, 0)
+
+
+def _zones(node: ProposedNode) -> str:
+    """The zones that a node may be launched in, as one text; empty where all are possible."""
+    values = [each.values for each in node.requirements if each.key == names.ZONE and each.operator == "In"]
+    return ",".join(value for some in values for value in sorted(some))
 
 
 def cut(proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...]) -> tuple[ProposedNode, ...]:
