@@ -12,6 +12,7 @@ from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.exposition import CONTENT_TYPE
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape, install_meters
+from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
 from dovetail.worker.deciding import disruption_settings
@@ -43,12 +44,12 @@ class Answers:
         return 200, _PLAIN, "ok\n"
 
     async def ready(self) -> Answer:
-        """The view of the cluster can be used."""
+        """What every pass reads can be trusted. Broken watches of other kinds are named, and the rest goes on."""
         try:
-            self.view.snapshot()
+            self.view.snapshot(PLACEMENT)
         except Failure as failure:
             return 503, _PLAIN, f"{failure}\n"
-        return 200, _PLAIN, "ok\n"
+        return 200, _PLAIN, "".join(["ok\n", *[f"{problem}\n" for problem in self.view.stale().values()]])
 
 
 @dataclass(slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
+from dovetail.model.watched_kinds import CLAIMS
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
@@ -87,7 +88,7 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
     """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
     cluster = settings.cluster
     state = fresh_state(cluster, wiring.now(), settings.max_history)
-    if not wiring.world.view.snapshot().claims:
+    if not wiring.world.view.snapshot(CLAIMS).claims:
         state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
     history = settings.max_history
     singletons: list[tuple[str, str, object]] = [

@@ -31,11 +31,15 @@ from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, SELECTORS
 from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 
 _log = logging.getLogger(__name__)
+
+# Buffers among them: without theirs, the nodes that are kept for them would look empty.
+READS = PLACEMENT | BUFFERS
 
 RETURN_SECONDS = 3600.0
 # Changes come in bursts: wait for this much quiet before choosing, and never choose more often than this.
@@ -61,6 +65,7 @@ class Disrupting:
         self.notices = notices
         self.settings = settings
         self.now = now
+        self.reads = READS | SELECTORS if settings.default_spread else READS
         self.thread = DecisionThread()
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
@@ -75,7 +80,7 @@ class Disrupting:
         while self.now() < until:
             revision = self.view.revision()
             started = self.now()
-            snapshot = self._known(self.movements.seen(await self.snapshots.whole()), request)
+            snapshot = self._known(self.movements.seen(await self.snapshots.whole(self.reads)), request)
             for index, held in enumerate(request.held):
                 checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
                 if checked is not None:
@@ -96,7 +101,7 @@ class Disrupting:
             snapshot,
             nominations=dict(request.nominations),
             disrupting=_targets(request.held),
-            resting=resting(snapshot),
+            resting={**resting(snapshot), **snapshot.resting},
         )
 
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:

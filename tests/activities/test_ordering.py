@@ -33,7 +33,10 @@ class FakeView:
     def __init__(self, world: World, pools: dict[str, NodePool]) -> None:
         self.world, self.pools = world, pools
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         return Snapshot(
             now=self.world.clock,
             claims=dict(self.world.claims),

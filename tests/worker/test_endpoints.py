@@ -25,7 +25,10 @@ class Still:
     def __init__(self, snapshot: Snapshot) -> None:
         self.shown = snapshot
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {"CSINode": "CSINode: the watch is broken"}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         return self.shown
 
 
@@ -55,6 +58,7 @@ async def test_budgets_are_shown_gross_and_no_family_twice(monkeypatch: pytest.M
 
     lines = await scraped(world, reader)
 
+    assert 'dovetail_watch_broken{kind="CSINode"} 1' in lines
     labels = '{nodepool="a",reason="Drifted"}'
     assert f"karpenter_nodepools_allowed_disruptions{labels} 1" in lines
     assert f"karpenter_nodepools_nodes_consuming_budgets{labels} 1" in lines

@@ -5,6 +5,7 @@ Opening fails with what is missing: a kubeconfig (Misconfigured), a server (Unre
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,10 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import stop, supervised
+from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import NotSeenYet
+
+_log = logging.getLogger(__name__)
 
 READY_SECONDS: Final = 60.0  # the first lists of 100,000 pods take about 10 s
 REFUSED_SECONDS: Final = 15.0  # rights and definitions may be applied in the same moment as the worker
@@ -88,7 +92,7 @@ class KubeAdapter:
         cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
-        view = CachedView(cache, watch.problem)
+        view = CachedView(cache, watch.problem_of)
         return cls(
             client=client,
             cache=cache,
@@ -106,21 +110,26 @@ class KubeAdapter:
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until the view can be used; NotSeenYet, with what is missing, when that takes too long.
+        """Wait until all kinds have been listed and are watched.
 
-        Less time is granted where the server answers and refuses."""
+        When that takes too long: NotSeenYet, with what is missing, where every pass reads one of the missing kinds;
+        else what is missing is logged, and the rest goes on without it. Less time is granted where the server answers
+        and refuses."""
         began = time.monotonic()
         while self.watch.problem():
             patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout
             if (left := began + patience - time.monotonic()) <= 0:
-                raise NotSeenYet("cluster view", self.watch.summary())
+                if not PLACEMENT.isdisjoint(self.view.stale()):
+                    raise NotSeenYet("cluster view", self.watch.summary())
+                _log.error("going on without what only some objects need: %s", self.watch.summary())
+                return
             with self.cache.bell.listen() as heard:
                 if self.watch.problem():
                     await asyncio.wait([heard], timeout=min(left, 1.0))
 
     def raw_objects(self, kind: str) -> Mapping[str, Any]:
-        """The raw objects of a NodeClass kind by name; NotSeenYet while the view cannot be used."""
-        self.view.insist()
+        """The raw objects of a NodeClass kind by name; NotSeenYet while the watch of that kind is broken."""
+        self.view.insist(frozenset({kind}))
         return self.cache.objects(kind)
 
     async def close(self) -> None:
