@@ -19,6 +19,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
 from dovetail.messages.inputs import CaretakerInput
@@ -125,6 +126,8 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     client = await connect()
     await register_search_attributes(client)
     world = await open_world(settings)
+    notices = NoticeQueue(world.notices)
+    world = replace(world, notices=notices)
     wiring = Wiring(settings=settings, world=world)
     endpoints = endpoints_of(settings, world, wiring.times)
     try:
@@ -141,6 +144,7 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
         await asyncio.gather(*[worker.shutdown() for worker in workers])
         await asyncio.gather(*running)
     finally:
+        await notices.close()
         for endpoint in endpoints:
             await endpoint.stop()
         await world.close()

@@ -132,13 +132,13 @@ class Provisioning:
         return Tried()
 
     async def _plan(self) -> ProvisioningPlan:
-        """Snapshot, placement, notices."""
+        """Snapshot and placement; what is said of it is published beside."""
         snapshot = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
         settings = self.settings.placement
         began = self.now()
         plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
-        await self.publisher.publish(snapshot, placement)
+        self.publisher.publish_beside(snapshot, placement)
         return replace(plan, seen=plan.seen.ready(self.now()))
 
 

@@ -47,7 +47,7 @@ class SlowPods(FakePods):
 async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_server: Client) -> None:
     world, cluster = World(clock=time.time()), "stopped"
     pods, notices = SlowPods(world), FakeNotices(world)
-    world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node())
+    world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node(uid="n-1"))
     world.put(a_pod(node_name="node-1"))
     ports = DrainPorts(
         lookups=FakeLookups(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
