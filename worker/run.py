@@ -18,6 +18,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
+from dovetail.activities.shared.clock_guard import ClockGuard
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
@@ -28,6 +29,7 @@ from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.model.watched_kinds import CLAIMS
+from dovetail.ports.clock import Clock
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
@@ -65,7 +67,7 @@ SINGLETON_SECONDS = 60.0
 SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
 
 
-def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step]) -> Worker:
+def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step], clock: Clock) -> Worker:
     """The worker of one task queue; the workflows are served on `control`."""
     build = settings.build or product_version()
     return Worker(
@@ -74,7 +76,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[HeartbeatInterceptor()],
+        interceptors=[HeartbeatInterceptor(), ClockGuard(clock)],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
@@ -128,14 +130,14 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     world = await open_world(settings)
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
-    wiring = Wiring(settings=settings, world=world)
+    wiring = Wiring(settings=settings, world=world, now=world.clock.now)
     endpoints = endpoints_of(settings, world, wiring.times)
     try:
         for endpoint in endpoints:
             await endpoint.start()
         await world.ready()
         queues = wiring.activities(settings.roles)
-        workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
+        workers = [queue_worker(client, settings, queue, steps, world.clock) for queue, steps in queues.items()]
         running = [asyncio.create_task(worker.run()) for worker in workers]
         singletons = supervised("singletons", partial(watch_singletons, client, settings, wiring))
         print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)

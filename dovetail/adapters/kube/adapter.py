@@ -8,7 +8,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
@@ -20,6 +21,7 @@ from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
@@ -58,6 +60,8 @@ class KubeAdapter:
     cache: Cache
     watch: Watch
     running: _Running
+    clock: ServerClock
+    keeping: asyncio.Task[None]
     view: CachedView
     lookups: CachedView
     claims: KubeNodeClaims
@@ -82,22 +86,26 @@ class KubeAdapter:
 
         `node_classes`: the cloud's kinds; `gated`: kinds watched because a feature gate is open; `own_thread`: the
         watch runs in a thread of its own."""
-        client = Client(address, observe)
+        clock = ServerClock()
+        client = Client(address, observe, clock)
+        version = Request(method="GET", path="/version", subject="cluster")
         try:
             await client.open()
-            await client.call(Request(method="GET", path="/version", subject=f"cluster {client.host}"))
+            await client.call(replace(version, subject=f"cluster {client.host}"))
         except BaseException:
             await client.close()
             raise
         cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
-        view = CachedView(cache, watch.problem_of)
+        view = CachedView(cache, watch.problem_of, clock.now)
         return cls(
             client=client,
             cache=cache,
             watch=watch,
             running=running,
+            clock=clock,
+            keeping=supervised("server clock", partial(clock.keep, partial(client.call, version))),
             view=view,
             lookups=view,
             claims=KubeNodeClaims(client),
@@ -106,7 +114,7 @@ class KubeAdapter:
             pools=KubeNodePools(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
-            notices=KubeNotices(client, node_classes=node_classes),
+            notices=KubeNotices(client, clock.now, node_classes),
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
@@ -134,6 +142,7 @@ class KubeAdapter:
 
     async def close(self) -> None:
         """Stop watching and close all connections."""
+        await stop(self.keeping)
         await self.running.stop()
         await self.client.close()
 
