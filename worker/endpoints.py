@@ -13,7 +13,6 @@ from dovetail.metrics.exposition import CONTENT_TYPE
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape, install_meters
 from dovetail.model.watched_kinds import PLACEMENT
-from dovetail.ports.clock import Clock, why_unfit
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
 from dovetail.worker.deciding import disruption_settings
@@ -34,7 +33,7 @@ class Answers:
     """What the endpoints answer."""
 
     view: ClusterView
-    clock: Clock
+    why_unfit: Callable[[], str]
     scrape: Scrape
 
     async def metrics(self) -> Answer:
@@ -47,9 +46,9 @@ class Answers:
 
     async def ready(self) -> Answer:
         """What every pass reads can be trusted. Broken watches of other kinds are named, and the rest goes on."""
-        unfit = why_unfit(self.clock)
+        unfit = self.why_unfit()
         if unfit:
-            return 503, _PLAIN, f"{unfit}\n"
+            return 503, _PLAIN, f"no step is taken: {unfit}\n"
         try:
             self.view.snapshot(PLACEMENT)
         except Failure as failure:
@@ -110,10 +109,11 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endp
         times=times,
         catalogues=world.catalogues,
         clock=world.clock,
+        why_unfit=world.why_unfit,
         conditions=None if settings.unobserved else _conditions(world),
         observed=not settings.unobserved,
     )
-    answers = Answers(view=world.view, clock=world.clock, scrape=scrape)
+    answers = Answers(view=world.view, why_unfit=world.why_unfit, scrape=scrape)
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": answers.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": answers.alive, "/readyz": answers.ready})
     return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]

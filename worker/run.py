@@ -9,7 +9,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -18,8 +18,8 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
-from dovetail.activities.shared.clock_guard import ClockGuard
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
@@ -29,8 +29,8 @@ from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.model.watched_kinds import CLAIMS
-from dovetail.ports.clock import Clock
 from dovetail.worker.endpoints import endpoints_of
+from dovetail.worker.fitness import keep_telling
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
 from dovetail.worker.steps import Step, Wiring
@@ -67,8 +67,10 @@ SINGLETON_SECONDS = 60.0
 SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
 
 
-def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step], clock: Clock) -> Worker:
-    """The worker of one task queue; the workflows are served on `control`."""
+def queue_worker(
+    client: Client, settings: Settings, queue: str, activities: Sequence[Step], why_unfit: Callable[[], str]
+) -> Worker:
+    """The worker of one task queue; the workflows are served on `control`. `why_unfit`: why no step is taken now."""
     build = settings.build or product_version()
     return Worker(
         client,
@@ -76,7 +78,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[HeartbeatInterceptor(), ClockGuard(clock)],
+        interceptors=[HeartbeatInterceptor(), StepGuard(why_unfit)],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
@@ -137,12 +139,13 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
             await endpoint.start()
         await world.ready()
         queues = wiring.activities(settings.roles)
-        workers = [queue_worker(client, settings, queue, steps, world.clock) for queue, steps in queues.items()]
+        workers = [queue_worker(client, settings, queue, steps, world.why_unfit) for queue, steps in queues.items()]
         running = [asyncio.create_task(worker.run()) for worker in workers]
+        telling = supervised("fitness", partial(keep_telling, world))
         singletons = supervised("singletons", partial(watch_singletons, client, settings, wiring))
         print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
         await _until_stopped(stop, running)
-        await stop_tasks(singletons)
+        await stop_tasks(singletons, telling)
         await asyncio.gather(*[worker.shutdown() for worker in workers])
         await asyncio.gather(*running)
     finally:

@@ -22,7 +22,7 @@ from dovetail.metrics.exposition import counted, measured
 from dovetail.metrics.gauges import Sample, gauges
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.pool_costs import pool_costs
-from dovetail.metrics.surroundings import clock_sample, watch_samples
+from dovetail.metrics.surroundings import clock_sample, fit_sample, watch_samples
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.clock import Clock, SameClock
@@ -51,6 +51,7 @@ class Scrape:
     version: str = ""  # of the product
     times: PodTimes = field(default_factory=PodTimes)
     clock: Clock = field(default_factory=SameClock)
+    why_unfit: Callable[[], str] = str  # why this worker takes no step
     catalogues: Catalogues | None = None  # None: no costs
     conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
@@ -71,7 +72,11 @@ class Scrape:
     def _text(self, costs: tuple[Sample, ...]) -> str:
         samples = [*self._samples(), *costs, *self.times.samples()]
         lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
-        lines += measured([*watch_samples(self.view.stale()), clock_sample(self.clock)], surroundings.HELP, OWN_PREFIX)
+        lines += measured(
+            [*watch_samples(self.view.stale()), clock_sample(self.clock), fit_sample(self.why_unfit())],
+            surroundings.HELP,
+            OWN_PREFIX,
+        )
         if self.conditions is not None:
             lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
         return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ from dovetail.ports.clock import Clock
 HELP: Final = {
     "watch_broken": "1 for each kind whose watch is broken: what is decided on that kind waits.",
     "clock_ahead_seconds": "How far this worker's clock is ahead of the API server's; negative: behind.",
+    "worker_fit": "0 while this worker takes no step: its clock is far off, or a Karpenter runs in the same cluster.",
 }
 
 
@@ -21,3 +22,8 @@ def watch_samples(stale: Mapping[str, str]) -> Iterator[Sample]:
 def clock_sample(clock: Clock) -> Sample:
     """How far the clocks differ."""
     return Sample(name="clock_ahead_seconds", value=round(clock.ahead(), 3))
+
+
+def fit_sample(unfit: str) -> Sample:
+    """Whether this worker takes steps."""
+    return Sample(name="worker_fit", value=0.0 if unfit else 1.0)

@@ -31,9 +31,9 @@ class SameClock:
         return 0.0
 
 
-def why_unfit(clock: Clock) -> str:
-    """Why this worker may take no step now; empty where it may."""
-    return difference(clock) + ": it takes no step" if abs(clock.ahead()) > UNFIT_SECONDS else ""
+def unfit_clock(clock: Clock) -> str:
+    """Why this machine's clock lets no step be taken now; empty where it is good enough."""
+    return difference(clock) if abs(clock.ahead()) > UNFIT_SECONDS else ""
 
 
 def difference(clock: Clock) -> str:

@@ -16,7 +16,6 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
-from dovetail.ports.clock import SameClock
 from dovetail.ports.objects import Eviction
 from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
@@ -62,7 +61,7 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
         activities=steps,
         workflow_runner=runner(),
     )
-    waits = queue_worker(full_server, Settings(cluster=cluster), "waits", [draining.drain_node], SameClock())
+    waits = queue_worker(full_server, Settings(cluster=cluster), "waits", [draining.drain_node], str)
 
     async with control:
         serving = asyncio.create_task(waits.run())

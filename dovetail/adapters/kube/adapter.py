@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
 from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.nodes import KubeNodes
@@ -61,7 +62,8 @@ class KubeAdapter:
     watch: Watch
     running: _Running
     clock: ServerClock
-    keeping: asyncio.Task[None]
+    karpenter: KarpenterLease
+    keeping: tuple[asyncio.Task[None], ...]
     view: CachedView
     lookups: CachedView
     claims: KubeNodeClaims
@@ -88,10 +90,12 @@ class KubeAdapter:
         watch runs in a thread of its own."""
         clock = ServerClock()
         client = Client(address, observe, clock)
+        karpenter = KarpenterLease(client, clock.now)
         version = Request(method="GET", path="/version", subject="cluster")
         try:
             await client.open()
             await client.call(replace(version, subject=f"cluster {client.host}"))
+            await karpenter.look()
         except BaseException:
             await client.close()
             raise
@@ -105,7 +109,11 @@ class KubeAdapter:
             watch=watch,
             running=running,
             clock=clock,
-            keeping=supervised("server clock", partial(clock.keep, partial(client.call, version))),
+            karpenter=karpenter,
+            keeping=(
+                supervised("server clock", partial(clock.keep, partial(client.call, version))),
+                supervised("Karpenter's lease", karpenter.keep),
+            ),
             view=view,
             lookups=view,
             claims=KubeNodeClaims(client),
@@ -142,7 +150,7 @@ class KubeAdapter:
 
     async def close(self) -> None:
         """Stop watching and close all connections."""
-        await stop(self.keeping)
+        await stop(*self.keeping)
         await self.running.stop()
         await self.client.close()
 

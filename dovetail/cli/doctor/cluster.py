@@ -40,6 +40,7 @@ async def _server(world: World) -> tuple[Check, ...]:
     return (
         fine("API server", f"{facts.address}, {facts.version}"),
         _clock(facts),
+        _fitness(world),
         _rights(facts),
         _kinds(facts),
     )
@@ -54,6 +55,14 @@ def _clock(facts: ClusterFacts) -> Check:
         return fine("clock", found)
     advice = "set the clocks right (NTP): deadlines, grace periods and windows come too early or too late"
     return (failed if ahead > CLOCK_FAILS else warned)("clock", found, advice)
+
+
+def _fitness(world: World) -> Check:
+    """Whether a worker that sees what we see from here would act."""
+    why = world.why_unfit()
+    if not why:
+        return fine("alone", "no Karpenter runs in this cluster")
+    return failed("alone", why, "until then no worker takes a step; Events on the NodePools say so")
 
 
 def _rights(facts: ClusterFacts) -> Check:

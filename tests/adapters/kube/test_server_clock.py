@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.adapters.kube.server_clock import ServerClock
-from dovetail.ports.clock import UNFIT_SECONDS, why_unfit
+from dovetail.ports.clock import UNFIT_SECONDS, unfit_clock
 
 SERVER_STARTED = 1_800_000_000.0  # its clock when the machine's monotonic one was 0
 
@@ -52,7 +52,7 @@ def test_a_right_clock_is_believed_as_it_is(off: float) -> None:
         machine.ask()
         machine.uptime += 10.0
     assert machine.clock.now() == pytest.approx(machine.server() + off, abs=0.3)
-    assert why_unfit(machine.clock) == ""
+    assert unfit_clock(machine.clock) == ""
 
 
 def test_a_step_of_the_machines_clock_changes_no_deadline_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -61,7 +61,7 @@ def test_a_step_of_the_machines_clock_changes_no_deadline_and_is_told_once(caplo
     before = machine.clock.now() - machine.server()
     machine.off = 300.0  # somebody sets it
     assert machine.clock.now() - machine.server() == pytest.approx(before)
-    assert why_unfit(machine.clock) == "the clock of this worker is 300 s ahead of the API server's: it takes no step"
+    assert unfit_clock(machine.clock) == "the clock of this worker is 300 s ahead of the API server's"
 
     with caplog.at_level(logging.INFO):
         for _ in range(3):
@@ -72,11 +72,11 @@ def test_a_step_of_the_machines_clock_changes_no_deadline_and_is_told_once(caplo
         "the clock of this worker is 300 s ahead of the API server's; set it right (NTP)",
         "the clock of this worker agrees with the API server's again",
     ]
-    assert why_unfit(machine.clock) == ""
+    assert unfit_clock(machine.clock) == ""
 
 
 @pytest.mark.parametrize(("off", "fit"), [(UNFIT_SECONDS - 2, True), (-UNFIT_SECONDS - 2, False)])
 def test_a_worker_is_unfit_beyond_half_a_minute_either_way(off: float, fit: bool) -> None:
     machine = Machine(off)
     machine.ask()
-    assert (why_unfit(machine.clock) == "") is fit
+    assert (unfit_clock(machine.clock) == "") is fit

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from temporalio.worker import ActivityInboundInterceptor
 
-from dovetail.activities.shared.clock_guard import ClockGuard
+from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.temporal_errors import translate
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.lifecycle.liveness import launch_overdue, registration_overdue
+from dovetail.ports.clock import unfit_clock
 from dovetail.ports.failures import Retryable
 from dovetail.termination.evictions import plan_evictions
 from tests.lifecycle.objects import a_claim, a_pod
@@ -38,22 +39,22 @@ class Inner(ActivityInboundInterceptor):
 @pytest.mark.parametrize("seconds", [301.0, -301.0, 31.0])
 async def test_a_worker_whose_clock_is_far_off_takes_no_step_and_says_why(seconds: float) -> None:
     inner = Inner()
-    guarded = ClockGuard(Skewed(seconds)).intercept_activity(inner)
+    guarded = StepGuard(lambda: unfit_clock(Skewed(seconds))).intercept_activity(inner)
     way = "ahead of" if seconds > 0 else "behind"
 
     with pytest.raises(Retryable) as raised:
         await guarded.execute_activity(None)  # type: ignore[arg-type]  # what is asked plays no part
 
     assert inner.ran == 0
-    words = f"worker: the clock of this worker is {abs(seconds):.0f} s {way} the API server's: it takes no step"
+    words = f"worker: no step is taken: the clock of this worker is {abs(seconds):.0f} s {way} the API server's"
     assert str(raised.value) == words
     error: Any = translate(raised.value)
-    assert (error.non_retryable, error.next_retry_delay.total_seconds()) == (False, 1.0)
+    assert (error.non_retryable, error.next_retry_delay.total_seconds()) == (False, 2.0)
 
 
 async def test_a_worker_whose_clock_is_a_little_off_works() -> None:
     inner = Inner()
-    guarded = ClockGuard(Skewed(29.0)).intercept_activity(inner)
+    guarded = StepGuard(lambda: unfit_clock(Skewed(29.0))).intercept_activity(inner)
     assert await guarded.execute_activity(None) == "done"  # type: ignore[arg-type]  # likewise
 
 
