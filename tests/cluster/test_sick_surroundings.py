@@ -7,20 +7,31 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
 
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
-from testbed.faults import Fault, HttpProxy, skewed
+from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
+from testbed.up import Everything
 from tests.cluster.system.ground import DEPLOYMENTS, Ground, deployment, node_pool
 from tests.cluster.system.scenes import gone, settle
 
 pytestmark = pytest.mark.cluster
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commanded(Everything):
+    """Everything, with a worker that is started by another command."""
+
+    command: tuple[str, ...]
+
+    def worker_command(self) -> list[str]:
+        return list(self.command)
 
 
 class Hurt:
@@ -30,19 +41,18 @@ class Hurt:
         self.ground, self.proxy = ground, proxy
         self.port = _free_port()
 
-    def start_worker(self, command: Sequence[str] = (), gates: str = "") -> None:
-        """The only one; `command` in place of the usual one."""
+    def start_worker(self, command: Sequence[str] = (), **further: str) -> None:
+        """The only one; `command` in place of the usual one, `further` in its environment."""
         everything = self.ground.everything
         environment = {
             **everything.environment,
             "KUBECONFIG": str(self.proxy.kubeconfig(everything.folder)),
             "HEALTH_PROBE_PORT": str(self.port),
-            **({"FEATURE_GATES": gates} if gates else {}),
+            **further,
         }
         self.ground.kill_workers()
-        hurt = replace(everything, environment=environment)
-        if command:
-            object.__setattr__(hurt, "worker_command", lambda: list(command))
+        given = {each.name: getattr(everything, each.name) for each in fields(everything)}
+        hurt = Commanded(**{**given, "environment": environment}, command=tuple(command or everything.worker_command()))
         self.ground.workers.append(hurt.start_worker())
 
     async def readyz(self) -> tuple[int, str]:
@@ -88,7 +98,7 @@ def _get(url: str) -> tuple[int, str]:
 
 async def test_drains_plans_and_answers_to_warnings_go_on_while_watches_are_broken(ground: Ground) -> None:
     async with hurt(ground) as sick:
-        sick.start_worker(gates="CapacityBuffer=true")
+        sick.start_worker(FEATURE_GATES="CapacityBuffer=true")
         first, second = await settle(ground, 2)
         broken = Fault(path="/csinodes|/podtemplates|/persistentvolumes|/services", status=500)
         with sick.proxy.sick(broken):
@@ -160,6 +170,60 @@ async def test_a_worker_stands_aside_while_a_karpenter_runs(ground: Ground) -> N
         finally:
             await ground.api.delete(f"{LEASES}/karpenter-leader-election")
         await ground.until(lambda: ground.settled(1), 90, "the pod runs")
+
+
+async def test_an_api_server_that_refuses_and_breaks_off_half_of_all_requests_is_outlived(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker()
+        [claim] = await settle(ground, 1)
+        faults = [
+            Fault(share=0.2, status=429, retry_after=1),
+            Fault(share=0.2, status=503),
+            Fault(share=0.2, drop=True),
+        ]
+        with sick.proxy.sick(*faults):
+            await ground.delete("NodeClaim", claim["metadata"]["name"])
+            await ground.until(lambda: gone(ground, claim), 120, "the claim is gone")
+            await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
+        assert {fault for fault, _, _ in sick.proxy.done} == set(faults)
+        await ground.assert_one_instance_per_claim()
+
+
+async def test_a_temporal_server_that_falls_silent_is_found_again(ground: Ground) -> None:
+    """Half-open: nothing is refused, nothing answers. The connections that fell silent never speak again."""
+    async with hurt(ground) as sick:
+        tunnel = await TcpProxy.to(ground.everything.temporal_address)
+        try:
+            sick.start_worker(TEMPORAL_ADDRESS=tunnel.address)
+            [claim] = await settle(ground, 1)
+            silence = Fault(hang=True)
+            with tunnel.sick(silence):
+                await ground.delete("NodeClaim", claim["metadata"]["name"])
+                await asyncio.sleep(15)  # longer than a heartbeat may be late
+                assert not await gone(ground, claim)
+            await ground.until(lambda: gone(ground, claim), 180, "the claim is gone")
+            await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
+            await ground.assert_one_instance_per_claim()
+            assert tunnel.done
+        finally:
+            ground.kill_workers()
+            await tunnel.close()
+
+
+async def test_a_worker_that_is_frozen_is_replaced_and_does_no_harm_when_it_goes_on(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker()
+        [claim] = await settle(ground, 1)
+        [frozen] = [worker for worker in ground.workers if worker.poll() is None]
+        await ground.delete("NodeClaim", claim["metadata"]["name"])
+        with paused(frozen):
+            ground.workers.append(ground.everything.start_worker())
+            await ground.until(lambda: gone(ground, claim), 120, "the claim is gone")
+            await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
+        await sick.says(200, "ok")
+        await ground.until(lambda: ground.settled(1), 60, "the pod still runs")
+        await ground.assert_one_instance_per_claim()
+        await ground.assert_nothing_tainted_or_leaked()
 
 
 async def _met(proxy: HttpProxy, fault: Fault) -> bool:
