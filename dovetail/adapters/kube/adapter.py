@@ -130,12 +130,13 @@ class KubeAdapter:
 
         When that takes too long: NotSeenYet, with what is missing, where every pass reads one of the missing kinds;
         else what is missing is logged, and the rest goes on without it. Less time is granted where the server answers
-        and refuses."""
+        and refuses, and where what is missing is needed by some objects alone."""
         began = time.monotonic()
         while self.watch.problem():
-            patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout
+            enough = PLACEMENT.isdisjoint(self.view.stale())
+            patience = min(timeout, REFUSED_SECONDS) if enough or self.watch.only_refused() else timeout
             if (left := began + patience - time.monotonic()) <= 0:
-                if not PLACEMENT.isdisjoint(self.view.stale()):
+                if not enough:
                     raise NotSeenYet("cluster view", self.watch.summary())
                 _log.error("going on without what only some objects need: %s", self.watch.summary())
                 return
