@@ -12,6 +12,7 @@ from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.exposition import CONTENT_TYPE
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape, install_meters
+from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
 from dovetail.worker.deciding import disruption_settings
@@ -32,6 +33,7 @@ class Answers:
     """What the endpoints answer."""
 
     view: ClusterView
+    why_unfit: Callable[[], str]
     scrape: Scrape
 
     async def metrics(self) -> Answer:
@@ -43,12 +45,15 @@ class Answers:
         return 200, _PLAIN, "ok\n"
 
     async def ready(self) -> Answer:
-        """The view of the cluster can be used."""
+        """What every pass reads can be trusted. Broken watches of other kinds are named, and the rest goes on."""
+        unfit = self.why_unfit()
+        if unfit:
+            return 503, _PLAIN, f"no step is taken: {unfit}\n"
         try:
-            self.view.snapshot()
+            self.view.snapshot(PLACEMENT)
         except Failure as failure:
             return 503, _PLAIN, f"{failure}\n"
-        return 200, _PLAIN, "ok\n"
+        return 200, _PLAIN, "".join(["ok\n", *[f"{problem}\n" for problem in self.view.stale().values()]])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,10 +108,12 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endp
         version=product_version(),
         times=times,
         catalogues=world.catalogues,
+        clock=world.clock,
+        why_unfit=world.why_unfit,
         conditions=None if settings.unobserved else _conditions(world),
         observed=not settings.unobserved,
     )
-    answers = Answers(view=world.view, scrape=scrape)
+    answers = Answers(view=world.view, why_unfit=world.why_unfit, scrape=scrape)
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": answers.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": answers.alive, "/readyz": answers.ready})
     return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]

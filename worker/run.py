@@ -9,21 +9,28 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.step_guard import StepGuard
+from dovetail.background.notice_queue import NoticeQueue
+from dovetail.background.supervised import stop as stop_tasks
+from dovetail.background.supervised import supervised
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
+from dovetail.model.watched_kinds import CLAIMS
 from dovetail.worker.endpoints import endpoints_of
+from dovetail.worker.fitness import keep_telling
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
 from dovetail.worker.steps import Step, Wiring
@@ -60,8 +67,10 @@ SINGLETON_SECONDS = 60.0
 SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
 
 
-def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step]) -> Worker:
-    """The worker of one task queue; the workflows are served on `control`."""
+def queue_worker(
+    client: Client, settings: Settings, queue: str, activities: Sequence[Step], why_unfit: Callable[[], str]
+) -> Worker:
+    """The worker of one task queue; the workflows are served on `control`. `why_unfit`: why no step is taken now."""
     build = settings.build or product_version()
     return Worker(
         client,
@@ -69,7 +78,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[HeartbeatInterceptor()],
+        interceptors=[HeartbeatInterceptor(), StepGuard(why_unfit)],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
@@ -84,7 +93,7 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
     """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
     cluster = settings.cluster
     state = fresh_state(cluster, wiring.now(), settings.max_history)
-    if not wiring.world.view.snapshot().claims:
+    if not wiring.world.view.snapshot(CLAIMS).claims:
         state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
     history = settings.max_history
     singletons: list[tuple[str, str, object]] = [
@@ -121,22 +130,26 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     client = await connect()
     await register_search_attributes(client)
     world = await open_world(settings)
-    wiring = Wiring(settings=settings, world=world)
+    notices = NoticeQueue(world.notices)
+    world = replace(world, notices=notices)
+    wiring = Wiring(settings=settings, world=world, now=world.clock.now)
     endpoints = endpoints_of(settings, world, wiring.times)
     try:
         for endpoint in endpoints:
             await endpoint.start()
         await world.ready()
         queues = wiring.activities(settings.roles)
-        workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
+        workers = [queue_worker(client, settings, queue, steps, world.why_unfit) for queue, steps in queues.items()]
         running = [asyncio.create_task(worker.run()) for worker in workers]
-        singletons = asyncio.create_task(watch_singletons(client, settings, wiring))
+        telling = supervised("fitness", partial(keep_telling, world))
+        singletons = supervised("singletons", partial(watch_singletons, client, settings, wiring))
         print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
         await _until_stopped(stop, running)
-        singletons.cancel()
+        await stop_tasks(singletons, telling)
         await asyncio.gather(*[worker.shutdown() for worker in workers])
         await asyncio.gather(*running)
     finally:
+        await notices.close()
         for endpoint in endpoints:
             await endpoint.stop()
         await world.close()

@@ -76,7 +76,7 @@ class Wiring:
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
-        drain = DrainPorts(lookups=w.view, pods=w.pods, notices=w.notices, cloud=w.cloud)
+        drain = DrainPorts(lookups=w.view, nodes=w.nodes, pods=w.pods, notices=w.notices, cloud=w.cloud)
         marking, known = Marking(w.claims, w.nodes, w.pods, now), KnownClaims(w.view, w.claims)
         return [
             Awaiting(w.view, known, now),

@@ -23,6 +23,7 @@ from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.metrics.cloud_calls import MeasuredCloud
+from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
@@ -57,6 +58,8 @@ class World:
     cloud: Cloud
     catalogues: Catalogues
     inspection: Inspection
+    clock: Clock
+    why_unfit: Callable[[], str]  # why this worker may take no step now; empty where it may
     classes: NodeClassUpkeep | None  # None: this cloud's classes need none
     interruptions: Interruptions | None  # None: no queue of warnings is named
     ready: Callable[[], Awaitable[None]]
@@ -104,6 +107,8 @@ def _simulated(settings: Settings) -> World:
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
+        clock=SameClock(),
+        why_unfit=str,
         inspection=SimulatedInspection(Calls(adapter.store, user_agent()), gated),
         classes=None,
         interruptions=None,
@@ -178,6 +183,8 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         notices=kube.notices,
         cloud=MeasuredCloud(opened.cloud, settings.provider.name),
         catalogues=opened.catalogues,
+        clock=kube.clock,
+        why_unfit=lambda: unfit_clock(kube.clock) or kube.karpenter.trouble(),
         inspection=KubeInspection(kube.client, (*_node_classes(settings.provider), *_gated(settings))),
         classes=opened.classes,
         interruptions=opened.interruptions,

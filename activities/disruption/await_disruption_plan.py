@@ -31,11 +31,14 @@ from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, SELECTORS, Kinds
 from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 
 _log = logging.getLogger(__name__)
+
+READS = PLACEMENT | {"CapacityBuffer"}
 
 RETURN_SECONDS = 3600.0
 # Changes come in bursts: wait for this much quiet before choosing, and never choose more often than this.
@@ -61,6 +64,7 @@ class Disrupting:
         self.notices = notices
         self.settings = settings
         self.now = now
+        self.reads = READS | SELECTORS if settings.default_spread else READS
         self.thread = DecisionThread()
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
@@ -75,7 +79,7 @@ class Disrupting:
         while self.now() < until:
             revision = self.view.revision()
             started = self.now()
-            snapshot = self._known(self.movements.seen(await self.snapshots.whole()), request)
+            snapshot = self._known(self.movements.seen(await self.snapshots.whole(self._reads())), request)
             for index, held in enumerate(request.held):
                 checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
                 if checked is not None:
@@ -90,13 +94,20 @@ class Disrupting:
             await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
         return NothingPlanned()
 
+    def _reads(self) -> Kinds:
+        """The kinds that must be up to date. Where there are buffers, also what they refer to: were they left out, the
+        nodes that are kept for them would look empty."""
+        if self.view.stale() and self.view.snapshot(READS).buffers:
+            return self.reads | BUFFERS
+        return self.reads
+
     def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
         """With what only the Scheduler knows: nominations, and the claims of held plans."""
         return replace(
             snapshot,
             nominations=dict(request.nominations),
             disrupting=_targets(request.held),
-            resting=resting(snapshot),
+            resting={**resting(snapshot), **snapshot.resting},
         )
 
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:

@@ -12,9 +12,12 @@ from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
+from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.ports.view import ClusterView
+
+READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
 
 
 class Answering:
@@ -32,7 +35,7 @@ class Answering:
         All are tried before one that fails is tried again: a claim that cannot be deleted holds up no other.
         """
         claims: dict[str, list[NodeClaim]] = {}
-        for claim in self.view.snapshot().claims.values():
+        for claim in self.view.snapshot(READS).claims.values():
             if claim.provider_id:
                 claims.setdefault(claim.provider_id.rpartition("/")[2], []).append(claim)
         found = await asyncio.gather(*[self._all_of(each, claims) for each in interruptions], return_exceptions=True)

@@ -6,9 +6,12 @@ from temporalio import activity
 
 from dovetail.messages.interruptions import Answered
 from dovetail.model.notice import Notice
+from dovetail.model.watched_kinds import NODES
 from dovetail.notices.interruptions import About, terminating, warned
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterView
+
+READS = NODES
 
 
 class TellingOfInterruptions:
@@ -20,7 +23,7 @@ class TellingOfInterruptions:
     @activity.defn
     async def tell_interruptions(self, answered: tuple[Answered, ...]) -> None:
         """Notices on each claim and its node."""
-        uids = {node.name: node.uid for node in self.view.snapshot().nodes.values()}
+        uids = {node.name: node.uid for node in self.view.snapshot(READS).nodes.values()}
         notices = [notice for each in answered for notice in _notices_of(each, uids)]
         await self.notices.publish(*[notice for notice in notices if notice is not None])
 

@@ -25,6 +25,9 @@ from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET
+
+READS = FLEET
 
 RETURN_SECONDS = 3600.0
 APPEAR_SECONDS = 1.0  # a missing owner is given this long
@@ -82,7 +85,7 @@ class Ordering:
         return Orders()
 
     def _snapshot(self) -> Snapshot:
-        return replace(self.view.snapshot(), supported_node_classes=self.catalogues.supported_classes())
+        return replace(self.view.snapshot(READS), supported_node_classes=self.catalogues.supported_classes())
 
     async def _found(self, snapshot: Snapshot) -> tuple[list[Order], float]:
         """Everything that is unfinished, and when to look again although nothing changes."""

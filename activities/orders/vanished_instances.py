@@ -3,7 +3,8 @@
 The cloud is listed every 30 s, and every 10 s after a start, when a killed worker may have left things behind. A list
 lags, so a claim is deleted only after the cloud was asked for that instance alone, and an instance is terminated only
 when two lists have shown it without a claim. An API server that was restored from a backup would make every instance an
-orphan; then nothing is collected until a person has looked, and the log and a notice on the pools say so.
+orphan; then nothing is collected until a person has looked, and the log and a notice on the pools say so. Where half of
+all or more are lost at once, in however small a cluster, every list of a whole minute must have shown it.
 """
 
 import logging
@@ -36,7 +37,10 @@ class LostInstanceFinder:
         self.now = now
         self.listed = 0.0
         self.lists = 0
-        self.unclaimed: frozenset[str] = frozenset()  # at the last list, whatever their age
+        # Since when every list has shown them, whatever their age.
+        self.unclaimed: dict[str, float] = {}  # instances without a claim
+        self.vanished: dict[str, float] = {}  # claims without an instance
+        self.logged = ""
         self.found: list[Order] = []  # by the last list
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
@@ -55,14 +59,37 @@ class LostInstanceFinder:
         instances = await self._list()
         if instances is None:
             return []
-        found = unfinished.orphans(snapshot, instances)
-        orders: list[Order] = [*unfinished.vanished(snapshot, instances)]
+        return [*await self._vanished(snapshot, instances), *await self._orphans(snapshot, instances)]
+
+    async def _orphans(self, snapshot: Snapshot, instances: list[LaunchedInstance]) -> list[Order]:
+        """Instances to terminate."""
+        now, found = self.now(), unfinished.orphans(snapshot, instances)
+        before, count = self.unclaimed, f"{len(found)} of {len(instances)} instances have no NodeClaim"
+        unclaimed = unfinished.unclaimed(snapshot, instances)
+        self.unclaimed = {one.provider_id: before.get(one.provider_id, now) for one in unclaimed}
+        if found and unfinished.lost_everything(snapshot):
+            self._log_once(f"{count}, and there is no NodePool at all; none is terminated")
+            return []
         if unfinished.too_many(len(found), len(instances)):
-            await self._publish_stopped(snapshot, f"{len(found)} of {len(instances)} instances have no NodeClaim")
-        else:
-            orders += unfinished.collect(found, self.unclaimed)
-        self.unclaimed = frozenset(one.provider_id for one in unfinished.unclaimed(snapshot, instances))
-        return orders
+            words = f"{count}; none is terminated until a person has looked"
+            await self._publish(snapshot, "InstanceCollectionStopped", words)
+            return []
+        least = unfinished.MASS_SECONDS if unfinished.is_mass(len(found), len(instances)) else 0.0
+        return [*unfinished.collect(found, unfinished.seen_for(before, now, least))]
+
+    async def _vanished(self, snapshot: Snapshot, instances: list[LaunchedInstance]) -> list[Order]:
+        """Claims to delete. A cloud that answers with nothing for a moment must not take half of a cluster with it."""
+        now, found = self.now(), unfinished.vanished(snapshot, instances)
+        self.vanished = {each.claim.uid: self.vanished.get(each.claim.uid, now) for each in found}
+        launched = sum(1 for claim in snapshot.claims.values() if claim.provider_id)
+        if len(found) < 2 or not unfinished.is_mass(len(found), launched):
+            return [*found]
+        words = f"{len(found)} of {launched} NodeClaims have lost their instance at once"
+        await self._publish(
+            snapshot, "ManyInstancesGone", f"{words}; they are deleted once that has been so for a minute"
+        )
+        settled = unfinished.seen_for(self.vanished, now, unfinished.MASS_SECONDS)
+        return [each for each in found if each.claim.uid in settled]
 
     async def _list(self) -> list[LaunchedInstance] | None:
         """The instances that are not being terminated; None while the cloud cannot be asked."""
@@ -77,10 +104,9 @@ class LostInstanceFinder:
             if one.state != "terminating"
         ]
 
-    async def _publish_stopped(self, snapshot: Snapshot, count: str) -> None:
+    async def _publish(self, snapshot: Snapshot, reason: str, words: str) -> None:
         """On the pools, where a person looks first: they are all that is left when the claims are lost."""
-        words = f"{count}; none is terminated until a person has looked"
-        _log.error("%s", words)
+        self._log_once(words)
         await self.notices.publish(
             *[
                 Notice(
@@ -88,13 +114,18 @@ class LostInstanceFinder:
                     name=pool.name,
                     uid=pool.uid,
                     type="Warning",
-                    reason="InstanceCollectionStopped",
+                    reason=reason,
                     message=words,
                     window=SAID_AGAIN,
                 )
                 for _, pool in sorted(snapshot.pools.items())
             ]
         )
+
+    def _log_once(self, words: str) -> None:
+        if words != self.logged:
+            self.logged = words
+            _log.error("%s", words)
 
 
 def _is_needed(order: Order, snapshot: Snapshot) -> bool:

@@ -23,11 +23,14 @@ from dovetail.messages.requests import ProvisioningRequest
 from dovetail.metrics.provisioning import Decisions
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.watched_kinds import CLAIMS, PLACEMENT, SELECTORS
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking
+
+READS = PLACEMENT
 
 RETURN_SECONDS = 3600.0  # after this the Scheduler asks again, and may go on with a new version of the worker
 LAUNCH_SECONDS = 10.0  # a plan waits this long for the last plan's claims, and for unplanned claims
@@ -60,6 +63,8 @@ class Provisioning:
         self.publisher = publisher
         self.settings = settings
         self.now = now
+        # The selectors of Services and the like are read for the default spread of pods alone.
+        self.reads = READS | SELECTORS if settings.placement.default_spread else READS
         self.thread = DecisionThread()
         self.decisions = decisions or Decisions()
 
@@ -75,7 +80,7 @@ class Provisioning:
             if not batch.all:
                 break
             await self._await_unplanned_claims()
-            room = asking(self.view.snapshot()).room
+            room = asking(self.snapshots.objects(self.reads)).room
             plan = await self._plan()
             if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
@@ -87,7 +92,7 @@ class Provisioning:
         deadline = request.launching_since + LAUNCH_SECONDS
         while self.now() < deadline:
             revision = self.view.revision()
-            claims = self.view.snapshot().claims
+            claims = self.view.snapshot(CLAIMS).claims
             if not any(_unlaunched(claims.get(c.name), c.uid) for c in request.launching):
                 return
             report("waiting for the last plan's claims to be launched")
@@ -100,7 +105,7 @@ class Provisioning:
         while self.now() < deadline:
             revision = self.view.revision()
             supported = self.catalogues.supported_classes()
-            if not unplanned_claims(replace(self.view.snapshot(), supported_node_classes=supported)):
+            if not unplanned_claims(replace(self.view.snapshot(READS), supported_node_classes=supported)):
                 return
             report("waiting for unplanned claims to be launched")
             await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
@@ -112,7 +117,7 @@ class Provisioning:
         again = self.now() + tried.again_after()
         while self.now() < until:
             revision = self.view.revision()
-            found = asking(self.view.snapshot())
+            found = asking(self.snapshots.objects(self.reads))
             now = self.now()
             self.decisions.acknowledge(found.pods, now)
             if now >= again or found.all - tried.all or found.room != tried.room:
@@ -127,13 +132,13 @@ class Provisioning:
         return Tried()
 
     async def _plan(self) -> ProvisioningPlan:
-        """Snapshot, placement, notices."""
-        snapshot = with_unplanned_as_nodes(await self.snapshots.whole())
+        """Snapshot and placement; what is said of it is published beside."""
+        snapshot = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
         settings = self.settings.placement
         began = self.now()
         plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
-        await self.publisher.publish(snapshot, placement)
+        self.publisher.publish_beside(snapshot, placement)
         return replace(plan, seen=plan.seen.ready(self.now()))
 
 

@@ -42,7 +42,8 @@ class Creating:
     @activity.defn
     async def create_node_claims(self, request: CreateRequest) -> CreateOutcome:
         """All of them side by side; one that fails does not stop the others (PLC-11)."""
-        pools = {name: await self.pools.read(name) for name in sorted({p.pool for p in request.proposed})}
+        names_of_pools = sorted({p.pool for p in request.proposed})
+        pools = dict(zip(names_of_pools, await asyncio.gather(*map(self.pools.read, names_of_pools)), strict=True))
         results = await asyncio.gather(
             *[self._create(request, index, pools[proposed.pool]) for index, proposed in enumerate(request.proposed)]
         )

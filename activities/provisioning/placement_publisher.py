@@ -25,10 +25,30 @@ class PlacementPublisher:
 
     def __init__(self, notices: Notices, buffers: CapacityBuffers | None, now: Callable[[], float]) -> None:
         self.notices, self.buffers, self.now = notices, buffers, now
+        self.next: tuple[Snapshot, Placement] | None = None
+        self.publishing: asyncio.Task[None] | None = None
+
+    def publish_beside(self, snapshot: Snapshot, placement: Placement) -> None:
+        """Publish beside the plan: nothing stands between a pass and its claims.
+
+        A pass that ends while an earlier one is still published waits; of several, the latest counts."""
+        self.next = snapshot, placement
+        if self.publishing is None or self.publishing.done():
+            self.publishing = asyncio.create_task(self._publish_next(), name="notices of a pass")
+
+    async def _publish_next(self) -> None:
+        while self.next is not None:
+            (snapshot, placement), self.next = self.next, None
+            try:
+                await self.publish(snapshot, placement)
+            except Exception:
+                _log.exception("what a pass came to is not published")
 
     async def publish(self, snapshot: Snapshot, placement: Placement) -> None:
         """PLC-225 to PLC-227 for real pods, PLC-214 for buffers."""
-        await self.notices.publish(*placement_notices(snapshot, for_real_pods(placement)))
+        # In a thread: the words for ten thousand pods take a while, and the event loop has heartbeats to send.
+        notices = await asyncio.to_thread(lambda: tuple(placement_notices(snapshot, for_real_pods(placement))))
+        await self.notices.publish(*notices)
         if self.buffers is None or not snapshot.buffers:
             return
         judged = [(snapshot.buffers[key], verdict) for key, verdict in sorted(verdicts(snapshot, placement).items())]

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import Kinds
 from dovetail.placement.overlays import overlay
+from dovetail.placement.stale_kinds import without_stale
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
@@ -23,19 +25,28 @@ class Snapshots:
     view: ClusterView
     catalogues: Catalogues
 
-    async def whole(self) -> Snapshot:
-        """Everything that a decision needs, as it is now."""
-        return await whole_snapshot(self.view, self.catalogues)
+    def objects(self, reads: Kinds) -> Snapshot:
+        """The objects as they are now, without those that cannot be judged while a watch beyond `reads` is broken."""
+        return objects_now(self.view, reads)
+
+    async def whole(self, reads: Kinds) -> Snapshot:
+        """The same with the catalogues: everything that a decision needs."""
+        return await whole_snapshot(self.view, self.catalogues, reads)
 
 
-async def whole_snapshot(view: ClusterView, catalogues: Catalogues) -> Snapshot:
+def objects_now(view: ClusterView, reads: Kinds | None) -> Snapshot:
+    """The objects as they are now. `reads`: the kinds that must be up to date; None: all."""
+    return without_stale(view.snapshot(reads), view.stale())
+
+
+async def whole_snapshot(view: ClusterView, catalogues: Catalogues, reads: Kinds | None = None) -> Snapshot:
     """The cluster now, with the catalogue of each pool."""
     supported = catalogues.supported_classes()
-    pools = view.snapshot().pools
+    pools = objects_now(view, reads).pools
     ours = [p for p in pools.values() if (p.template.node_class.group, p.template.node_class.kind) in supported]
     listed = await asyncio.gather(*[_list(catalogues, pool) for pool in ours])
     by_pool = {pool.name: catalogue for pool, catalogue in zip(ours, listed, strict=True)}
-    snapshot = view.snapshot()
+    snapshot = objects_now(view, reads)
     if snapshot.overlays:
         by_pool = dict(overlay(snapshot.overlays.values(), snapshot.pools, by_pool).catalogues)
     return replace(snapshot, catalogues=by_pool, supported_node_classes=supported)

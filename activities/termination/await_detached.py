@@ -14,6 +14,7 @@ from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import set_conditions
+from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import Departure
@@ -65,8 +66,8 @@ class Detaching:
         raise AssertionError("looks never end")
 
     def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
-        """The attachments to wait for, by node. A node that is gone holds none."""
-        return {name: self._holding(name) for name in departure.nodes if self.lookups.node(name) is not None}
+        """The attachments to wait for, by node. A node that is gone holds none, whoever has its name now."""
+        return {node.name: self._holding(node.name) for node in nodes_left(self.lookups, departure)}
 
     def _holding(self, node: str) -> tuple[VolumeAttachment, ...]:
         attachments = self.lookups.attachments_on(node)

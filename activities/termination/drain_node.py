@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
@@ -26,7 +27,7 @@ from dovetail.notices.nodes import failed_draining, node_deadline
 from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable
-from dovetail.ports.objects import Notices, Pods
+from dovetail.ports.objects import Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups
 from dovetail.termination import deadline as deadlines
 from dovetail.termination import timing
@@ -38,6 +39,7 @@ class DrainPorts:
     """What a drain reads and writes."""
 
     lookups: ClusterLookups
+    nodes: Nodes
     pods: Pods
     notices: Notices
     cloud: Cloud
@@ -53,7 +55,8 @@ class Draining:
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.lookups, self.pods, self.notices, self.cloud = ports.lookups, ports.pods, ports.notices, ports.cloud
+        self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
+        self.notices, self.cloud = ports.notices, ports.cloud
         self.evictor = Evictor(ports.pods, ports.notices, pace, now)
         self.now, self.pause = now, pause
 
@@ -62,7 +65,7 @@ class Draining:
         """Until nothing waits on any of the departure's nodes."""
         memory = DrainMemory(started=self.now())
         while True:
-            nodes = self._nodes(departure.nodes)
+            nodes = self._nodes(departure)
             if not nodes:
                 return DrainOutcome(message="the node is gone")
             if await self._is_instance_lost(departure, nodes, memory):
@@ -83,25 +86,29 @@ class Draining:
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
 
-    def _nodes(self, names: Iterable[str]) -> list[Node]:
-        """Those that the cache has."""
-        found = [self.lookups.node(name) for name in names]
-        return [node for node in found if node is not None]
+    def _nodes(self, departure: Departure) -> list[Node]:
+        """Those that the cache has. Another Node that has taken the name since is not among them: its pods stay."""
+        return nodes_left(self.lookups, departure)
 
     async def _evictions(
         self, nodes: Iterable[Node], deadline: float | None, *, ask_server: bool
     ) -> Mapping[str, Evictions]:
         """By the cache; where that shows no pod any more, by the API server, before "drained" is answered."""
-        names = [node.name for node in nodes]
-        cached = {name: plan_evictions(self.lookups.pods_on(name), deadline, self.now()) for name in names}
+        cached = {n.name: plan_evictions(self.lookups.pods_on(n.name), deadline, self.now()) for n in nodes}
         if any(of_node.waiting for of_node in cached.values()) or not ask_server:
             return cached
-        return {name: plan_evictions(await self.pods.list_on(name), deadline, self.now()) for name in names}
+        return {node.name: await self._live_evictions(node, deadline) for node in nodes}
+
+    async def _live_evictions(self, node: Node, deadline: float | None) -> Evictions:
+        """By the API server. Pods that only it shows may be those of another Node that has taken the name just now."""
+        found = plan_evictions(await self.pods.list_on(node.name), deadline, self.now())
+        live = await self.nodes.read(node.name) if found.waiting else node
+        return found if live is not None and live.uid == node.uid else Evictions()
 
     async def _wait_for_unreadable(self, departure: Departure, failure: NotReadable) -> None:
         """A pod that cannot be read may be one that must not leave: nothing is evicted beside it."""
         report(f"waiting for a pod that cannot be read: {failure}")
-        await self.notices.publish(*[failed_draining(node, str(failure)) for node in self._nodes(departure.nodes)])
+        await self.notices.publish(*[failed_draining(node, str(failure)) for node in self._nodes(departure)])
         await self.pause(timing.DRAIN_LOOK)
 
     async def _carry_out(
@@ -138,7 +145,7 @@ class Draining:
         deadline = deadlines.tighter(departure.deadline, deadlines.written_deadline(claim))
         if deadline is not None:
             moment = format_time(deadline)
-            of_nodes = [node_deadline(node, moment) for node in self._nodes(departure.nodes)]
+            of_nodes = [node_deadline(node, moment) for node in self._nodes(departure)]
             await self.notices.publish(claim_deadline(claim, moment), *of_nodes)
         return deadline
 

@@ -17,10 +17,13 @@ from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET, OVERLAYS
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
 
 _log = logging.getLogger(__name__)
+
+READS = FLEET | OVERLAYS
 
 RETURN_SECONDS = 3600.0
 AGAIN_SECONDS = 2.0  # after a write that failed, although nothing else changes
@@ -77,7 +80,7 @@ class Upkeep:
         tasks = self.tasks()
         while self.now() < until:
             revision = self.view.revision()
-            snapshot = await self.snapshots.whole()
+            snapshot = await self.snapshots.whole(READS)
             wrote, again = await self._once(tasks, snapshot)
             wake = until if again is None else min(until, again)
             report(f"wrote {wrote} objects, look again at the latest in {max(wake - self.now(), 0):.0f} s")

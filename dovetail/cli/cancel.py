@@ -20,6 +20,7 @@ from dovetail.cli.output import CommandFailed, say
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.watched_kinds import FLEET
 from dovetail.worker.wiring import World
 
 ANSWER_SECONDS = 5.0
@@ -60,7 +61,7 @@ async def disruption_of(client: Client, world: World, node: str) -> WorkflowHand
 
 def claim_of(world: World, node: str) -> NodeClaim | None:
     """The claim of a node, found by either name."""
-    snapshot = world.view.snapshot()
+    snapshot = world.view.snapshot(FLEET)
     claim = snapshot.claims.get(node)
     found = snapshot.nodes.get(node)
     if found is None and claim is None:

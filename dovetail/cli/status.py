@@ -15,6 +15,7 @@ from dovetail.messages.workflow_ids import claim_owner_id, scheduler_id
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET
 from dovetail.worker.wiring import World
 
 ANSWER_SECONDS = 5.0
@@ -22,7 +23,7 @@ ANSWER_SECONDS = 5.0
 
 async def status(client: Client, world: World, cluster: str) -> None:
     """Print it."""
-    snapshot = world.view.snapshot()
+    snapshot = world.view.snapshot(FLEET)
     say(await _scheduler(client, cluster))
     rows = [await _row(client, cluster, snapshot, snapshot.claims[name]) for name in sorted(snapshot.claims)]
     if rows:

@@ -5,7 +5,7 @@ found alike. Whether a workflow already runs is not known here; the caller descr
 within bounds; see `too_many`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
@@ -19,6 +19,8 @@ NODE_START_SECONDS = 120.0  # what a node may take from its launch to its first 
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
 ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, are no leak but a lost API server
 ORPHANS_SHARE = 0.1
+MASS_SHARE = 0.5  # so many at once are rather a wrong answer than a leak: they must be seen for a while
+MASS_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +180,22 @@ def orphans(snapshot: Snapshot, instances: Iterable[LaunchedInstance]) -> tuple[
 def too_many(found: int, instances: int) -> bool:
     """An API server restored from a backup makes every instance an orphan: then nothing is collected."""
     return found > max(ORPHANS_AT_LEAST, ORPHANS_SHARE * instances)
+
+
+def is_mass(found: int, of: int) -> bool:
+    """Whether these are half of all or more: in a cluster of three nodes `too_many` never is."""
+    return found > 0 and found >= MASS_SHARE * of
+
+
+def lost_everything(snapshot: Snapshot) -> bool:
+    """Neither a NodePool nor a NodeClaim: another cluster, an empty API server. Nobody asked for any instance here, so
+    nobody knows which are left over."""
+    return not snapshot.pools and not snapshot.claims
+
+
+def seen_for(since: Mapping[str, float], now: float, seconds: float) -> frozenset[str]:
+    """Those that every list has shown for so long."""
+    return frozenset(each for each, first in since.items() if now - first >= seconds)
 
 
 def collect(found: Iterable[LaunchedInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:

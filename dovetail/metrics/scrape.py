@@ -15,15 +15,22 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.metrics import surroundings
+from dovetail.metrics.background import OWN_PREFIX
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
 from dovetail.metrics.gauges import Sample, gauges
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.pool_costs import pool_costs
+from dovetail.metrics.surroundings import clock_sample, fit_sample, watch_samples
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET, PLACEMENT
+from dovetail.ports.clock import Clock, SameClock
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
+
+READS = PLACEMENT
 
 
 def install_meters() -> InMemoryMetricReader:
@@ -43,6 +50,8 @@ class Scrape:
     reader: InMemoryMetricReader
     version: str = ""  # of the product
     times: PodTimes = field(default_factory=PodTimes)
+    clock: Clock = field(default_factory=SameClock)
+    why_unfit: Callable[[], str] = str  # why this worker takes no step
     catalogues: Catalogues | None = None  # None: no costs
     conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
@@ -56,13 +65,18 @@ class Scrape:
         if self.catalogues is None or not self.observed:
             return ()
         try:
-            return await pool_costs(self.view.snapshot(), self.catalogues)
+            return await pool_costs(self.view.snapshot(FLEET), self.catalogues)
         except Failure:
             return ()  # the view cannot be used; cluster_state_synced says so
 
     def _text(self, costs: tuple[Sample, ...]) -> str:
         samples = [*self._samples(), *costs, *self.times.samples()]
         lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
+        lines += measured(
+            [*watch_samples(self.view.stale()), clock_sample(self.clock), fit_sample(self.why_unfit())],
+            surroundings.HELP,
+            OWN_PREFIX,
+        )
         if self.conditions is not None:
             lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
         return "\n".join(lines) + "\n"
@@ -73,7 +87,7 @@ class Scrape:
         if not self.observed:
             return
         try:
-            snapshot = replace(self.view.snapshot(), supported_node_classes=self.supported())
+            snapshot = replace(self.view.snapshot(READS), supported_node_classes=self.supported())
         except Failure:
             yield Sample(name="cluster_state_synced", value=0.0)
             return

@@ -150,7 +150,8 @@ class Pods(Protocol):
 
 
 class Notices(Protocol):
-    """Where notices go. Publishing never fails a step: what cannot be published is logged."""
+    """Where notices go. Publishing never fails a step: what cannot be published is logged. In a worker it never holds
+    one up either: dovetail/background/notice_queue.py stands in between."""
 
     async def publish(self, *notices: Notice) -> None:
         """Publish each notice that was not published within its window."""

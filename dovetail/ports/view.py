@@ -1,7 +1,8 @@
 """The cluster as a watch-fed cache sees it.
 
-Everything here is memory; nothing is a request. The view and the look-ups raise NotSeenYet while the cache has lost its
-watch, so that nothing is decided on what was true before the connection broke.
+Everything here is memory; nothing is a request. The view and the look-ups raise NotSeenYet while the cache has lost the
+watch of a kind that is asked for, so that nothing is decided on what was true before the connection broke. What else is
+broken stops nobody: there is no one gate for all kinds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import Kinds
 from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 
 
@@ -29,8 +31,14 @@ class Unreadable:
 class ClusterView(Protocol):
     """Whole snapshots, and the news that there is something new."""
 
-    def snapshot(self) -> Snapshot:
-        """Everything as of now. Catalogues and nominations are empty: the planning step adds them."""
+    def snapshot(self, reads: Kinds | None = None) -> Snapshot:
+        """Everything as of now. Catalogues and nominations are empty: the planning step adds them.
+
+        NotSeenYet while the watch of a kind in `reads` is broken; without it, of any kind. What a step does not declare
+        it must not read: it may be old."""
+
+    def stale(self) -> Mapping[str, str]:
+        """The kinds whose watch is broken now, and why. An optional kind that is not installed is not among them."""
 
     def revision(self) -> int:
         """A number that rises with every change."""

@@ -93,7 +93,7 @@ class Worker:
         self.joining = Joining(view, claims, nodes, now)
         self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
         self.draining = Draining(
-            DrainPorts(lookups=view, pods=pods, notices=notices, cloud=cloud), EvictionPace(now), now
+            DrainPorts(lookups=view, nodes=nodes, pods=pods, notices=notices, cloud=cloud), EvictionPace(now), now
         )
         self.detaching = Detaching(view, claims, notices, now)
         self.terminating = Terminating(KnownClaims(view, claims), cloud, now)

@@ -17,7 +17,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.workloads import VolumeAttachment
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
 
@@ -62,7 +62,8 @@ def new_stage() -> Stage:
     )
     world.instances = {"aws:///zone/i-1": an_instance()}
     pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
-    ports = DrainPorts(lookups=lookups, pods=pods, notices=notices, cloud=cloud)
+    nodes = FakeNodes(world)
+    ports = DrainPorts(lookups=lookups, nodes=nodes, pods=pods, notices=notices, cloud=cloud)
     return Stage(
         world,
         pods,
@@ -411,3 +412,41 @@ async def test_a_node_that_is_gone_holds_no_volumes(stage: Stage) -> None:
     stage.world.nodes.clear()
 
     assert (await stage.detach.await_detached(DEPARTURE)).message == "volumes are off"
+
+
+async def test_the_pods_of_another_node_of_the_same_name_stay(stage: Stage) -> None:
+    """Its finalizer was taken off by hand in mid-drain, and a new instance has been given the same address."""
+    stage.holds(a_pod("old"))
+    stage.pods.answers["uid-old"] = "blocked"
+
+    def replaced() -> None:
+        stage.world.kill(a_pod("old"))
+        stage.world.put(a_joined_node(uid="uid-of-another"), a_pod("new"))
+
+    stage.world.at(START + 8.0, replaced)
+
+    outcome = await stage.run()
+
+    assert outcome.message == "the node is gone"
+    assert set(stage.evictions()) == {"old"}
+
+
+async def test_no_volume_of_another_node_of_the_same_name_is_waited_for(stage: Stage) -> None:
+    stage.world.put(a_joined_node(uid="uid-of-another"))
+    stage.world.attachments["va"] = attached()
+
+    outcome = await stage.detach.await_detached(DEPARTURE)
+
+    assert outcome.message == "volumes are off"
+
+
+async def test_the_pods_of_another_node_that_the_cache_does_not_know_yet_stay(stage: Stage) -> None:
+    known, other = a_joined_node(deleting_since=START), a_joined_node(uid="uid-of-another")
+    stage.world.put(other)
+    stage.holds(a_pod("new"))
+    stage.world.hidden.add("new")
+    stage.drain.lookups.node = lambda name: known  # type: ignore[method-assign]  # the cache lags
+
+    outcome = await stage.run()
+
+    assert (outcome.message, stage.evictions()) == ("drained", [])

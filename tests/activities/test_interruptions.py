@@ -40,7 +40,7 @@ class World:
         self.done: list[str] = []
         self.said: list[Notice] = []
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, reads: object = None) -> Snapshot:
         return self.snapshot_now
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:

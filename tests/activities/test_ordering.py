@@ -33,7 +33,10 @@ class FakeView:
     def __init__(self, world: World, pools: dict[str, NodePool]) -> None:
         self.world, self.pools = world, pools
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         return Snapshot(
             now=self.world.clock,
             claims=dict(self.world.claims),
@@ -177,10 +180,60 @@ async def test_a_mark_without_an_owner_is_taken_off(stage: Stage) -> None:
 
 async def test_an_instance_without_a_claim_is_ordered_at_the_second_list(stage: Stage) -> None:
     """GCR-6."""
-    stage.world.instances = {"aws:///zone/i-1": an_instance()}
+    stage.pools = {"pool": a_pool()}
+    others = [f"aws:///zone/i-{number}" for number in (2, 3)]
+    stage.world.put(*[a_joined_claim(one, uid=one, provider_id=one, node_name=one) for one in others])
+    stage.world.instances = {one: an_instance(one, one) for one in others} | {"aws:///zone/i-1": an_instance()}
 
     assert await stage.orders() == (TerminateOrphan(provider_id="aws:///zone/i-1", claim_uid="uid-pool-1"),)
-    assert stage.world.clock <= 1061.0
+    assert stage.world.clock <= 1011.0
+
+
+@pytest.mark.parametrize("claimed", [0, 1, 3])
+async def test_half_of_all_instances_are_terminated_only_after_every_list_of_a_minute(
+    stage: Stage, claimed: int
+) -> None:
+    """In a cluster of up to three nodes an API server that forgot its claims for a moment cost every node."""
+    stage.pools = {"pool": a_pool()}
+    lost = [f"aws:///zone/lost-{number}" for number in range(max(claimed, 1))]
+    kept = [f"aws:///zone/kept-{number}" for number in range(claimed)]
+    stage.world.put(*[a_joined_claim(one, uid=one, provider_id=one, node_name=one) for one in kept])
+    stage.world.instances = {one: an_instance(one, f"uid-{one}") for one in (*lost, *kept)}
+
+    assert {order.provider_id for order in await stage.orders() if isinstance(order, TerminateOrphan)} == set(lost)
+    assert 1060.0 <= stage.world.clock <= 1071.0
+
+
+async def test_an_api_server_that_forgot_its_claims_for_a_moment_costs_no_instance(stage: Stage) -> None:
+    stage.pools = {"pool": a_pool()}
+    stage.world.instances = {"aws:///zone/i-1": an_instance()}
+    stage.world.at(1055.0, lambda: stage.world.put(a_joined_claim(), a_joined_node()))
+
+    assert await stage.orders() == ()
+
+
+async def test_nothing_is_terminated_in_a_cluster_without_pools_and_claims(stage: Stage) -> None:
+    """Another cluster's API server, or an empty one."""
+    stage.world.instances = {"aws:///zone/i-1": an_instance()}
+
+    assert await stage.orders() == ()
+
+
+async def test_many_claims_that_lose_their_instance_at_once_are_deleted_after_a_minute_and_it_is_said(
+    stage: Stage,
+) -> None:
+    """The cloud's list may be empty for a moment; it may be the end of a zone."""
+    stage.pools = {"pool": a_pool()}
+    silent = (Condition(type=names.READY, status="Unknown"),)
+    for one in ("a", "b"):
+        claim = a_joined_claim(one, uid=one, provider_id=f"aws:///zone/{one}", node_name=one)
+        stage.world.put(claim, a_joined_node(one, provider_id=f"aws:///zone/{one}", conditions=silent))
+
+    orders = await stage.orders()
+
+    assert {order.claim.name for order in orders if isinstance(order, DeleteClaim)} == {"a", "b"}
+    assert 1060.0 <= stage.world.clock <= 1071.0
+    assert {notice.reason for notice in stage.world.notices} == {"ManyInstancesGone"}
 
 
 async def test_many_orphans_stop_the_collection(stage: Stage) -> None:

@@ -73,7 +73,10 @@ async def test_a_verdict_that_stands_is_not_written_again() -> None:
 class View:
     found: Snapshot
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         return self.found
 
 

@@ -20,9 +20,10 @@ from dovetail.messages.plans import ProvisioningPlan
 from dovetail.messages.requests import ProvisioningRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.notice import Notice
 from dovetail.model.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
-from dovetail.ports.objects import ClaimStatus
+from dovetail.ports.objects import ClaimStatus, Notices
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pool
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
@@ -33,11 +34,11 @@ class Stage:
     world: SimulatedWorld
     adapter: SimulatedAdapter
 
-    def planning(self) -> "asyncio.Task[ProvisioningAnswer]":
+    def planning(self, notices: Notices | None = None) -> "asyncio.Task[ProvisioningAnswer]":
         """The step, under way."""
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-        publisher = PlacementPublisher(a.notices, a.buffers, time.time)
+        publisher = PlacementPublisher(notices or a.notices, a.buffers, time.time)
         step = Provisioning(Snapshots(a.view, a.catalogues), publisher, settings, time.time)
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
@@ -98,6 +99,22 @@ async def test_a_claim_of_our_own_plan_holds_nothing_up(stage: Stage) -> None:
     await stage.adapter.claims.create(a_new_claim("ours", annotations={names.PLAN: "p/0", names.PLANNED_PODS: "other"}))
 
     plan = await asyncio.wait_for(stage.planning(), 60)
+
+    assert isinstance(plan, ProvisioningPlan)
+    assert len(plan.proposed) == 1
+
+
+class Silent:
+    """An API server that never answers the request for an Event."""
+
+    async def publish(self, *notices: Notice) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_plan_waits_for_no_event(stage: Stage) -> None:
+    stage.world.apply(a_deployment(3, "too-large", cpu="999"))  # these are refused, and an Event says so
+
+    plan = await asyncio.wait_for(stage.planning(Silent()), 20)
 
     assert isinstance(plan, ProvisioningPlan)
     assert len(plan.proposed) == 1

@@ -10,6 +10,7 @@ from dovetail.lifecycle.unfinished import (
     collect,
     deserted,
     expired,
+    is_mass,
     marks,
     next_expiry,
     orphans,
@@ -253,6 +254,13 @@ def test_instances_with_a_claim_and_young_ones_are_left_alone(
 ) -> None:
     """GCR-6."""
     assert orphans(a_snapshot(*claims), [instance]) == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "of", "mass"), [(0, 0, False), (1, 1, True), (1, 2, True), (1, 3, False), (2, 3, True)]
+)
+def test_half_of_all_are_a_mass(found: int, of: int, mass: bool) -> None:
+    assert is_mass(found, of) is mass
 
 
 @pytest.mark.parametrize(("found", "listed", "stopped"), [(3, 3, False), (4, 4, True), (5, 50, False), (6, 50, True)])

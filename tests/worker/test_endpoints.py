@@ -1,6 +1,7 @@
 """The scrape itself: what budgets allow before anything is taken off (DIS-58), and every family once."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -15,7 +16,8 @@ from dovetail.metrics.scrape import Scrape
 from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import Throttled
+from dovetail.ports.failures import NotSeenYet, Throttled
+from dovetail.worker.endpoints import Answers
 from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 
 
@@ -25,7 +27,10 @@ class Still:
     def __init__(self, snapshot: Snapshot) -> None:
         self.shown = snapshot
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {"CSINode": "CSINode: the watch is broken"}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         return self.shown
 
 
@@ -55,6 +60,7 @@ async def test_budgets_are_shown_gross_and_no_family_twice(monkeypatch: pytest.M
 
     lines = await scraped(world, reader)
 
+    assert 'dovetail_watch_broken{kind="CSINode"} 1' in lines
     labels = '{nodepool="a",reason="Drifted"}'
     assert f"karpenter_nodepools_allowed_disruptions{labels} 1" in lines
     assert f"karpenter_nodepools_nodes_consuming_budgets{labels} 1" in lines
@@ -87,3 +93,38 @@ class Priced:
         if pool.name == "b":
             raise Throttled("catalogue", "slow down")
         return Catalogue(types=TYPES)
+
+
+class Broken(Still):
+    """A view of which the watches of some kinds are broken."""
+
+    def __init__(self, *kinds: str) -> None:
+        super().__init__(Snapshot(now=NOW))
+        self.kinds = kinds
+
+    def stale(self) -> dict[str, str]:
+        return {kind: f"{kind}: the watch is broken" for kind in self.kinds}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
+        assert isinstance(reads, frozenset)
+        for kind in self.kinds:
+            if kind in reads:
+                raise NotSeenYet("cluster view", f"{kind}: the watch is broken")
+        return self.shown
+
+
+async def readiness(view: Broken, unfit: str = "") -> tuple[int, str]:
+    nothing: Any = None
+    status, _, text = await Answers(view=view, why_unfit=lambda: unfit, scrape=nothing).ready()  # type: ignore[arg-type]
+    return status, text
+
+
+async def test_readiness_needs_what_every_pass_reads_and_names_the_rest() -> None:
+    """OPS-3."""
+    assert await readiness(Broken()) == (200, "ok\n")
+    assert await readiness(Broken("PodTemplate")) == (200, "ok\nPodTemplate: the watch is broken\n")
+    assert await readiness(Broken("NodeClaim")) == (503, "cluster view: NodeClaim: the watch is broken\n")
+
+
+async def test_a_worker_that_takes_no_step_is_not_ready() -> None:
+    assert await readiness(Broken(), "Karpenter runs") == (503, "no step is taken: Karpenter runs\n")

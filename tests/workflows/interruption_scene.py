@@ -58,7 +58,7 @@ class Scene:
             self.world.put(claim_of(f"i-{number}"))
         self.since = server.control("GET", "ledger")["last"]
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, reads: object = None) -> Snapshot:
         nodes: dict[str, Node] = {}
         return replace(Snapshot(now=self.world.clock), claims=dict(self.world.claims), nodes=nodes)
 

@@ -21,7 +21,7 @@ from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
 from dovetail.workflows.terminate_node import TerminateNode
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 
@@ -47,9 +47,11 @@ class SlowPods(FakePods):
 async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_server: Client) -> None:
     world, cluster = World(clock=time.time()), "stopped"
     pods, notices = SlowPods(world), FakeNotices(world)
-    world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node())
+    world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node(uid="n-1"))
     world.put(a_pod(node_name="node-1"))
-    ports = DrainPorts(lookups=FakeLookups(world), pods=pods, notices=notices, cloud=FakeCloud(world))
+    ports = DrainPorts(
+        lookups=FakeLookups(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
+    )
     draining = Draining(ports, EvictionPace(time.time), time.time)
     steps = willing().of(*[step for step in STEPS if step is not Draining])
     control = Worker(
@@ -59,7 +61,7 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
         activities=steps,
         workflow_runner=runner(),
     )
-    waits = queue_worker(full_server, Settings(cluster=cluster), "waits", [draining.drain_node])
+    waits = queue_worker(full_server, Settings(cluster=cluster), "waits", [draining.drain_node], str)
 
     async with control:
         serving = asyncio.create_task(waits.run())

@@ -11,6 +11,7 @@ from dovetail.adapters.aws.environment import AwsEnvironment, aws_settings
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.watched_kinds import CLAIMS, NODES_AND_CLAIMS, OVERLAYS, POOLS
 from dovetail.ports.provider import NodeClassKind, OpenCloud, Provider, ProviderCluster
 from dovetail.ports.view import ClusterView
 
@@ -48,7 +49,9 @@ async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surr
         cluster=await facts_of(services, version_now, facts),
         store=ConfigMapStore(cluster.objects("ConfigMap", _CONFIG_MAPS, shared.namespace)),
         claims_with_nodes=lambda: _claims_with_nodes(view),
-        overlays=PoolOverlays(overlays=lambda: view.snapshot().overlays.values(), pools=lambda: view.snapshot().pools),
+        overlays=PoolOverlays(
+            overlays=lambda: view.snapshot(OVERLAYS).overlays.values(), pools=lambda: view.snapshot(POOLS).pools
+        ),
         version_now=version_now,
         agent=shared.agent,
     )
@@ -61,13 +64,15 @@ def _upkeep_cluster(cluster: ProviderCluster) -> UpkeepCluster:
         claims=cluster.claims,
         notices=cluster.notices,
         nodes=cluster.nodes,
-        now=ClusterNow(claims=lambda: view.snapshot().claims.values(), pools=lambda: view.snapshot().pools.values()),
+        now=ClusterNow(
+            claims=lambda: view.snapshot(CLAIMS).claims.values(), pools=lambda: view.snapshot(POOLS).pools.values()
+        ),
     )
 
 
 def _claims_with_nodes(view: ClusterView) -> list[tuple[NodeClaim, Node]]:
     """Claims with their nodes, as the cache has them."""
-    snapshot = view.snapshot()
+    snapshot = view.snapshot(NODES_AND_CLAIMS)
     nodes = snapshot.nodes
     return [(claim, nodes[claim.node_name]) for claim in snapshot.claims.values() if claim.node_name in nodes]
 

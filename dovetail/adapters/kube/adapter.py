@@ -5,13 +5,16 @@ Opening fails with what is missing: a kubeconfig (Misconfigured), a server (Unre
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
 from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.nodes import KubeNodes
@@ -19,13 +22,18 @@ from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.background.supervised import stop, supervised
+from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import NotSeenYet
+
+_log = logging.getLogger(__name__)
 
 READY_SECONDS: Final = 60.0  # the first lists of 100,000 pods take about 10 s
 REFUSED_SECONDS: Final = 15.0  # rights and definitions may be applied in the same moment as the worker
@@ -39,11 +47,10 @@ class _WatchTask:
     """The watch on the caller's own loop."""
 
     def __init__(self, watch: Watch) -> None:
-        self._task = asyncio.create_task(watch.run(), name="watch")
+        self._task = supervised("watch", watch.run)
 
     async def stop(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await stop(self._task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,9 @@ class KubeAdapter:
     cache: Cache
     watch: Watch
     running: _Running
+    clock: ServerClock
+    karpenter: KarpenterLease
+    keeping: tuple[asyncio.Task[None], ...]
     view: CachedView
     lookups: CachedView
     claims: KubeNodeClaims
@@ -78,22 +88,32 @@ class KubeAdapter:
 
         `node_classes`: the cloud's kinds; `gated`: kinds watched because a feature gate is open; `own_thread`: the
         watch runs in a thread of its own."""
-        client = Client(address, observe)
+        clock = ServerClock()
+        client = Client(address, observe, clock)
+        karpenter = KarpenterLease(client, clock.now)
+        version = Request(method="GET", path="/version", subject="cluster")
         try:
             await client.open()
-            await client.call(Request(method="GET", path="/version", subject=f"cluster {client.host}"))
+            await client.call(replace(version, subject=f"cluster {client.host}"))
+            await karpenter.look()
         except BaseException:
             await client.close()
             raise
         cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
-        view = CachedView(cache, watch.problem)
+        view = CachedView(cache, watch.problem_of, clock.now)
         return cls(
             client=client,
             cache=cache,
             watch=watch,
             running=running,
+            clock=clock,
+            karpenter=karpenter,
+            keeping=(
+                supervised("server clock", partial(clock.keep, partial(client.call, version))),
+                supervised("Karpenter's lease", karpenter.keep),
+            ),
             view=view,
             lookups=view,
             claims=KubeNodeClaims(client),
@@ -102,29 +122,36 @@ class KubeAdapter:
             pools=KubeNodePools(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
-            notices=KubeNotices(client, node_classes=node_classes),
+            notices=KubeNotices(client, clock.now, node_classes),
         )
 
     async def ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until the view can be used; NotSeenYet, with what is missing, when that takes too long.
+        """Wait until all kinds have been listed and are watched.
 
-        Less time is granted where the server answers and refuses."""
+        When that takes too long: NotSeenYet, with what is missing, where every pass reads one of the missing kinds;
+        else what is missing is logged, and the rest goes on without it. Less time is granted where the server answers
+        and refuses, and where what is missing is needed by some objects alone."""
         began = time.monotonic()
         while self.watch.problem():
-            patience = min(timeout, REFUSED_SECONDS) if self.watch.only_refused() else timeout
+            enough = PLACEMENT.isdisjoint(self.view.stale())
+            patience = min(timeout, REFUSED_SECONDS) if enough or self.watch.only_refused() else timeout
             if (left := began + patience - time.monotonic()) <= 0:
-                raise NotSeenYet("cluster view", self.watch.summary())
+                if not enough:
+                    raise NotSeenYet("cluster view", self.watch.summary())
+                _log.error("going on without what only some objects need: %s", self.watch.summary())
+                return
             with self.cache.bell.listen() as heard:
                 if self.watch.problem():
                     await asyncio.wait([heard], timeout=min(left, 1.0))
 
     def raw_objects(self, kind: str) -> Mapping[str, Any]:
-        """The raw objects of a NodeClass kind by name; NotSeenYet while the view cannot be used."""
-        self.view.insist()
+        """The raw objects of a NodeClass kind by name; NotSeenYet while the watch of that kind is broken."""
+        self.view.insist(frozenset({kind}))
         return self.cache.objects(kind)
 
     async def close(self) -> None:
         """Stop watching and close all connections."""
+        await stop(*self.keeping)
         await self.running.stop()
         await self.client.close()
 

@@ -22,6 +22,7 @@ from kubernetes.aio import client as official
 
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.failures import Answer, failure_of
+from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.ports.failures import Unreachable
 
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -67,9 +68,12 @@ def object_path(collection: str, name: str, subresource: str = "", namespace: st
 class Client:
     """A connection to one cluster, for one event loop."""
 
-    def __init__(self, address: ClusterAddress, observe: Observer = unobserved) -> None:
+    def __init__(
+        self, address: ClusterAddress, observe: Observer = unobserved, clock: ServerClock | None = None
+    ) -> None:
         self._address = address
         self._observe = observe
+        self._clock = clock  # told the server's time with every answer
         self._official: Any = None
         self._loading = asyncio.Lock()
         self._loaded_at = float("-inf")
@@ -131,6 +135,8 @@ class Client:
             with _translated(request.subject):
                 answer = await _read(await self._send(request, timeout))
             status = answer.status
+            if self._clock is not None and answer.moment is not None:
+                self._clock.heard(answer.moment, loop.time() - started)
             return answer
         finally:
             self._observe(request, status, loop.time() - started)

@@ -14,6 +14,7 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import CLAIMS, NODES, Kinds
 from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 from dovetail.ports.failures import NotReadable, NotSeenYet
 from dovetail.ports.view import Unreadable
@@ -21,7 +22,7 @@ from dovetail.ports.view import Unreadable
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
 
 
-def always_usable() -> str:
+def always_usable(kind: str) -> str:
     """For a cache that cannot lose its source."""
     return ""
 
@@ -30,15 +31,19 @@ class CachedView:
     """One cache as both ports."""
 
     def __init__(
-        self, cache: Cache, problem: Callable[[], str] = always_usable, clock: Callable[[], float] = time.time
+        self, cache: Cache, problem: Callable[[str], str] = always_usable, clock: Callable[[], float] = time.time
     ) -> None:
         self.cache = cache
-        self._problem = problem  # empty while the view is usable, else why it is not
+        self._problem = problem  # of a kind: empty while it can be trusted, else why it cannot
         self._clock = clock
 
-    def snapshot(self) -> Snapshot:
-        self.insist()
+    def snapshot(self, reads: Kinds | None = None) -> Snapshot:
+        self.insist(reads)
         return self.cache.snapshot(self._clock())
+
+    def stale(self) -> dict[str, str]:
+        problems = {kind.name: self._problem(kind.name) for kind in self.cache.kinds()}
+        return {kind: problem for kind, problem in problems.items() if problem}
 
     def revision(self) -> int:
         return self.cache.revision
@@ -55,7 +60,7 @@ class CachedView:
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 await self._caught_up(writes)
         except TimeoutError:
-            self.insist()
+            self.insist(frozenset(write.kind for write in writes))
             missing = [write for write in writes if not self.cache.has_seen(write)]
             if not missing:
                 return
@@ -66,11 +71,11 @@ class CachedView:
             raise NotSeenYet(f"{first.kind}/{first.name}", message) from None
 
     async def _caught_up(self, writes: Sequence[Write]) -> None:
-        waiting = list(writes)
+        waiting, kinds = list(writes), frozenset(write.kind for write in writes)
         while True:
             with self.cache.bell.listen() as heard:
                 waiting = [write for write in waiting if not self.cache.has_seen(write)]
-                if not waiting and not self._problem():
+                if not waiting and not self._first_problem(kinds):
                     return
                 await heard
 
@@ -78,15 +83,15 @@ class CachedView:
         return self.cache.unreadable()
 
     def claim(self, name: str) -> NodeClaim | None:
-        self.insist()
+        self.insist(CLAIMS)
         return cast(NodeClaim | None, self.cache.get("NodeClaim", name))
 
     def node(self, name: str) -> Node | None:
-        self.insist()
+        self.insist(NODES)
         return cast(Node | None, self.cache.get("Node", name))
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
-        self.insist()
+        self.insist(NODES)
         return self.cache.indexed("Node", provider_id)
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
@@ -94,22 +99,26 @@ class CachedView:
         return self.cache.indexed("Pod", node)
 
     def volume_claim(self, key: str) -> VolumeClaim | None:
-        self.insist()
+        self.insist(frozenset({"PersistentVolumeClaim"}))
         return cast(VolumeClaim | None, self.cache.get("PersistentVolumeClaim", key))
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         self._insist_on("VolumeAttachment", node)
         return self.cache.indexed("VolumeAttachment", node)
 
-    def insist(self) -> None:
-        """NotSeenYet while the view cannot be used."""
-        problem = self._problem()
+    def insist(self, reads: Kinds | None = None) -> None:
+        """NotSeenYet while one of these kinds cannot be trusted; without `reads`, any."""
+        problem = self._first_problem(reads)
         if problem:
             raise NotSeenYet("cluster view", problem)
 
+    def _first_problem(self, reads: Kinds | None) -> str:
+        watched = [kind.name for kind in self.cache.kinds() if reads is None or kind.name in reads]
+        return next(filter(None, map(self._problem, watched)), "")
+
     def _insist_on(self, kind: str, node: str) -> None:
         """NotReadable while an object on that node cannot be read: the node must not look empty."""
-        self.insist()
+        self.insist(frozenset({kind}))
         aside = self.cache.unreadable_on(kind, node)
         if aside is not None:
             raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")

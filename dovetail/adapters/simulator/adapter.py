@@ -70,7 +70,7 @@ class SimulatedAdapter:
         if feed.problem():
             store.close()
             raise Misconfigured("embedded world", f"{file}: {feed.problem()}")
-        view = CachedView(cache, feed.problem, clock)
+        view = CachedView(cache, lambda _: feed.problem(), clock)
         calls = Calls(store, actor, clock)
         return cls(
             view=view,

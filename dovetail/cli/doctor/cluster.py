@@ -11,6 +11,7 @@ from typing import Final
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
 from dovetail.ports.inspection import ClusterFacts
 from dovetail.worker.wiring import World
@@ -39,6 +40,7 @@ async def _server(world: World) -> tuple[Check, ...]:
     return (
         fine("API server", f"{facts.address}, {facts.version}"),
         _clock(facts),
+        _fitness(world),
         _rights(facts),
         _kinds(facts),
     )
@@ -53,6 +55,14 @@ def _clock(facts: ClusterFacts) -> Check:
         return fine("clock", found)
     advice = "set the clocks right (NTP): deadlines, grace periods and windows come too early or too late"
     return (failed if ahead > CLOCK_FAILS else warned)("clock", found, advice)
+
+
+def _fitness(world: World) -> Check:
+    """Whether a worker that sees what we see from here would act."""
+    why = world.why_unfit()
+    if not why:
+        return fine("alone", "no Karpenter runs in this cluster")
+    return failed("alone", why, "until then no worker takes a step; Events on the NodePools say so")
 
 
 def _rights(facts: ClusterFacts) -> Check:
@@ -73,14 +83,23 @@ def _kinds(facts: ClusterFacts) -> Check:
 async def _view(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
     try:
         await ready
-        snapshot = world.view.snapshot()
+        snapshot = world.view.snapshot(FLEET)
     except (Failure, TimeoutError) as error:
         why = str(error) or "it is not complete within 20 s"
         return (
             failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
             skipped("unreadable objects, NodePools", "there is no view"),
         )
-    return (fine("view", _counted(snapshot)), _unreadable(world), *await _pools(world, snapshot))
+    return (fine("view", _counted(snapshot)), _watches(world), _unreadable(world), *await _pools(world, snapshot))
+
+
+def _watches(world: World) -> Check:
+    """Kinds that only some objects depend on; without the others there is no view."""
+    stale = world.view.stale()
+    if not stale:
+        return fine("watches", "every kind is up to date")
+    advice = "what depends on these kinds is set aside, the rest goes on; see rights and the API server"
+    return failed("watches", "; ".join(stale.values()), advice)
 
 
 def _counted(snapshot: Snapshot) -> str:

@@ -20,6 +20,7 @@ from dovetail.cli.output import CommandFailed
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.temporal import connect
@@ -89,7 +90,7 @@ async def _claims_of(client: Client, settings: Settings, name: str) -> tuple[tup
         return tuple(dict.fromkeys(claims)), ()
     try:
         async with opened(settings) as world:
-            claims += _of_node(world.view.snapshot(), name)
+            claims += _of_node(world.view.snapshot(FLEET), name)
     except (Failure, SettingsError) as error:
         return tuple(dict.fromkeys(claims)), (f"the cluster could not be asked for the node's NodeClaim: {error}",)
     return tuple(dict.fromkeys(claims)), ()

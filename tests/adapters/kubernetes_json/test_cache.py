@@ -253,13 +253,13 @@ class TestWaiting:
 
     async def test_a_view_that_is_not_usable_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("dovetail.adapters.kubernetes_json.view.CATCH_UP_SECONDS", 0.05)
-        view = CachedView(a_cache(), problem=lambda: "the watch of pods is broken")
+        view = CachedView(a_cache(), problem=lambda _: "the watch of pods is broken")
 
         for ask in (view.snapshot, lambda: view.node("n"), lambda: view.pods_on("n"), lambda: view.nodes_of("i")):
             with pytest.raises(NotSeenYet, match="the watch of pods is broken"):
                 ask()
         with pytest.raises(NotSeenYet, match="the watch of pods is broken"):
-            await view.catch_up([])
+            await view.catch_up([Write(kind="Pod", name="p", uid="u", version=1)])
 
 
 class TestThreads:

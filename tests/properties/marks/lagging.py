@@ -67,7 +67,10 @@ class Cache:
     def revision(self) -> int:
         return sum(self.heard.values())
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         return Snapshot(
             now=self.cluster.clock,
             seen={kind: self.seen(kind) for kind in KINDS},
@@ -124,7 +127,7 @@ class Deciding(Cache):
         self.__dict__ = cache.__dict__
         self.last: list[Snapshot] = []
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, reads: object = None) -> Snapshot:
         self.last[:] = [super().snapshot()]
         return self.last[0]
 

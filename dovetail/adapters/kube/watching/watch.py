@@ -155,10 +155,12 @@ class Watch:
     def __init__(self, cache: Cache, client: Client) -> None:
         self._client = client
         self._streams = [Stream(kind, cache, client) for kind in cache.kinds()]
+        self._health = {stream.health.kind: stream.health for stream in self._streams}
         self._stopped = ""
 
     async def run(self) -> None:
-        """For ever; cancelled, it closes its connection."""
+        """For ever; cancelled, it closes its connection. It may be run again after it has ended."""
+        self._stopped = ""
         try:
             await self._client.open()
             await asyncio.gather(*[stream.run() for stream in self._streams])
@@ -166,8 +168,12 @@ class Watch:
             self._stopped = "the watch has been stopped"
             await self._client.close()
 
+    def problem_of(self, kind: str) -> str:
+        """Why what the cache holds of a kind cannot be trusted now; empty where it can."""
+        return self._stopped or self._health[kind].problem()
+
     def problem(self) -> str:
-        """Why the cache cannot be trusted now; empty where it can."""
+        """Why the cache as a whole cannot be trusted now; empty where it can."""
         if self._stopped:
             return self._stopped
         for stream in self._streams:

@@ -1,6 +1,7 @@
 """Kubernetes Events: how a notice is written, and which notices were published too recently to be published again."""
 
 import secrets
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,7 +11,8 @@ from dovetail.model.time import format_time
 
 COMPONENT: Final = "karpenter"
 
-_REMEMBERED: Final = 50_000  # one plan may speak of every pod; beyond this, ended windows are forgotten
+_REMEMBERED: Final = 50_000  # one plan may speak of every pod; beyond this the oldest notice is forgotten
+_FORGETTING_SECONDS: Final = 1.0  # between two looks for windows that have ended: each takes milliseconds
 _LONGEST_MESSAGE: Final = 1024  # the API server refuses longer ones
 
 _API_VERSIONS: Final = {
@@ -24,20 +26,30 @@ _Key = tuple[str, str, str, str, str, str]
 
 
 class RecentNotices:
-    """What was published within its window (EVT-0). Kept in memory and forgotten with the process."""
+    """What was published within its window (EVT-0). Kept in memory, bounded, and forgotten with the process."""
 
     def __init__(self) -> None:
-        self._until: dict[_Key, float] = {}  # the end of each notice's window
+        self._until: OrderedDict[_Key, float] = OrderedDict()  # the end of each notice's window, oldest notice first
+        self._forgot = float("-inf")
 
     def is_new(self, notice: Notice, now: float) -> bool:
         """Whether a notice is to be published now; it then counts as published."""
         key = (notice.reason.lower(), notice.kind, notice.namespace, notice.name, notice.uid, notice.distinct)
         if self._until.get(key, 0.0) > now:
             return False
-        if len(self._until) >= _REMEMBERED:
-            self._until = {k: until for k, until in self._until.items() if until > now}
+        self._until.pop(key, None)
         self._until[key] = now + notice.window
+        if len(self._until) > _REMEMBERED:
+            self._forget(now)
         return True
+
+    def _forget(self, now: float) -> None:
+        """What has ended, once a second; then the oldest."""
+        if abs(now - self._forgot) >= _FORGETTING_SECONDS:
+            self._forgot = now
+            self._until = OrderedDict((k, until) for k, until in self._until.items() if until > now)
+        while len(self._until) > _REMEMBERED:
+            self._until.popitem(last=False)
 
 
 def namespace_of(notice: Notice) -> str:

@@ -1,0 +1,37 @@
+"""Takes no step while this worker is not fit to act: its clock is far off, or a Karpenter runs in the same cluster.
+
+An interceptor of every worker. The step fails at once and is tried again soon, by another worker where there is one, so
+that everything goes on by itself where it stood.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from dovetail.ports.failures import Retryable
+
+AGAIN_SECONDS = 2.0
+
+
+class StepGuard(Interceptor):
+    """Stands before every activity. `why_unfit` answers an empty text where the worker may act."""
+
+    def __init__(self, why_unfit: Callable[[], str]) -> None:
+        self.why_unfit = why_unfit
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Wrap the next interceptor of the chain."""
+        return _Guarded(next, self.why_unfit)
+
+
+class _Guarded(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, why_unfit: Callable[[], str]) -> None:
+        super().__init__(next)
+        self.why_unfit = why_unfit
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        unfit = self.why_unfit()
+        if unfit:
+            raise Retryable("worker", f"no step is taken: {unfit}", AGAIN_SECONDS)
+        return await super().execute_activity(input)

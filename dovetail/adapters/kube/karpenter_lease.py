@@ -1,0 +1,75 @@
+"""Whether a Karpenter runs beside us, by the Lease that its leader renews every two seconds.
+
+Two controllers on the same NodeClaims launch two instances for each and disrupt beyond the budgets. A leader that ends
+gives its Lease up, one that was killed lets it run out after fifteen seconds; both mean that we may act.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from dovetail.adapters.kube.client import Client, Request
+from dovetail.model.json import Json
+from dovetail.model.time import time_or_none
+from dovetail.ports.failures import Failure, Forbidden
+
+_log = logging.getLogger(__name__)
+
+NAME: Final = "karpenter-leader-election"  # the default of its setting LEADER_ELECTION_NAME
+LOOK_SECONDS: Final = 60.0
+LOOK_AGAIN_SECONDS: Final = 5.0  # while one runs: as soon as it has ended, we go on
+_DEFAULT_DURATION: Final = 15.0
+_LATE: Final = 15.0  # a leader that has missed a renewal or two may still act
+
+_REQUEST: Final = Request(
+    method="GET",
+    path="/apis/coordination.k8s.io/v1/leases",
+    subject=f"Lease/{NAME}",
+    query={"fieldSelector": f"metadata.name={NAME}"},
+)
+
+
+class KarpenterLease:
+    """Looks at the Lease, in whatever namespace it is."""
+
+    def __init__(self, client: Client, now: Callable[[], float]) -> None:
+        self._client, self._now = client, now
+        self.holder = ""  # who leads, and where; empty: nobody
+
+    def trouble(self) -> str:
+        """Why nothing may be done here; empty where no Karpenter runs."""
+        return f"Karpenter runs in this cluster ({self.holder}): stop it, or stop Dovetail" if self.holder else ""
+
+    async def look(self) -> None:
+        """Look now. What cannot be asked counts as it was."""
+        try:
+            answer = await self._client.call(_REQUEST)
+        except Forbidden as failure:
+            _log.warning("whether a Karpenter runs beside this worker is not known: %s", failure)
+            return
+        except Failure as failure:
+            _log.debug("whether a Karpenter runs beside this worker is not known: %s", failure)
+            return
+        holders = [_holder(lease) for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
+        before, self.holder = self.holder, ", ".join(sorted(holders))
+        if self.holder and not before:
+            _log.error("%s", self.trouble())
+        elif before and not self.holder:
+            _log.info("Karpenter has ended; this worker goes on")
+
+    async def keep(self) -> None:
+        """For ever."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_SECONDS if self.holder else LOOK_SECONDS)
+            await self.look()
+
+    def _is_held(self, spec: Json) -> bool:
+        renewed = time_or_none(str(spec.get("renewTime") or ""))
+        lasts = spec.get("leaseDurationSeconds")
+        duration = float(lasts) if isinstance(lasts, int) and lasts > 0 else _DEFAULT_DURATION
+        return bool(spec.get("holderIdentity")) and renewed is not None and self._now() < renewed + duration + _LATE
+
+
+def _holder(lease: Json) -> str:
+    return f"{lease['spec']['holderIdentity']} in namespace {lease['metadata'].get('namespace', '')}"

@@ -1,0 +1,24 @@
+"""Kinds of object by what is decided on them. A step declares what it reads as a set of these.
+
+A step is refused its look only while the watch of a kind that it reads is broken: a lost right on CSINodes stops no
+drain. What only some objects depend on (volumes, buffers) is not insisted on by a pass: those objects are set aside
+while their kinds cannot be trusted, and the rest goes on (dovetail/placement/stale_kinds.py).
+"""
+
+from typing import Final
+
+Kinds = frozenset[str]
+
+CLAIMS: Final[Kinds] = frozenset({"NodeClaim"})
+NODES: Final[Kinds] = frozenset({"Node"})
+NODES_AND_CLAIMS: Final[Kinds] = NODES | CLAIMS
+POOLS: Final[Kinds] = frozenset({"NodePool"})
+OVERLAYS: Final[Kinds] = frozenset({"NodeOverlay"})  # watched only while its feature gate is open
+FLEET: Final[Kinds] = NODES_AND_CLAIMS | POOLS | {"Pod"}
+
+# What every pass of placement reads.
+PLACEMENT: Final[Kinds] = FLEET | OVERLAYS | {"DaemonSet", "PodDisruptionBudget", "Namespace"}
+
+VOLUMES: Final[Kinds] = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"})
+BUFFERS: Final[Kinds] = frozenset({"CapacityBuffer", "PodTemplate", "Deployment"})
+SELECTORS: Final[Kinds] = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})

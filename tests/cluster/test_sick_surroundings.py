@@ -1,0 +1,245 @@
+"""What may go on goes on while the servers around a worker are sick: the whole worker, on real servers."""
+
+import asyncio
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
+from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
+from testbed.up import Everything
+from tests.cluster.system.ground import DEPLOYMENTS, Ground, deployment, node_pool
+from tests.cluster.system.scenes import gone, settle
+
+pytestmark = pytest.mark.cluster
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commanded(Everything):
+    """Everything, with a worker that is started by another command."""
+
+    command: tuple[str, ...]
+
+    def worker_command(self) -> list[str]:
+        return list(self.command)
+
+
+class Hurt:
+    """A ground whose one worker reaches the API server through a proxy, and answers probes."""
+
+    def __init__(self, ground: Ground, proxy: HttpProxy) -> None:
+        self.ground, self.proxy = ground, proxy
+        self.port = _free_port()
+
+    def start_worker(self, command: Sequence[str] = (), **further: str) -> None:
+        """The only one; `command` in place of the usual one, `further` in its environment."""
+        everything = self.ground.everything
+        environment = {
+            **everything.environment,
+            "KUBECONFIG": str(self.proxy.kubeconfig(everything.folder)),
+            "HEALTH_PROBE_PORT": str(self.port),
+            **further,
+        }
+        self.ground.kill_workers()
+        given = {each.name: getattr(everything, each.name) for each in fields(everything)}
+        hurt = Commanded(**{**given, "environment": environment}, command=tuple(command or everything.worker_command()))
+        self.ground.workers.append(hurt.start_worker())
+
+    async def readyz(self) -> tuple[int, str]:
+        """What the worker says; 0 before it listens."""
+        return await asyncio.to_thread(_get, f"http://127.0.0.1:{self.port}/readyz")
+
+    async def says(self, status: int, words: str) -> None:
+        """Until /readyz says so."""
+
+        async def said() -> bool:
+            found, text = await self.readyz()
+            return found == status and words in text
+
+        await self.ground.until(said, 60, f"/readyz says {status} {words}")
+
+
+@asynccontextmanager
+async def hurt(ground: Ground) -> AsyncIterator[Hurt]:
+    proxy = await HttpProxy.to_api_server(Path(ground.everything.environment["KUBECONFIG"]))
+    try:
+        yield Hurt(ground, proxy)
+    finally:
+        ground.kill_workers()
+        await proxy.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def _get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError as error:
+        return 0, str(error)
+
+
+async def test_drains_plans_and_answers_to_warnings_go_on_while_watches_are_broken(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker(FEATURE_GATES="CapacityBuffer=true")
+        first, second = await settle(ground, 2)
+        broken = Fault(path="/csinodes|/podtemplates|/persistentvolumes|/services", status=500)
+        with sick.proxy.sick(broken):
+            await sick.says(200, "CSINode: the watch is broken")
+            assert "PodTemplate: the watch is broken" in (await sick.readyz())[1]
+
+            await ground.delete("NodeClaim", first["metadata"]["name"])  # a drain, a termination, a plan, a launch
+            await ground.until(lambda: gone(ground, first), 90, "the claim is gone")
+            await ground.until(lambda: ground.settled(2), 90, "its pod runs on a new node")
+            await ground.warn(second)
+            await ground.until(lambda: gone(ground, second), 90, "the claim of the warned instance is gone")
+
+            assert "CSINode: the watch is broken" in (await sick.readyz())[1]  # it was so all the while
+        await ground.until(lambda: ground.settled(2), 90, "both pods run")
+        assert {path.partition("?")[0] for _, _, path in sick.proxy.done} >= {"/api/v1/podtemplates"}
+
+
+async def test_claims_wait_for_no_event(ground: Ground) -> None:
+    """200 pods that fit nowhere, and an API server that takes 20 s for an Event: minutes, ten at a time."""
+    async with hurt(ground) as sick:
+        sick.start_worker()
+        await ground.apply(node_pool())
+        await sick.says(200, "ok")
+        slow = Fault(path="/events", method="POST", delay=20.0)
+        with sick.proxy.sick(slow):
+            hopeless = deployment(200, "900")
+            await ground.apply({**hopeless, "metadata": {**hopeless["metadata"], "name": "hopeless"}})
+            await ground.until(lambda: _met(sick.proxy, slow), 60, "Events are being published")
+            await ground.apply(deployment(1, "3"))
+            await ground.until(ground.claims, 20, "the claim of the pod that fits is there")
+        await ground.api.delete(f"{DEPLOYMENTS}/hopeless", {"propagationPolicy": "Background"})
+
+
+async def test_a_worker_whose_clock_is_far_off_takes_no_step_and_another_does_the_work(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker(skewed(ground.everything.worker_command(), 300.0))
+        await sick.says(503, "no step is taken: the clock of this worker is 300 s ahead of the API server's")
+        await ground.apply(node_pool())
+        await ground.apply(deployment(1, "3"))
+        await asyncio.sleep(10)  # long enough for a plan, as the other tests show
+        assert await ground.claims() == []
+
+        ground.workers.append(ground.everything.start_worker())
+        await ground.until(lambda: ground.settled(1), 120, "the pod runs")
+        await ground.assert_one_instance_per_claim()
+
+
+async def test_a_worker_whose_clock_is_a_little_off_launches_and_drains(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker(skewed(ground.everything.worker_command(), -25.0))
+        [claim] = await settle(ground, 1)
+        await ground.delete("NodeClaim", claim["metadata"]["name"])
+        await ground.until(lambda: gone(ground, claim), 90, "the claim is gone")
+        await ground.until(lambda: ground.settled(1), 90, "the pod runs on a new node")
+
+
+async def test_a_worker_stands_aside_while_a_karpenter_runs(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        assert (await ground.api.post(LEASES, _lease())).status == 201
+        try:
+            sick.start_worker()
+            await sick.says(
+                503, "no step is taken: Karpenter runs in this cluster (karpenter-0_a in namespace kube-sys"
+            )
+            await ground.apply(node_pool())
+            await ground.apply(deployment(1, "3"))
+            await ground.until(lambda: _event(ground, "WorkerStandsAside"), 60, "an Event on the NodePool says so")
+            assert await ground.claims() == []
+        finally:
+            await ground.api.delete(f"{LEASES}/karpenter-leader-election")
+        await ground.until(lambda: ground.settled(1), 90, "the pod runs")
+
+
+async def test_an_api_server_that_refuses_and_breaks_off_half_of_all_requests_is_outlived(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker()
+        [claim] = await settle(ground, 1)
+        faults = [
+            Fault(share=0.2, status=429, retry_after=1),
+            Fault(share=0.2, status=503),
+            Fault(share=0.2, drop=True),
+        ]
+        with sick.proxy.sick(*faults):
+            await ground.delete("NodeClaim", claim["metadata"]["name"])
+            await ground.until(lambda: gone(ground, claim), 120, "the claim is gone")
+            await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
+        assert {fault for fault, _, _ in sick.proxy.done} == set(faults)
+        await ground.assert_one_instance_per_claim()
+
+
+async def test_a_temporal_server_that_falls_silent_is_found_again(ground: Ground) -> None:
+    """Half-open: nothing is refused, nothing answers. The connections that fell silent never speak again."""
+    async with hurt(ground) as sick:
+        tunnel = await TcpProxy.to(ground.everything.temporal_address)
+        try:
+            sick.start_worker(TEMPORAL_ADDRESS=tunnel.address)
+            [claim] = await settle(ground, 1)
+            silence = Fault(hang=True)
+            with tunnel.sick(silence):
+                await ground.delete("NodeClaim", claim["metadata"]["name"])
+                await asyncio.sleep(15)  # longer than a heartbeat may be late
+                assert not await gone(ground, claim)
+            await ground.until(lambda: gone(ground, claim), 180, "the claim is gone")
+            await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
+            await ground.assert_one_instance_per_claim()
+            assert tunnel.done
+        finally:
+            ground.kill_workers()
+            await tunnel.close()
+
+
+async def test_a_worker_that_is_frozen_is_replaced_and_does_no_harm_when_it_goes_on(ground: Ground) -> None:
+    async with hurt(ground) as sick:
+        sick.start_worker()
+        [claim] = await settle(ground, 1)
+        [frozen] = [worker for worker in ground.workers if worker.poll() is None]
+        await ground.delete("NodeClaim", claim["metadata"]["name"])
+        with paused(frozen):
+            ground.workers.append(ground.everything.start_worker())
+            await ground.until(lambda: gone(ground, claim), 120, "the claim is gone")
+            await ground.until(lambda: ground.settled(1), 120, "the pod runs on a new node")
+        await sick.says(200, "ok")
+        await ground.until(lambda: ground.settled(1), 60, "the pod still runs")
+        await ground.assert_one_instance_per_claim()
+        await ground.assert_nothing_tainted_or_leaked()
+
+
+async def _met(proxy: HttpProxy, fault: Fault) -> bool:
+    return any(met == fault for met, _, _ in proxy.done)
+
+
+async def _event(ground: Ground, reason: str) -> bool:
+    events = (await ground.api.get("/api/v1/events")).body.get("items") or []
+    return any(e["reason"] == reason and e["involvedObject"]["kind"] == "NodePool" for e in events)
+
+
+def _lease() -> Json:
+    now = format_time(time.time()).replace("Z", ".000000Z")
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "karpenter-leader-election"},
+        "spec": {"holderIdentity": "karpenter-0_a", "leaseDurationSeconds": 600, "renewTime": now},
+    }

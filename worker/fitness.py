@@ -1,0 +1,39 @@
+"""Says on every NodePool that this worker stands aside, for as long as it does.
+
+A person whose pods stay pending looks at the NodePools first; the log, /readyz and `doctor` say the same.
+"""
+
+import asyncio
+
+from dovetail.model.notice import Notice
+from dovetail.model.watched_kinds import POOLS
+from dovetail.ports.failures import Failure
+from dovetail.worker.wiring import World
+
+LOOK_SECONDS = 10.0
+SAID_AGAIN = 900.0
+
+
+async def keep_telling(world: World) -> None:
+    """For ever."""
+    while True:
+        await tell(world)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def tell(world: World) -> None:
+    """A notice on each pool, where the worker may not act now."""
+    why = world.why_unfit()
+    if not why:
+        return
+    try:
+        pools = world.view.snapshot(POOLS).pools.values()
+    except Failure:
+        return  # nobody knows the pools now; the next look may
+    await world.notices.publish(*[_standing_aside(pool.name, pool.uid, why) for pool in pools])
+
+
+def _standing_aside(pool: str, uid: str, why: str) -> Notice:
+    return Notice(
+        kind="NodePool", name=pool, uid=uid, type="Warning", reason="WorkerStandsAside", message=why, window=SAID_AGAIN
+    )
