@@ -27,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.writes import Write
     from dovetail.workflows.claim_owners import start_launches
     from dovetail.workflows.loops import Loops, said
-    from dovetail.workflows.options import looking, planning, quick
+    from dovetail.workflows.options import impatient, looking, planning, quick
     from dovetail.workflows.renewal import renew
 
 
@@ -85,7 +85,7 @@ class Caretaker:
     async def upkeep(self) -> None:
         """Conditions, hashes, statuses, labels: level-triggered, so there is nothing to remember."""
         step = workflow.start_activity_method(
-            Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
+            Upkeep.keep_up, summary="conditions, hashes, counters, labels", **impatient(planning(self.given.cluster))
         )
         await self.waits.wait("upkeep", step)
 
@@ -95,7 +95,7 @@ class Caretaker:
             Ordering.await_orders,
             self.known(),
             summary="look for what is unfinished",
-            **planning(self.given.cluster),
+            **impatient(planning(self.given.cluster)),
         )
         found = await self.waits.wait("orders", step)
         if isinstance(found, Orders):
@@ -127,7 +127,7 @@ class Caretaker:
             result_type=StepOutcome,
             summary=order.kind.replace("_", " "),
             schedule_to_close_timeout=ORDER_SECONDS,
-            **options,
+            **impatient(options),
         )
         self.remember(outcome.writes)
 
@@ -138,7 +138,7 @@ class Caretaker:
             request,
             summary=f"{len(request.proposed)} claims for NodePool {request.proposed[0].pool}",
             schedule_to_close_timeout=ORDER_SECONDS,
-            **quick(self.given.cluster),
+            **impatient(quick(self.given.cluster)),
         )
         self.remember(outcome.writes)
         for name, why in outcome.refused:

@@ -1,15 +1,15 @@
 """Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
 The children are abandoned on purpose: the default would terminate them when their parent continues as new. A workflow
-that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, the
-Caretaker finds the claim without its owner and starts one.
+that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, and
+where a start fails, the Caretaker finds the claim without its owner and starts one.
 """
 
 import asyncio
 from collections.abc import Iterator
 
 from temporalio import workflow
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import ClaimInput
@@ -54,3 +54,5 @@ async def _start(cluster: str, claim: ClaimRef, workflow_type: str, summary: str
         )
     except WorkflowAlreadyStartedError:
         workflow.logger.info("NodeClaim %s already has its owner", claim.name)
+    except FailureError as failure:
+        workflow.logger.warning("%s of NodeClaim %s could not be started: %s", workflow_type, claim.name, failure)

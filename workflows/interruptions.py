@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
     from dovetail.workflows.loops import Loops
-    from dovetail.workflows.options import quick, waiting
+    from dovetail.workflows.options import impatient, quick, waiting
     from dovetail.workflows.renewal import renew
 
 
@@ -51,7 +51,7 @@ class Interruptions:
     async def read(self) -> None:
         """For an hour."""
         step = workflow.start_activity_method(
-            Watching.watch_interruptions, summary="read warnings", **waiting(self.given.cluster)
+            Watching.watch_interruptions, summary="read warnings", **impatient(waiting(self.given.cluster))
         )
         await self.loops.waits.wait("reading", step)
 

@@ -1,7 +1,7 @@
 """The loops of a singleton, and what keeps them going.
 
 A loop takes one turn after another. A turn that fails ends neither its loop nor the others, nor what their workflow
-remembers: the loop says what failed, waits for 5 s (twice as long each time, a minute at most; a poke ends the wait) and
+remembers: the loop says what failed, waits (5 s, then twice as long each time, a minute at most; a poke ends it) and
 takes its next turn. What a failed turn has left half done is found again from the objects.
 
 The wait is the only command that is added, and only after a failure, so a history without one replays as it is. An
@@ -10,7 +10,7 @@ repeats until the mistake has been put right, with nothing lost.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from temporalio import workflow
@@ -27,10 +27,11 @@ Turn = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """What fails in a loop now, how often in a row, and how long the loop waits before its next turn."""
+    """What fails in a loop now: how often in a row, when last, and how long the loop waits before its next turn."""
 
     times: int
     text: str
+    at: str = ""
 
     @property
     def pause(self) -> float:
@@ -68,7 +69,8 @@ class Loops:
     async def fail(self, name: str, error: FailureError) -> None:
         """Say what failed, and wait."""
         before = self.troubles.get(name)
-        trouble = Trouble(times=1 if before is None else before.times + 1, text=said(error))
+        times = 1 if before is None else before.times + 1
+        trouble = Trouble(times=times, text=said(error), at=f"{workflow.now():%H:%M:%S} UTC")
         self.troubles[name] = trouble
         workflow.logger.warning("%s failed, again in %.0f s: %s", name, trouble.pause, trouble.text)
         self.show()
@@ -103,9 +105,16 @@ class Loops:
     def lines(self) -> list[str]:
         """The troubles, for the workflow's details."""
         return [
-            f"- **{name} fails** ({found.times} in a row, tried again within {found.pause:.0f} s): {found.text}"
+            f"- **{name} fails** ({found.times} in a row, last at {found.at}, wait {found.pause:.0f} s): {found.text}"
             for name, found in sorted(self.troubles.items())
         ]
+
+
+def raise_first(outcomes: Iterable[object]) -> None:
+    """Raise the first failure among the outcomes of what was done side by side."""
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def said(error: BaseException) -> str:

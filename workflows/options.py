@@ -3,8 +3,13 @@
 Five kinds: a quick step against the API server; a launch; a look at the cloud, which is retried without events in the
 history; a long wait, which costs no events either; a step that decides. The first retry comes after 1 s everywhere:
 with a heartbeat timeout of 10 s a killed worker then costs 10 to 11 s.
+
+What a person has to put right outside, a right or a setting, is tried again slowly by the step itself, without events.
+`impatient` makes it fail at once, for workflows that have another way to go: a singleton's loop shows it and waits, a
+disruption before its delete is undone, an order is found again by the next look.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TypedDict
 
@@ -23,6 +28,10 @@ _RETRIES = RetryPolicy(
 _LOOKS = RetryPolicy(
     initial_interval=timedelta(seconds=1), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=5)
 )
+
+
+# What a person has to put right, less what is renewed by itself: credentials that have expired.
+FOR_A_PERSON = ("Forbidden", "Misconfigured")
 
 
 class StepOptions(TypedDict):
@@ -57,6 +66,13 @@ def waiting(cluster: str) -> StepOptions:
 def planning(cluster: str) -> StepOptions:
     """A wait for the next plan; returns after an hour at most."""
     return _options(cluster, "plan", timedelta(minutes=75), _RETRIES)
+
+
+def impatient(options: StepOptions) -> StepOptions:
+    """The same step, failing at once where a person has to put something right."""
+    changed = options.copy()
+    changed["retry_policy"] = replace(options["retry_policy"], non_retryable_error_types=FOR_A_PERSON)
+    return changed
 
 
 def _options(cluster: str, queue: str, bound: timedelta, retries: RetryPolicy) -> StepOptions:

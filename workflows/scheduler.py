@@ -28,8 +28,8 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.writes import Write
     from dovetail.workflows.attributes import attributes
     from dovetail.workflows.claim_owners import start_launches
-    from dovetail.workflows.loops import Loops
-    from dovetail.workflows.options import planning, quick, waiting
+    from dovetail.workflows.loops import Loops, raise_first
+    from dovetail.workflows.options import impatient, planning, quick, waiting
     from dovetail.workflows.renewal import renew
 
 MUST_SEE_SECONDS = 60.0
@@ -119,7 +119,7 @@ class Scheduler:
             Provisioning.await_provisioning_plan,
             request,
             summary="await pending pods and plan for them",
-            **planning(self.state.cluster),
+            **impatient(planning(self.state.cluster)),
         )
         plan = await self.waits.wait(PROVISIONING, step)
         if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
@@ -138,7 +138,7 @@ class Scheduler:
             Disrupting.await_disruption_plan,
             request,
             summary="await the next disruption",
-            **planning(self.state.cluster),
+            **impatient(planning(self.state.cluster)),
         )
         answer = await self.waits.wait(DISRUPTION, step)
         if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
@@ -215,7 +215,7 @@ class Scheduler:
             Creating.create_node_claims,
             request,
             summary=f"create {len(plan.proposed)} NodeClaims",
-            **quick(self.state.cluster),
+            **impatient(quick(self.state.cluster)),
         )
         self.remember(outcome.writes)
         await start_launches(self.state.cluster, outcome.claims)
@@ -227,8 +227,11 @@ class Scheduler:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
         destinations = tuple(d for command in plan.commands for d in command.destinations)
         self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)  # first: starting takes a while
-        started = await asyncio.gather(*[self.start_disruption(plan, command) for command in plan.commands])
-        self.state = replace(self.state, awaiting=tuple(started))
+        starts = [self.start_disruption(plan, command) for command in plan.commands]
+        started = await asyncio.gather(*starts, return_exceptions=True)
+        # First what did start: no round may be planned before its marks are seen.
+        self.state = replace(self.state, awaiting=tuple(one for one in started if isinstance(one, AwaitedMark)))
+        raise_first(started)
 
     async def start_disruption(self, plan: DisruptionPlan, command: DisruptionCommand) -> AwaitedMark:
         """Start one command under a plan id of its own."""
@@ -260,7 +263,10 @@ class Scheduler:
     async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
         step = workflow.start_activity_method(
-            Awaiting.await_marked, self.state.awaiting, summary="await the marks", **waiting(self.state.cluster)
+            Awaiting.await_marked,
+            self.state.awaiting,
+            summary="await the marks",
+            **impatient(waiting(self.state.cluster)),
         )
         outcome = await self.waits.wait(MARK, step)
         if isinstance(outcome, StepOutcome):

@@ -2,6 +2,8 @@
 
 The names come from the plan's id, so the step may run twice and makes the same claims; where another plan has made a
 claim of that name, the node is refused. A pool that is over its limits already gets no more claims (LIF-3, PLC-11).
+What the API server refuses, by its own rules or an admission policy's, is refused for that claim alone: the others are
+made, the outcome names it, and a notice on its pool says why.
 """
 
 import asyncio
@@ -21,8 +23,9 @@ from dovetail.model.notice import Notice
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
+from dovetail.notices.claim_refusals import claim_refused
 from dovetail.notices.disruptions import replacing
-from dovetail.ports.failures import Refused, Taken
+from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NewClaim, NodeClaims, NodePools, Notices
 
 # Requests to the API server at once: more would only wait in its queue.
@@ -63,7 +66,8 @@ class Creating:
         async with self.slots:
             try:
                 claim = await self.claims.create(new_claim(request, index))
-            except (Refused, Taken) as refusal:
+            except Permanent as refusal:
+                await self.notices.publish(claim_refused(proposed.pool, proposed.pool_uid, str(refusal)))
                 return name, str(refusal)
         if _is_new(claim):
             claim_created(claim, request.reason)
