@@ -14,7 +14,8 @@ from temporalio import activity
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.heartbeats import beside, looked, report
+from dovetail.background.supervised import supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
 from dovetail.messages.workflow_types import ANSWER_INTERRUPTION
@@ -28,6 +29,7 @@ CHECK_SECONDS = 60.0  # AWS-136
 BATCHES_AT_ONCE = 10  # of ten messages each
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
+_EMPTY_PAUSE = 1.0
 
 
 class Watching:
@@ -41,7 +43,7 @@ class Watching:
     async def watch_interruptions(self) -> None:
         """For an hour: read, start answers, acknowledge. What is under way at the end is waited for."""
         until = self.now() + RETURN_SECONDS
-        checks = asyncio.create_task(self._check())
+        checks = supervised("checks of instances", self._check)
         try:
             async with asyncio.TaskGroup() as batches:
                 await self._read(until, batches)
@@ -52,9 +54,11 @@ class Watching:
     async def _read(self, until: float, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
         while self.now() < until:
+            began = self.now()
             try:
                 messages = await self.interruptions.receive()
                 pause = _FIRST_PAUSE
+                looked()
             except Failure as failure:
                 _log.warning("the queue of warnings cannot be read: %s", failure)
                 await asyncio.sleep(least_wait(failure) or pause)
@@ -63,6 +67,8 @@ class Watching:
             if messages:
                 await slots.acquire()
                 batches.create_task(self._answer(messages, slots))
+            elif self.now() - began < _FIRST_PAUSE:
+                await asyncio.sleep(_EMPTY_PAUSE)  # the queue does not wait for messages, as it is asked to
 
     async def _answer(self, messages: tuple[Message, ...], slots: asyncio.Semaphore) -> None:
         try:
@@ -107,6 +113,7 @@ class Watching:
 
     async def _check(self) -> None:
         """EC2's own checks, once a minute; what was answered is not answered again until it has been well."""
+        beside()
         known: frozenset[tuple[str, str]] = frozenset()
         while True:
             try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from temporalio import activity
 
 from dovetail.activities.orders.finders import MINUTE, Finder
-from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.cluster_changes import ClusterSleep
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
 from dovetail.activities.shared.running_workflows import running_type
@@ -70,7 +70,7 @@ class Ordering:
         """What must be done now; empty after an hour."""
         if request is not None:
             await self.view.catch_up(request.must_see)
-        until = self.now() + RETURN_SECONDS
+        until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
         while self.now() < until:
             revision = self.view.revision()
             snapshot = self._snapshot()
@@ -81,7 +81,7 @@ class Ordering:
                 return Orders(orders=taken, more=len(due) > ORDERS_AT_ONCE)
             again = min([again, *[self.memory.handed[subject_of(order)] + REPEAT_SECONDS for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
-            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, min(until, again) - self.now(), QUIET_SECONDS)
         return Orders()
 
     def _snapshot(self) -> Snapshot:

@@ -45,6 +45,9 @@ class PoolStatuses:
         usage = pool_usage(snapshot)
         found: dict[str, PoolWrites] = {}
         moments: list[float] = []
+        asked = {pool.template.node_class for pool in snapshot.pools.values()}
+        # The moment of a class that no pool names any more would lie in the past for ever.
+        self.classes = {reference: known for reference, known in self.classes.items() if reference in asked}
         for name in sorted(snapshot.pools):
             pool = snapshot.pools[name]
             reference = pool.template.node_class
@@ -59,7 +62,7 @@ class PoolStatuses:
                 continue
             self.written[name] = self.now()
             found[name] = wanted
-        moments += [asked + _good_for(state) for asked, state in self.classes.values()]
+        moments += [since + _good_for(state) for since, state in self.classes.values()]
         return found, min(moments, default=None)
 
     async def _class(self, reference: NodeClassRef) -> NodeClassState:

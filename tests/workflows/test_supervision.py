@@ -39,7 +39,7 @@ from tests.workflows.test_scheduler import disruption_plan, provisioning_plan, s
 pytestmark = pytest.mark.temporal
 
 
-def leaves(cls: type) -> list[type]:
+def leaves(cls: type[Any]) -> list[type]:
     """The classes of failure that are raised: those that no other is made of, and the two that adapters raise."""
     below = [leaf for sub in cls.__subclasses__() if sub.__module__ == failures.__name__ for leaf in leaves(sub)]
     return [cls, *below]
@@ -100,7 +100,9 @@ class Play:
 
     workflow: type
     steps: tuple[type, ...]
-    others: Callable[[], Mapping[str, Callable[[Any], Any]]]  # made anew for each test: they remember what they answered
+    others: Callable[
+        [], Mapping[str, Callable[[Any], Any]]
+    ]  # made anew for each test
 
 
 SCHEDULER = (Awaiting, Creating, Disrupting, Provisioning)
