@@ -111,7 +111,9 @@ class Wiring:
         w, now, settings = self.world, self.now, self.settings
         snapshots = Snapshots(w.view, w.catalogues)
         placement, disruption = placement_settings(settings), disruption_settings(settings)
-        provisioning = ProvisioningSettings(placement=placement, idle=settings.batch_idle, longest=settings.batch_max)
+        provisioning = ProvisioningSettings(
+            placement=placement, idle=settings.batch_idle, longest=settings.batch_max, claims=w.claims
+        )
         return [
             Provisioning(
                 snapshots, PlacementPublisher(w.notices, w.buffers, now), provisioning, now, Decisions(self.times)

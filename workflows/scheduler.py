@@ -152,6 +152,7 @@ class Scheduler:
             nominated=tuple(node for node, _ in state.nominations),
             launching=state.launching,
             launching_since=state.launching_since,
+            refused_pods=state.refused_pods,
         )
 
     def disruption_request(self) -> DisruptionRequest:
@@ -218,10 +219,13 @@ class Scheduler:
             **impatient(quick(self.state.cluster)),
         )
         self.remember(outcome.writes)
+        asked = frozenset(pod.uid for proposed in plan.proposed for pod in proposed.pods)
+        self.state = self.state.refuse(asked, outcome.refused_pods)
         await start_launches(self.state.cluster, outcome.claims)
         self.state = replace(self.state, launching=outcome.claims, launching_since=now())
         names = ", ".join(c.name for c in outcome.claims[:5])
-        self.note(f"created {len(outcome.claims)} NodeClaims: {names}")
+        refused = f"; {len(outcome.refused)} refused: {outcome.refused[0][1][:200]}" if outcome.refused else ""
+        self.note(f"created {len(outcome.claims)} NodeClaims: {names}{refused}")
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from temporalio import activity
 
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.activities.shared.cluster_changes import ClusterSleep
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.heartbeats import report
@@ -29,6 +30,7 @@ from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking
+from dovetail.ports.objects import NodeClaims
 
 READS = PLACEMENT
 
@@ -44,6 +46,7 @@ class ProvisioningSettings:
     placement: PlacementSettings
     idle: float = 1.0
     longest: float = 10.0
+    claims: NodeClaims | None = None  # asked whether they would take what they refused; None: it is not asked
 
 
 class Provisioning:
@@ -73,7 +76,7 @@ class Provisioning:
         until = self.now() + RETURN_SECONDS
         await self.view.catch_up(request.must_see)
         await self._await_launches(request)
-        tried = Tried()
+        tried, refused = self._tried(request), self._refused_claims(request)
         while self.now() < until:
             batch = await self._gather(tried, until)
             if not batch.all:
@@ -81,10 +84,23 @@ class Provisioning:
             await self._await_unplanned_claims()
             room = asking(self.snapshots.objects(self.reads)).room
             plan = await self._plan()
+            if refused is not None:
+                plan = await refused.without_refused(plan)
             if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
             tried = replace(batch, room=room)
         return NothingPlanned()
+
+    def _tried(self, request: ProvisioningRequest) -> Tried:
+        """What asks again only after a pause from the beginning: pods whose claims have just been refused."""
+        room = asking(self.view.snapshot()).room if request.refused_pods else frozenset()
+        return Tried(pods=frozenset(request.refused_pods), room=room)
+
+    def _refused_claims(self, request: ProvisioningRequest) -> RefusedClaims | None:
+        claims = self.settings.claims
+        if claims is None or not request.refused_pods:
+            return None
+        return RefusedClaims(claims, frozenset(request.refused_pods), self.now)
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
         """Until the last plan's claims are launched or gone, 10 s at most: launched, they are capacity."""

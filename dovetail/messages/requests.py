@@ -20,6 +20,7 @@ class ProvisioningRequest:
     nominated: tuple[str, ...] = ()
     launching: tuple[ClaimRef, ...] = ()
     launching_since: float = 0.0
+    refused_pods: tuple[str, ...] = ()  # a claim for them is proposed only once the API server would take it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

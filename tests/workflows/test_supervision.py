@@ -100,9 +100,7 @@ class Play:
 
     workflow: type
     steps: tuple[type, ...]
-    others: Callable[
-        [], Mapping[str, Callable[[Any], Any]]
-    ]  # made anew for each test
+    others: Callable[[], Mapping[str, Callable[[Any], Any]]]  # made anew for each test
 
 
 SCHEDULER = (Awaiting, Creating, Disrupting, Provisioning)
