@@ -15,7 +15,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.step_health import LOOPS, MANY_ATTEMPTS
-from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.cli.doctor.findings import Check, failed, fine, warned
 from dovetail.cli.explain.sources import ANSWER_SECONDS
 from dovetail.cli.history.history import story_of
 from dovetail.cli.wording import duration_text, plural
@@ -34,7 +34,7 @@ async def singleton_check(client: Client, name: str, identity: str, *, wanted: b
     described = await described_or_none(client, identity)
     if described is None:
         if not wanted:
-            return skipped(name, "no queue of warnings is read here")
+            return fine(name, "no queue of warnings is named, so none is read")
         return failed(name, f"there is no workflow {identity}", "start a worker: it starts it")
     if described.status != WorkflowExecutionStatus.RUNNING:
         state = described.status.name.lower() if described.status is not None else "unknown"
