@@ -15,6 +15,7 @@ from dovetail.messages.orders import DeleteClaim, FillPool, StartOwner, StartRel
 from dovetail.messages.plans import ProposedNode, Target
 from dovetail.messages.requests import CreateRequest, DeleteRequest, MarkRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef, Departure
+from dovetail.model.watched_kinds import POOLS
 from dovetail.notices.failing_steps import WorkedOn, step_failing
 from dovetail.ports.failures import Failure, Permanent, needs_a_person
 from dovetail.ports.objects import Notices
@@ -44,7 +45,7 @@ class StepNotices:
 
     def _pools(self) -> tuple[WorkedOn, ...]:
         try:
-            pools = self.view.snapshot().pools
+            pools = self.view.snapshot(POOLS).pools
         except Failure:
             return ()  # the view cannot be used, which probes and metrics say
         return tuple(WorkedOn(kind="NodePool", name=pool.name, uid=pool.uid) for _, pool in sorted(pools.items()))

@@ -40,7 +40,7 @@ class StillView:
             await self.rung.wait()
         return self.number
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, reads: object = None) -> Snapshot:
         return Snapshot(now=0.0, pools={"pool": a_pool()})
 
 

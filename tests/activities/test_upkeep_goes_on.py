@@ -18,7 +18,7 @@ class Whole:
 
     view = None
 
-    async def whole(self) -> Snapshot:
+    async def whole(self, reads: object = None) -> Snapshot:
         return Snapshot(now=0.0)
 
 

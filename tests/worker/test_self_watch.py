@@ -32,7 +32,10 @@ class Clock:
 class View:
     problem: str = ""
 
-    def snapshot(self) -> Snapshot:
+    def stale(self) -> dict[str, str]:
+        return {}
+
+    def snapshot(self, reads: object = None) -> Snapshot:
         if self.problem:
             raise NotSeenYet("cluster view", self.problem)
         return Snapshot(now=0.0)
