@@ -36,6 +36,7 @@ RIGHTS: Final = (
     ("policy", "poddisruptionbudgets", _LOOK),
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
     ("", "events", ("create", "patch")),
+    ("coordination.k8s.io", "leases", ("list",)),
 )
 
 # In the namespace of the worker: (group, resource, verbs).
