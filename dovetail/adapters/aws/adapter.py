@@ -23,8 +23,9 @@ from dovetail.adapters.aws.failures import refusal
 from dovetail.adapters.aws.instance_types.observed_memory import ClaimsWithNodes, ObservedMemory
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
 from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.interruptions.queue import AwsInterruptions
-from dovetail.adapters.aws.launch.launch import Launcher
+from dovetail.adapters.aws.launch.launch import Launcher, LaunchParts
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import called
@@ -106,13 +107,15 @@ class AwsAdapter:
         cluster = Cluster(calls, settings, given.cluster, given.version_now, clock)
         inventory, templates = Inventory(calls, settings, clock), LaunchTemplates(calls, clock)
         inventory.shifted = lambda: offerings.shifted
+        sized = SizedInstances(offerings, given.overlays)
         parts = Parts(
             calls=calls,
             classes=classes,
             offerings=offerings,
             inventory=inventory,
             preparer=LaunchPreparer(classes, offerings, cluster, calls.region, given.overlays),
-            launcher=Launcher(calls, offerings, cluster, templates, clock),
+            launcher=Launcher(calls, offerings, cluster, LaunchParts(templates=templates, sized=sized), clock),
+            sized=sized,
         )
         return cls(
             settings=settings,

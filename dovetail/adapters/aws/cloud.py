@@ -4,17 +4,17 @@ EC2's list may not yet have an instance that was launched a second ago, so a lau
 strength of the list: only the launch token keeps a repeated call from launching another.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
+from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, zone_of
 from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt
 from dovetail.adapters.aws.launch.frozen_launch import UnreadableLaunch, read_launch
 from dovetail.adapters.aws.launch.launch import Launcher
@@ -37,6 +37,7 @@ class Parts:
     inventory: Inventory
     preparer: LaunchPreparer
     launcher: Launcher
+    sized: SizedInstances
 
 
 class AwsCloud:
@@ -114,17 +115,14 @@ class AwsCloud:
 
     async def _described(self, facts: InstanceFacts) -> Instance:
         node_class = self._parts.classes.get(facts.tags.get(names.NODE_CLASS, ""))
-        sized: Mapping[str, SizedType] = {}
+        sized: SizedType | None = None
         annotations: dict[str, str] = {}
         if isinstance(node_class, NodeClass):
-            try:
-                sized = await self._parts.offerings.sized_types(node_class)
-            except NoTypes:
-                sized = {}
+            sized = await self._parts.sized.of(facts, node_class)
             if facts.tags.get(core.CLAIM_UID_TAG) and facts.profile:
                 annotations = {names.PROFILE_NAME: facts.profile}
             group = self._parts.offerings.sources.groups.known(node_class)
             if group is not None and group.partitions and group.id == facts.group_id and not facts.partition:
                 facts = replace(facts, partitioned=True)
                 annotations[core.REGISTRATION_HOOK] = names.PARTITION_HOOK
-        return instance_of(facts, sized.get(facts.instance_type), annotations)
+        return instance_of(facts, sized, annotations)

@@ -6,15 +6,17 @@ The second half of a launch, repeated as often as it takes under one token. Afte
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
+from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
 from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
+from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.launch.fleet_answers import (
     UNFULFILLABLE,
     FleetError,
@@ -44,6 +46,14 @@ _RESERVED_SECONDS: Final = 60.0  # a full reservation is looked at again with th
 _TOKEN_MISUSED: Final = "IdempotentParameterMismatch"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchParts:
+    """What a launch uses beside the calls themselves."""
+
+    templates: LaunchTemplates
+    sized: SizedInstances
+
+
 class Launcher:
     """Launches."""
 
@@ -52,11 +62,11 @@ class Launcher:
         calls: Calls,
         offerings: OfferingsCache,
         cluster: Cluster,
-        templates: LaunchTemplates,
+        parts: LaunchParts,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._offerings, self._cluster, self._clock = calls, offerings, cluster, clock
-        self._templates = templates
+        self._templates, self._sized = parts.templates, parts.sized
 
     async def launch(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
         """The instance, or why there is none. A template that has vanished is made again, once."""
@@ -167,10 +177,8 @@ class Launcher:
             efa=bool(group.terms.efa or attempt.node_class.spec.network_interfaces),
             tags=instance_tags(attempt),
         )
-        try:
-            sized = (await self._offerings.sized_types(attempt.node_class)).get(name)
-        except NoTypes:
-            sized = None  # launched all the same; what its type is, the next look will say
+        # Launched all the same where the type is not known; what it is, the next look will say.
+        sized = await self._sized.of(facts, attempt.node_class)
         waiting = {core.REGISTRATION_HOOK: names.PARTITION_HOOK} if facts.partitioned and not facts.partition else {}
         return instance_of(facts, sized, {**annotations_of(launch), **waiting})
 

@@ -84,7 +84,8 @@ class LaunchPreparer:
         if not isinstance(node_class, NodeClass):
             return node_class
         try:
-            offered = self._overlays.applied(await self._offerings.offered_types(node_class), claim)
+            pool = claim.labels.get(core.NODE_POOL, "")
+            offered = self._overlays.applied(await self._offerings.offered_types(node_class), pool)
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
         strict = not self._offerings.sources.settings.best_effort_min_values
