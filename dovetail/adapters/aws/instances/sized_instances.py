@@ -1,4 +1,4 @@
-"""The type of an instance as planners count on it: sized by its class, with the NodeOverlays of its pool (AWS-76, AWS-94).
+"""The type of an instance as planners count on it: sized by its class, with its pool's NodeOverlays (AWS-76, AWS-94).
 
 It gives what a claim's status says. The same answer is given right after a launch, when an instance is found again and
 when all are listed, so that a launch that was cut off and taken up again writes the same status.
