@@ -12,12 +12,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.background.supervised import stop as stop_tasks
+from dovetail.background.supervised import supervised
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.states import fresh_state
@@ -130,10 +133,10 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
         queues = wiring.activities(settings.roles)
         workers = [queue_worker(client, settings, queue, steps) for queue, steps in queues.items()]
         running = [asyncio.create_task(worker.run()) for worker in workers]
-        singletons = asyncio.create_task(watch_singletons(client, settings, wiring))
+        singletons = supervised("singletons", partial(watch_singletons, client, settings, wiring))
         print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
         await _until_stopped(stop, running)
-        singletons.cancel()
+        await stop_tasks(singletons)
         await asyncio.gather(*[worker.shutdown() for worker in workers])
         await asyncio.gather(*running)
     finally:

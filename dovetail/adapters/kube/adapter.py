@@ -25,6 +25,7 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.background.supervised import stop, supervised
 from dovetail.ports.failures import NotSeenYet
 
 READY_SECONDS: Final = 60.0  # the first lists of 100,000 pods take about 10 s
@@ -39,11 +40,10 @@ class _WatchTask:
     """The watch on the caller's own loop."""
 
     def __init__(self, watch: Watch) -> None:
-        self._task = asyncio.create_task(watch.run(), name="watch")
+        self._task = supervised("watch", watch.run)
 
     async def stop(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await stop(self._task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.background.supervised import health_of
 from dovetail.model.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
@@ -281,4 +282,30 @@ class TestOwnThread:
 
             await thread.stop()
 
+            assert watched.watch.problem() == "the watch has been stopped"
+
+    async def test_a_watch_that_fails_unexpectedly_is_begun_anew_and_trusted_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("dovetail.background.supervised.FIRST_PAUSE", 0.01)
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10, a_thing("a", 3))))
+            server.on(f"{PATH}?watch", streams())
+            watched = Watched(server)
+            opened = watched.watch._client.open
+            failures = iter([KeyError("a kubeconfig that is being written")])
+
+            async def fails_once() -> None:
+                failure = next(failures, None)
+                if failure is not None:
+                    raise failure
+                await opened()
+
+            monkeypatch.setattr(watched.watch._client, "open", fails_once)
+            thread = WatchThread(watched.watch)
+            thread.start()
+            await watched.until(lambda: watched.names() == ["a"] and watched.watch.problem() == "")
+            assert health_of("watch").failures == 1
+
+            await thread.stop()
             assert watched.watch.problem() == "the watch has been stopped"

@@ -9,6 +9,7 @@ import threading
 from typing import Final
 
 from dovetail.adapters.kube.watching.watch import Watch
+from dovetail.background.supervised import supervised
 
 _log = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ class WatchThread:
         self._watch = watch
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
+        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     def start(self) -> None:
@@ -36,17 +38,22 @@ class WatchThread:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._task = self._loop.create_task(self._watch.run())
         try:
-            self._loop.run_until_complete(self._task)
+            self._loop.run_until_complete(self._follow())
         except asyncio.CancelledError:
             _log.debug("the watch has been stopped")
-        except Exception:
-            _log.exception("the watch has ended")  # problem() reports it too: the cache is no longer trusted
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
+    async def _follow(self) -> None:
+        """Until it is stopped; a watch that ends with a failure is begun anew."""
+        self._task = supervised("watch", self._watch.run)
+        if self._stopping:
+            self._task.cancel()
+        await self._task
+
     def _cancel(self) -> None:
+        self._stopping = True
         if self._task is not None:
             self._task.cancel()

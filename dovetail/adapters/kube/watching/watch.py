@@ -158,7 +158,8 @@ class Watch:
         self._stopped = ""
 
     async def run(self) -> None:
-        """For ever; cancelled, it closes its connection."""
+        """For ever; cancelled, it closes its connection. It may be run again after it has ended."""
+        self._stopped = ""
         try:
             await self._client.open()
             await asyncio.gather(*[stream.run() for stream in self._streams])

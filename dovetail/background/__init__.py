@@ -1,0 +1,1 @@
+"""What runs beside the steps for as long as the process does: how it is kept running, and what is said of it."""
