@@ -58,7 +58,7 @@ class World:
     catalogues: Catalogues
     inspection: Inspection
     classes: NodeClassUpkeep | None  # None: this cloud's classes need none
-    interruptions: Interruptions | None  # None: no queue of warnings is named
+    interruptions: Interruptions | None  # None: the cloud announces nothing
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 

@@ -24,7 +24,8 @@ from dovetail.adapters.aws.instance_types.observed_memory import ClaimsWithNodes
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.instances.sized_instances import SizedInstances
-from dovetail.adapters.aws.interruptions.queue import AwsInterruptions
+from dovetail.adapters.aws.interruptions.announcements import AwsInterruptions, WarningSources
+from dovetail.adapters.aws.interruptions.queue import WarningQueue
 from dovetail.adapters.aws.launch.launch import Launcher, LaunchParts
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
@@ -144,13 +145,18 @@ class AwsAdapter:
         self.offerings.shifted_ids = zone_ids
 
     @property
-    def interruptions(self) -> AwsInterruptions | None:
-        """The cloud's warnings; None where no queue is named. Each access makes a new one."""
-        if not self.settings.interruption_queue:
-            return None
-        sources = self.offerings.sources
+    def interruptions(self) -> AwsInterruptions:
+        """The cloud's warnings; without the name of a queue only what EC2's own checks find. Each access makes a new
+        one."""
+        sources, queue = self.offerings.sources, self.settings.interruption_queue
         return AwsInterruptions(
-            self.calls, self.settings.interruption_queue, sources.shortages, sources.reservations, self.clock
+            WarningSources(
+                calls=self.calls,
+                queue=WarningQueue(self.calls, queue, self.clock) if queue else None,
+                shortages=sources.shortages,
+                reservations=sources.reservations,
+            ),
+            self.clock,
         )
 
     def node_class_upkeep(self, cluster: UpkeepCluster) -> Ec2NodeClassUpkeep:

@@ -69,7 +69,7 @@ def test_the_rules_fill_the_queue_with_every_kind_of_message_that_is_understood(
     ]
     details = {
         "AWS Health Event": {"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": []},
-        "EC2 Instance State-change Notification": {"instance-id": "i-0a", "state": "stopping"},
+        "EC2 Instance State-change Notification": {"instance-id": "i-0a000000", "state": "stopping"},
     }
     for pattern in patterns:
         (source,), (kind,) = pattern["source"], pattern["detail-type"]
@@ -77,7 +77,7 @@ def test_the_rules_fill_the_queue_with_every_kind_of_message_that_is_understood(
             "version": "0",
             "source": source,
             "detail-type": kind,
-            "detail": details.get(kind, {"instance-id": "i"}),
+            "detail": details.get(kind, {"instance-id": "i-0a000000"}),
         }
         assert read_message(json.dumps(body)).reason != "no_op"
     assert len(patterns) == 5
@@ -99,7 +99,6 @@ async def traffic(stage: Stage) -> set[str]:
     await stage.adapter.cloud.find(provider_id=launched.provider_id)
     await stage.adapter.cloud.terminate(launched.provider_id)
     interruptions = stage.adapter.interruptions
-    assert interruptions is not None
     stage.server.control("POST", "sqs", {"body": "{}"})
     await interruptions.acknowledge([message.receipt for message in await interruptions.receive()])
     await interruptions.troubles()
