@@ -6,9 +6,9 @@ goes on in the background: prices and instance types are refreshed twice a day.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 from dovetail.adapters.aws.calls import Calls, Observer
 from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
@@ -48,6 +48,7 @@ from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
 from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
+from dovetail.background.supervised import stop, supervised
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.raw_objects import RawObjects
@@ -199,20 +200,18 @@ class AwsAdapter:
         return tuple(tasks)
 
     def start(self) -> None:
-        """Begin to refresh prices and types."""
+        """Begin to refresh prices and types; what fails there unexpectedly is started anew, and counted."""
         sources = self.offerings.sources
         prices = PriceRefresh(self.calls, sources.prices, self.settings)
-        for name, work in (("prices", prices.run()), ("instance types", sources.region_types.run())):
-            self.running.append(_task(work, name))
+        self.running.append(supervised("aws prices", prices.run))
+        self.running.append(supervised("aws instance types", sources.region_types.run))
         if self.settings.enable_zonal_shift:
             shift = ZonalShift(self.calls, self.settings.cluster, self.clock)
-            self.running.append(_task(shift.run(self._shift), "zonal shift"))
+            self.running.append(supervised("aws zonal shift", partial(shift.run, self._shift)))
 
     async def close(self) -> None:
         """Stop refreshing; let the calls under way end."""
-        for task in self.running:
-            task.cancel()
-        await asyncio.gather(*self.running, return_exceptions=True)
+        await stop(*self.running)
         self.running.clear()
         if self.owns_calls:
             await self.calls.close()
@@ -230,7 +229,3 @@ def _sources(settings: AwsSettings, given: Surroundings, calls: Calls) -> Source
         groups=PlacementGroups(calls, clock),
         memory=ObservedMemory(given.claims_with_nodes, clock),
     )
-
-
-def _task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-    return asyncio.create_task(work, name=f"aws {name}")

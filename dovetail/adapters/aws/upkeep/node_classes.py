@@ -20,7 +20,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, 
 from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolved
 from dovetail.adapters.aws.node_class.validation import Validation
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
-from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
+from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask, log_failure
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
@@ -89,9 +89,16 @@ class Ec2NodeClassUpkeep:
             classes = self._parts.classes.every()
             self._due = {name: due for name, due in self._due.items() if any(name == each.name for each in classes)}
             moments = await asyncio.gather(*[self._one(each, claims) for each in classes])
-            moments += await asyncio.gather(*[task.keep(claims) for task in self._parts.tasks])
+            moments += await asyncio.gather(*[self._beside(task, claims) for task in self._parts.tasks])
             moments.append(await self._clean(claims))
             return min(moments, default=self._clock() + ROUND_SECONDS)
+
+    async def _beside(self, task: UpkeepTask, claims: tuple[NodeClaim, ...]) -> float:
+        try:
+            return await task.keep(claims)
+        except Exception as error:
+            log_failure(f"upkeep beside EC2NodeClasses ({type(task).__name__})", error)
+            return self._clock() + _LONGEST_RETRY
 
     async def _one(self, node_class: NodeClass | UnreadableClass, claims: tuple[NodeClaim, ...]) -> float:
         due = self._due.setdefault(node_class.name, _Due())
@@ -107,8 +114,8 @@ class Ec2NodeClassUpkeep:
             due.key, due.at, due.retry = key, self._clock() + wait, _FIRST_RETRY
         except Conflict:
             due.key, due.at = (), self._clock() + _FIRST_RETRY
-        except Failure as failure:
-            _log.warning("EC2NodeClass %s: %s", node_class.name, failure)
+        except Exception as error:
+            log_failure(f"EC2NodeClass {node_class.name}", error)
             due.key, due.at = key, self._clock() + due.retry
             due.retry = min(due.retry * 2, _LONGEST_RETRY)
         return due.at
@@ -202,8 +209,8 @@ class Ec2NodeClassUpkeep:
             used |= {each.status.instance_profile or "", each.spec.instance_profile or ""}
         try:
             return await self._parts.clean_up.round(frozenset(used))
-        except Failure as failure:
-            _log.warning("collection of profiles and templates: %s", failure)
+        except Exception as error:
+            log_failure("collection of profiles and templates", error)
             return self._clock() + ROUND_SECONDS
 
 
