@@ -135,10 +135,21 @@ class AwsAdapter:
         )
 
     async def check(self) -> None:
-        """What must hold before a worker starts: the right to ask EC2, a cluster known to zonal shifts (AWS-159)."""
+        """What must hold before a worker starts (AWS-159): the right to ask EC2, a cluster whose endpoint and version
+        are known, a region that offers instance types, a cluster known to zonal shifts."""
         denied = await self.calls.dry_run("DescribeInstanceTypes")
         if denied is not None:
             raise refusal("ec2:DescribeInstanceTypes", denied)
+        facts = await self.cluster.for_launch(with_cidr=False)
+        if not facts.endpoint:
+            raise Misconfigured("CLUSTER_ENDPOINT", f"not set, and EKS names none for cluster {self.settings.cluster}")
+        if not await self.cluster.version():
+            raise Misconfigured("CLUSTER_NAME", f"the Kubernetes version of {self.settings.cluster} is not known")
+        region = await self.offerings.sources.region_types.region()
+        if not region.types:
+            raise Misconfigured("AWS_REGION", f"EC2 knows no instance types in {self.calls.region!r}")
+        if not region.offered:
+            raise Misconfigured("AWS_REGION", f"EC2 offers no instance types in any zone of {self.calls.region!r}")
         if self.settings.enable_zonal_shift:
             self._shift(await ZonalShift(self.calls, self.settings.cluster, self.clock).zones())
 

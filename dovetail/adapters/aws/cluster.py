@@ -1,7 +1,8 @@
 """What new nodes must know of their cluster (AWS-157, AWS-40).
 
-What was given is used; what was not is asked of EKS once and kept for the life of the process. A class's hash covers
-only what was given: with what is learned at the first launch it would change then, and every node drift.
+What was given is used; what was not is asked of EKS once and kept for the life of the process, but for the version,
+which an upgrade changes. A class's hash covers only what was given: with what is learned at the first launch it would
+change then, and every node drift.
 """
 
 import asyncio
@@ -49,10 +50,11 @@ class Cluster:
         """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (AWS-159)."""
         if not self._facts.version:
             await self._ask()
-        if self._version_now is not None and self._clock() - self._version_at >= VERSION_SECONDS:
+        reread = self._version_now or (None if self._given.version else self._version_of_eks)
+        if reread is not None and self._clock() - self._version_at >= VERSION_SECONDS:
             self._version_at = self._clock()
             try:
-                self._facts = replace(self._facts, version=await self._version_now() or self._facts.version)
+                self._facts = replace(self._facts, version=await reread() or self._facts.version)
             except Failure as failure:
                 _log.warning("the cluster's version is taken to be %s still: %s", self._facts.version, failure)
         return self._facts.version
@@ -67,8 +69,7 @@ class Cluster:
         async with self._asking:
             if self._asked:
                 return
-            answer = await self._calls.call("eks", "DescribeCluster", name=self._settings.cluster)
-            cluster: Json = answer["cluster"]
+            cluster = await self._described()
             network = cluster.get("kubernetesNetworkConfig") or {}
             facts = self._facts
             self._facts = replace(
@@ -79,3 +80,11 @@ class Cluster:
                 service_cidr=network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or "",
             )
             self._asked = True
+
+    async def _version_of_eks(self) -> str:
+        return str((await self._described()).get("version", ""))
+
+    async def _described(self) -> Json:
+        answer = await self._calls.call("eks", "DescribeCluster", name=self._settings.cluster)
+        cluster: Json = answer["cluster"]
+        return cluster
