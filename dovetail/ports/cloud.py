@@ -22,11 +22,20 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchWarning:
+    """What a person should know of a launch, whatever came of it; an Event on its claim."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoCapacity:
     """Nothing that the claim allows can be launched now. The offerings refused are remembered as shortages."""
 
     kind: Literal["no_capacity"] = "no_capacity"
     message: str
+    warnings: tuple[LaunchWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +53,7 @@ class LaunchRefused:
     kind: Literal["refused"] = "refused"
     reason: str
     message: str
+    warnings: tuple[LaunchWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +71,7 @@ class Instance:
     annotations: Mapping[str, str]
     capacity: Resources
     allocatable: Resources
+    warnings: tuple[LaunchWarning, ...] = ()  # of the launch that this answers
 
 
 class Cloud(Protocol):

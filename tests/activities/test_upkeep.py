@@ -1,6 +1,7 @@
 """What upkeep writes on pools and publishes about claims: one writer for a pool, one notice for a change."""
 
 from dataclasses import replace
+from typing import Literal
 
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
@@ -8,7 +9,7 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
@@ -118,6 +119,30 @@ async def test_a_claim_that_becomes_ready_is_reported_once() -> None:
 
     assert (first, second, third) == ([], [("NodeClaim", "pool-1", "Ready")], [])
     assert "Unknown -> True" in world.notices[-1].message
+
+
+async def test_a_pool_whose_class_is_missing_or_leaves_is_named_once_for_each() -> None:
+    """AWS-113, AWS-168: without its class a pool has no instance types at all."""
+    world = World()
+    task = NoticeUpkeep(FakeNotices(world))
+
+    def with_class(reason: str, status: Literal["True", "False"] = "False") -> NodePool:
+        condition = Condition(type="NodeClassReady", status=status, reason=reason, message="it is so")
+        return replace(a_pool(), conditions=(condition,))
+
+    states = [
+        with_class("NodeClassReady", "True"),
+        with_class("SubnetsNotFound"),
+        with_class("NodeClassTerminating"),
+        with_class("NodeClassTerminating"),
+        with_class("NodeClassNotFound"),
+        with_class("NodeClassReady", "True"),
+    ]
+    published = [await said(task, world, seen(world, state)) for state in states]
+
+    told = [("NodePool", "pool", "FailedResolvingNodeClass")]
+    assert published == [[], [], told, [], told, []]
+    assert (world.notices[0].type, world.notices[0].message) == ("Warning", "Failed resolving NodeClass: it is so")
 
 
 async def test_what_has_lost_our_finalizer_is_reported() -> None:

@@ -18,7 +18,7 @@ from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt
 from dovetail.adapters.aws.launch.frozen_launch import UnreadableLaunch, read_launch
 from dovetail.adapters.aws.launch.launch import Launcher
-from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
+from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer, unresolved_class
 from dovetail.adapters.aws.meters import count
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.model import names as core
@@ -59,7 +59,7 @@ class AwsCloud:
         node_class = self._parts.classes.get(launch.node_class)
         if not isinstance(node_class, NodeClass):
             # An attempt that was cut off may have launched an instance; it carries the claim's UID and is collected.
-            return ClassNotReady(message=f"{names.KIND} {launch.node_class} does not exist")
+            return unresolved_class(f"{names.KIND} {launch.node_class} does not exist")
         attempt = LaunchAttempt(claim=claim, node_class=node_class, launch=launch, token=token)
         return await self._parts.launcher.launch(attempt)
 

@@ -39,7 +39,7 @@ class Cluster:
         self._version_now, self._clock = version_now, clock
         self._version_at = clock()
         self._asking = asyncio.Lock()
-        self._asked = False
+        self._asked = self._asked_for_cidr = False
 
     @property
     def known(self) -> ClusterFacts:
@@ -60,26 +60,34 @@ class Cluster:
         return self._facts.version
 
     async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:
-        """Everything that user data needs."""
-        if not self._facts.endpoint or (with_cidr and not self._facts.service_cidr):
+        """Everything that user data needs; the services' addresses only where its family names them."""
+        if not self._facts.endpoint:
             await self._ask()
+        if with_cidr and not self._facts.service_cidr:
+            await self._ask_for_cidr()
         return self._facts
 
     async def _ask(self) -> None:
         async with self._asking:
             if self._asked:
                 return
-            cluster = await self._described()
-            network = cluster.get("kubernetesNetworkConfig") or {}
-            facts = self._facts
+            cluster, facts = await self._described(), self._facts
             self._facts = replace(
                 facts,
                 version=facts.version or str(cluster.get("version", "")),
                 endpoint=facts.endpoint or str(cluster.get("endpoint", "")),
                 ca_bundle=facts.ca_bundle or str((cluster.get("certificateAuthority") or {}).get("data", "")),
-                service_cidr=network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or "",
             )
             self._asked = True
+
+    async def _ask_for_cidr(self) -> None:
+        async with self._asking:
+            if self._asked_for_cidr:
+                return
+            network = (await self._described()).get("kubernetesNetworkConfig") or {}
+            cidr = network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or ""
+            self._facts = replace(self._facts, service_cidr=cidr)
+            self._asked_for_cidr = True
 
     async def _version_of_eks(self) -> str:
         return str((await self._described()).get("version", ""))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Retryable, Throttled, Unreachable
+from dovetail.ports.failures import Retryable, Throttled, Unauthenticated, Unreachable
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 
@@ -305,10 +305,89 @@ async def test_a_claim_of_a_class_that_is_not_ready_is_not_launched(stage: Stage
     await stage.with_class(subnetSelectorTerms=[{"id": "subnet-none"}])
     refused = await stage.launch(a_claim())
 
-    assert isinstance(missing, ClassNotReady)
+    assert isinstance(missing, NoCapacity)
+    assert [(each.reason, each.message) for each in missing.warnings] == [
+        ("FailedResolvingNodeClass", "Failed resolving NodeClass: EC2NodeClass default does not exist")
+    ]
     assert isinstance(unknown, LaunchRefused)
     assert unknown.reason == "NodeClassReadinessUnknown"
     assert isinstance(refused, ClassNotReady)
+
+
+async def test_a_claim_of_a_class_that_is_leaving_finds_no_capacity_and_says_why(ready: Stage) -> None:
+    """AWS-75: as for one that is missing; also where it goes between the two halves of a launch."""
+    claim = a_claim()
+    prepared = await ready.adapter.cloud.prepare(claim)
+    assert isinstance(prepared, Prepared)
+    ready.classes.delete()
+    leaving = await ready.launch(claim)
+    ready.classes.objects.clear()
+    gone = await ready.adapter.cloud.launch(claim, prepared.request, "t" * 64)
+
+    for answer, why in ((leaving, "is being deleted"), (gone, "does not exist")):
+        assert isinstance(answer, NoCapacity)
+        assert answer.message == f"resolving node class, EC2NodeClass default {why}"
+        assert [each.reason for each in answer.warnings] == ["FailedResolvingNodeClass"]
+    assert ready.calls("CreateFleet") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        (
+            "InvalidParameterValue",
+            "Value (p) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
+            "InstanceProfileNameInvalid",
+        ),
+        ("InvalidParameterValue", "Value (7) for parameter groupId is invalid", "LaunchFailed"),
+        ("AuthFailure", "Not authorized for images: [ami-1]", "AMIAuthorizationFailure"),
+        ("InvalidUserData.Malformed", "User data is limited to 16384 bytes", "UserDataSizeLimitExceeded"),
+        ("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data", "LaunchFailed"),
+        ("InvalidAMIID.NotFound", "The image id '[ami-1]' does not exist", "InvalidAMIID"),
+        # Words of another error's text decide nothing.
+        ("UnauthorizedOperation", "iamInstanceProfile.name is invalid", "Unauthorized"),
+        ("Something", "User data is limited to 16384 bytes", "LaunchFailed"),
+    ],
+)
+async def test_a_reason_follows_from_the_code_and_under_a_general_code_from_the_text(
+    ready: Stage, code: str, text: str, reason: str
+) -> None:
+    """AWS-90, alike for a refused call, for a fleet's error and for a refused template."""
+    ready.patch(fail=[{"op": "CreateFleet", "code": code, "message": text, "status": 400, "times": 1}])
+    called = await ready.launch(a_claim())
+    ready.patch(fail=[], ice=[{"code": code, "message": text}])
+    inline = await ready.launch(a_claim())
+
+    assert isinstance(called, LaunchRefused)
+    assert isinstance(inline, LaunchRefused)
+    assert (called.reason, inline.reason) == (reason, reason)
+    assert text in called.message and text in inline.message
+
+
+async def test_credentials_that_are_not_valid_are_no_refusal_of_an_image(ready: Stage) -> None:
+    """AuthFailure is EC2's code for both; this one mends itself when credentials are renewed."""
+    text = "AWS was not able to validate the provided access credentials"
+    ready.patch(fail=[{"op": "CreateFleet", "code": "AuthFailure", "message": text, "status": 401, "times": 1}])
+
+    with pytest.raises(Unauthenticated):
+        await ready.launch(a_claim())
+
+
+async def test_claims_that_are_launched_at_once_ask_for_a_new_template_once(stage: Stage) -> None:
+    """A plan's claims are started together; the calls are slow enough for them all to meet."""
+    await stage.with_class()
+    stage.patch(fail=[{"op": op, "delay": 0.3} for op in ("DescribeLaunchTemplates", "CreateLaunchTemplate")])
+    since = stage.server.control("GET", "ledger")["last"]
+
+    # One comes while the first asks, and one while it makes the template.
+    launches = [asyncio.ensure_future(stage.launched(a_claim(M5_LARGE, on_demand()))) for _ in range(5)]
+    await asyncio.sleep(0.45)
+    launches.append(asyncio.ensure_future(stage.launched(a_claim(M5_LARGE, on_demand()))))
+    launched = await asyncio.gather(*launches)
+
+    assert len({each.provider_id for each in launched}) == 6
+    assert len(stage.server.calls("DescribeLaunchTemplates", since)) == 1
+    assert len(stage.server.calls("CreateLaunchTemplate", since)) == 1
 
 
 async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_anew(ready: Stage) -> None:

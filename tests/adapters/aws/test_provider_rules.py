@@ -225,7 +225,14 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
     second = await stage.launched(a_claim(other, any_kind(), amd64()))
 
     assert isinstance(first, NoCapacity)
+    assert [(each.reason, each.message) for each in first.warnings] == [
+        (
+            "SpotSLRCreationFailed",
+            'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
+        )
+    ]
     assert second.labels[names.CAPACITY_TYPE] == "on-demand"
+    assert second.warnings == ()
 
 
 async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage) -> None:

@@ -33,7 +33,7 @@ async def test_what_is_not_given_is_asked_for_before_the_worker_starts(stage: St
         for operation in ("DescribeCluster", "DescribeInstanceTypeOfferings"):
             assert stage.calls(operation), operation
         assert await adapter.cluster.version()
-        assert (await adapter.cluster.for_launch(with_cidr=True)).endpoint
+        assert (await adapter.cluster.for_launch(with_cidr=False)).endpoint
         assert len(stage.calls("DescribeCluster")) == 1
 
 

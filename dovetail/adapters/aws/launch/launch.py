@@ -6,7 +6,8 @@ The second half of a launch, repeated as often as it takes under one token. Afte
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from dovetail.adapters.aws import names
@@ -24,12 +25,13 @@ from dovetail.adapters.aws.launch.fleet_answers import (
     launched_instance,
     outcome,
     read_errors,
-    reason_for,
     shortages_of,
+    warnings_of,
 )
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt, fleet_request, instance_tags
 from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
+from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import count
@@ -94,21 +96,27 @@ class Launcher:
 
     async def _make_templates(self, attempt: LaunchAttempt) -> LaunchRefused | None:
         for group in attempt.launch.groups:
-            if await self._templates.exists(group.template):
-                continue
-            try:
-                template = await self._remade(attempt, group)
-            except BadUserData as error:
-                return LaunchRefused(reason="LaunchFailed", message=str(error))
-            if template.name != group.template:
-                # The class has changed since the launch was frozen, and its template was never made, so nothing was
-                # launched with it. Another generation asks for what the class says now.
-                return LaunchRefused(reason="LaunchTemplateNotFound", message="the node class has changed meanwhile")
-            denied = await self._templates.make(template)
-            if denied is not None:
-                text = f"creating instance, getting launch template configs, {denied.code}: {denied.message}"
-                return LaunchRefused(reason=reason_for([denied.code]), message=text)
+            refused = await self._templates.once(group.template, partial(self._make_template, attempt, group))
+            if refused is not None:
+                return refused
         return None
+
+    async def _make_template(self, attempt: LaunchAttempt, group: LaunchGroup) -> LaunchRefused | None:
+        if await self._templates.exists(group.template):
+            return None
+        try:
+            template = await self._remade(attempt, group)
+        except BadUserData as error:
+            return LaunchRefused(reason="LaunchFailed", message=str(error))
+        if template.name != group.template:
+            # The class has changed since the launch was frozen, and its template was never made, so nothing was
+            # launched with it. Another generation asks for what the class says now.
+            return LaunchRefused(reason="LaunchTemplateNotFound", message="the node class has changed meanwhile")
+        denied = await self._templates.make(template)
+        if denied is None:
+            return None
+        text = f"creating instance, getting launch template configs, {denied.code}: {denied.message}"
+        return LaunchRefused(reason=reason_for([(denied.code, denied.message)]), message=text)
 
     async def _remade(self, attempt: LaunchAttempt, group: LaunchGroup) -> Template:
         launch, settings = attempt.launch, self._offerings.sources.settings
@@ -132,7 +140,7 @@ class Launcher:
         launched = launched_instance(answer)
         if launched is None:
             return outcome(errors)
-        return await self._instance(attempt, launched)
+        return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
 
     async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...]) -> None:
         """Keep what ran short before anything is planned again (AWS-89)."""
@@ -219,4 +227,4 @@ def _denied(denied: Denied) -> NoCapacity | LaunchRefused:
         # A bug of ours, or an edited annotation of the claim; another token could launch a second instance.
         raise Refused("ec2:CreateFleet", f"{denied.code}: {denied.message}")
     text = f"Error creating fleet request: {denied.code}: {denied.message}"
-    return LaunchRefused(reason=reason_for([denied.code]), message=text)
+    return LaunchRefused(reason=reason_for([(denied.code, denied.message)]), message=text)
