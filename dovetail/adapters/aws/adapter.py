@@ -44,7 +44,7 @@ from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep, UpkeepParts
 from dovetail.adapters.aws.upkeep.partitions import Partitions
-from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
+from dovetail.adapters.aws.upkeep.reserved_instances import ReservationSources, ReservedInstances
 from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
@@ -204,7 +204,12 @@ class AwsAdapter:
         if claims is not None:
             tasks.append(Partitions(inventory, claims, clock))
             if cluster.nodes is not None and settings.reserved_capacity:
-                tasks.append(ReservedInstances(inventory, self.classes, claims, cluster.nodes, clock))
+                known = ReservationSources(
+                    inventory=inventory,
+                    classes=self.classes,
+                    reservations=self.offerings.sources.reservations,
+                )
+                tasks.append(ReservedInstances(known, claims, cluster.nodes, clock))
         if settings.enable_zonal_shift:
             offerings, now = self.offerings, cluster.now
             tasks.append(ShiftNotices(lambda: offerings.shifted, self.classes, now.pools, cluster.notices, clock))

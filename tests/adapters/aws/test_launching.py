@@ -390,6 +390,21 @@ async def test_claims_that_are_launched_at_once_ask_for_a_new_template_once(stag
     assert len(stage.server.calls("CreateLaunchTemplate", since)) == 1
 
 
+@pytest.mark.parametrize("family", ["AL2", "AL2023"])
+async def test_the_class_s_own_max_pods_stands_beside_its_pods_per_core(stage: Stage, family: str) -> None:
+    """AWS-56: the kubelet takes the smaller of the two, and the claim shows it."""
+    image = {"AL2": [{"id": "ami-0c0570a1"}], "AL2023": [{"alias": "al2023@latest"}]}[family]
+    kubelet = {"maxPods": 30, "podsPerCore": 8}
+    await stage.with_class(amiFamily=family, amiSelectorTerms=image, kubelet=kubelet)
+
+    instance = await stage.launched(a_claim(M5_LARGE, on_demand(), amd64()))
+
+    text = stage.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
+    written = ("--max-pods=30", "--pods-per-core=8") if family == "AL2" else ("maxPods: 30", "podsPerCore: 8")
+    assert all(each in text for each in written), text
+    assert instance.capacity["pods"] == 16
+
+
 async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_anew(ready: Stage) -> None:
     claim = a_claim()
     prepared = await ready.adapter.cloud.prepare(claim)
