@@ -40,10 +40,10 @@ class NoticeUpkeep:
 
 def _by_uid(snapshot: Snapshot) -> dict[str, Observed]:
     """Ours, and the nodes that carry our finalizer."""
-    supported = snapshot.supported_node_classes
-    claims = [c for c in snapshot.claims.values() if (c.node_class.group, c.node_class.kind) in supported]
+    claims = [claim for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)]
+    pools = [pool for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class)]
     nodes = [n for n in snapshot.nodes.values() if names.TERMINATION_FINALIZER in n.finalizers]
-    observed: list[Observed] = [*claims, *snapshot.pools.values(), *nodes]
+    observed: list[Observed] = [*claims, *pools, *nodes]
     return {one.uid: one for one in observed}
 
 

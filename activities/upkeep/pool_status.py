@@ -49,7 +49,7 @@ class PoolStatuses:
         for name in sorted(snapshot.pools):
             pool = snapshot.pools[name]
             reference = pool.template.node_class
-            if (reference.group, reference.kind) not in snapshot.supported_node_classes:
+            if not snapshot.is_ours(reference):
                 continue  # NPL-15: of another provider
             if reference not in classes:
                 classes[reference] = await self.catalogues.node_class(reference)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.keep_up import UpkeepTask
 from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
@@ -143,6 +144,30 @@ async def test_a_pool_whose_class_is_missing_or_leaves_is_named_once_for_each() 
     told = [("NodePool", "pool", "FailedResolvingNodeClass")]
     assert published == [[], [], told, [], told, []]
     assert (world.notices[0].type, world.notices[0].message) == ("Warning", "Failed resolving NodeClass: it is so")
+
+
+OTHER = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
+
+
+async def test_pools_and_claims_of_another_provider_are_written_by_nobody_here() -> None:
+    """PLM-1: not their hashes, not their conditions, and no Event speaks of them."""
+    world = World()
+    pool = a_pool(hash="123", template={"node_class": OTHER})
+    claim = a_joined_claim(node_class=OTHER, conditions=(is_now(names.LAUNCHED),))
+    world.put(claim, a_joined_node())
+    claims, catalogues = FakeClaims(world), ReadyClass()
+    notices = NoticeUpkeep(FakeNotices(world))
+    tasks: list[UpkeepTask] = [
+        PoolUpkeep(Pools(pool), claims, catalogues, world.now),
+        ClaimUpkeep(claims, catalogues, world.now),
+        ConsistencyUpkeep(claims, FakeNotices(world), world.now),
+        notices,
+    ]
+    due = [(await task.look(seen(world, pool))).due for task in tasks]
+    lost = Condition(type="NodeClassReady", status="False", reason="NodeClassNotFound")
+    due.append((await notices.look(seen(world, replace(pool, conditions=(lost,))))).due)
+
+    assert [list(each) for each in due] == [[]] * 5
 
 
 async def test_what_has_lost_our_finalizer_is_reported() -> None:

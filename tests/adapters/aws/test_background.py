@@ -11,6 +11,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.node_class.resolution import Resolution, Resolved
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.background.supervised import health_of
+from dovetail.model.nodes import NodeClassRef
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim
 
@@ -76,3 +77,13 @@ async def test_a_claim_that_fails_unexpectedly_holds_up_no_class(stage: Stage, m
 
     assert stage.classes.condition("Ready") == ("True", "Ready")
     assert again <= stage.adapter.clock() + 1.0
+
+
+async def test_claims_of_another_provider_are_left_alone(stage: Stage) -> None:
+    """Their instances are no instances of EC2."""
+    other = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
+    stage.claims.append(a_claim(node_class=other, provider_id="other:///zone/vm-1", node_name="n"))
+
+    await stage.upkeep.keep()
+
+    assert stage.calls("DescribeInstances") == stage.calls("CreateTags") == []
