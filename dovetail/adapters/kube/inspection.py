@@ -18,7 +18,7 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 
 _LOOK: Final = ("get", "list", "watch")
-_CHANGE: Final = ("update", "patch")
+_CHANGE: Final = ("patch",)
 
 # (group, resource[/subresource], verbs), in the order of the cluster role.
 RIGHTS: Final = (
