@@ -178,7 +178,7 @@ class Launching:
             written = await revise_status(self.claims, written, lambda found: self._status(found, instance))
         if written is None:
             # The finalizer was taken off by hand while the call was under way: nothing else knows of this instance.
-            await self.cloud.terminate(instance.provider_id)
+            await self.cloud.terminate(instance.provider_id, claim.name)
             return LaunchOutcome(kind="gone")
         return LaunchOutcome(
             kind="launched" if written.deleting_since is None else "deleting",

@@ -88,8 +88,11 @@ class Cloud(Protocol):
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         """The live instance of that claim or that id; None where it is gone or terminated."""
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
-        """Terminate it. `gone` only once it is fully gone; repeating is safe (CLD-2)."""
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
+        """Terminate it. `gone` only once it is fully gone; repeating is safe (CLD-2).
+
+        Refused for an instance that is not of this cluster, or that says it is of another claim than the one named.
+        """
 
     async def list_instances(self) -> tuple[Instance, ...]:
         """Every instance that carries this cluster's tag and is not yet gone."""

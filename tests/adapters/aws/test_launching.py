@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Retryable, Throttled, Unauthenticated, Unreachable
+from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 
@@ -486,3 +486,61 @@ async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -
 
     text = ready.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
     assert text.index("key: a\n") < text.index("karpenter.sh/unregistered")
+
+
+@pytest.mark.parametrize("zone", ["us-east-1a", "us-west-1a", "us-west-22a", "eu-west-2a"])
+async def test_an_instance_of_another_region_is_never_taken_for_gone(stage: Stage, zone: str) -> None:
+    """A worker that was set up anew with the wrong region would take off every finalizer while instances run on."""
+    provider_id = f"aws:///{zone}/i-0123456789abcdef0"
+
+    with pytest.raises(Misconfigured, match=f"AWS_REGION: it is us-west-2, but {provider_id} .* zone {zone}"):
+        await stage.adapter.cloud.find(provider_id=provider_id)
+    with pytest.raises(Misconfigured, match="AWS_REGION"):
+        await stage.adapter.cloud.terminate(provider_id, "default-a")
+
+    assert stage.calls("DescribeInstances") == stage.calls("TerminateInstances") == []
+
+
+@pytest.mark.parametrize("zone", ["us-west-2a", "us-west-2-lax-1a", "us-west-2-wl1-las-wlz-1"])
+async def test_local_zones_are_of_their_region(stage: Stage, zone: str) -> None:
+    provider_id = f"aws:///{zone}/i-0123456789abcdef0"
+
+    assert await stage.adapter.cloud.find(provider_id=provider_id) is None
+    assert await stage.adapter.cloud.terminate(provider_id) == "gone"
+
+
+async def test_only_an_instance_of_this_cluster_is_terminated(ready: Stage) -> None:
+    """A providerID is a text that whoever may write a status can change; it costs no call to look at the tags."""
+    launched = await ready.launched(a_claim())
+    identity = launched.provider_id.rpartition("/")[2]
+    tags = [{"Key": "kubernetes.io/cluster/another", "Value": "owned"}, {"Key": "karpenter.sh/nodepool", "Value": "x"}]
+    ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
+
+    with pytest.raises(Refused, match=f"instance {identity}: it lacks the tags of cluster dovetail"):
+        await ready.adapter.cloud.terminate(launched.provider_id)
+
+    assert ready.calls("TerminateInstances") == []
+    assert len(ready.calls("DescribeInstances")) == 1
+
+
+async def test_only_the_instance_of_the_claim_that_is_deleted_is_terminated(ready: Stage) -> None:
+    mine, other = await ready.launched(a_claim(name="mine")), await ready.launched(a_claim(name="other"))
+    since = ready.server.control("GET", "ledger")["last"]
+
+    with pytest.raises(Refused, match=r"NodeClaim/mine: status.providerID names instance .* says other"):
+        await ready.adapter.cloud.terminate(other.provider_id, "mine")
+    answer = await ready.adapter.cloud.terminate(mine.provider_id, "mine")
+
+    assert answer == "terminating"
+    (call,) = ready.server.calls("TerminateInstances", since)
+    assert call["input"]["InstanceIds"] == [mine.provider_id.rpartition("/")[2]]
+
+
+async def test_instances_of_older_versions_are_known_by_either_tag(ready: Stage) -> None:
+    """Karpenter gives an instance the name of its claim and of its cluster only when it has joined."""
+    launched = await ready.launched(a_claim())
+    identity = launched.provider_id.rpartition("/")[2]
+    tags = [{"Key": "kubernetes.io/cluster/dovetail", "Value": "owned"}]
+    ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
+
+    assert await ready.adapter.cloud.terminate(launched.provider_id, "default-a") == "terminating"
