@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.calls import Calls, Observer
 from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache, Sources
@@ -61,6 +62,7 @@ class Surroundings:
     node_classes: RawClasses
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
+    account: Account | None = None  # that was seen before; None: not looked at
     claims_with_nodes: ClaimsWithNodes = tuple
     overlays: PoolOverlays = field(default_factory=PoolOverlays)
     version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
@@ -94,6 +96,7 @@ class AwsAdapter:
     cluster: Cluster
     inventory: Inventory
     templates: LaunchTemplates
+    account: Account | None
     running: list[asyncio.Task[None]]
     clock: Callable[[], float]
     owns_calls: bool
@@ -129,17 +132,20 @@ class AwsAdapter:
             cluster=cluster,
             inventory=inventory,
             templates=templates,
+            account=given.account,
             running=[],
             clock=clock,
             owns_calls=given.calls is None,
         )
 
     async def check(self) -> None:
-        """What must hold before a worker starts (AWS-159): the right to ask EC2, a cluster whose endpoint and version
-        are known, a region that offers instance types, a cluster known to zonal shifts."""
+        """What must hold before a worker starts (AWS-159): the right to ask EC2, the same account as before, a cluster
+        whose endpoint and version are known, a region that offers instance types, a cluster known to zonal shifts."""
         denied = await self.calls.dry_run("DescribeInstanceTypes")
         if denied is not None:
             raise refusal("ec2:DescribeInstanceTypes", denied)
+        if self.account is not None:
+            await self.account.check(self.calls)
         facts = await self.cluster.for_launch(with_cidr=False)
         if not facts.endpoint:
             raise Misconfigured("CLUSTER_ENDPOINT", f"not set, and EKS names none for cluster {self.settings.cluster}")

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.adapter import AwsAdapter
+from dovetail.adapters.aws.account import Account
+from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.ports.failures import Failure, Misconfigured
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter
+from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter, settings_for
 
 
 @asynccontextmanager
@@ -87,3 +88,29 @@ async def test_a_region_without_types_and_a_cluster_without_an_endpoint_are_name
             monkeypatch.setattr(adapter.cluster, "_described", nothing)
             with pytest.raises(Misconfigured, match=subject):
                 await adapter.check()
+
+
+async def test_a_worker_with_the_credentials_of_another_account_does_not_start(stage: Stage, aws_calls: Calls) -> None:
+    """There every instance would seem to be gone."""
+    config_maps = ClassStore()
+    account = Account(config_maps, "dovetail-shortages")
+    await account.check(aws_calls)
+    await account.check(aws_calls)  # the same again
+    seen = config_maps.objects["dovetail-shortages"]["metadata"]["annotations"]["dovetail.sh/aws-account"]
+    await config_maps.merge("dovetail-shortages", {"metadata": {"annotations": {"dovetail.sh/aws-account": "42"}}})
+    given = Surroundings(node_classes=dict, cluster=CLUSTER, calls=aws_calls, account=account)
+    adapter = AwsAdapter.open(settings_for(stage.server), given)
+
+    with pytest.raises(Misconfigured, match=f"AWS credentials: they are of account {seen}, but .* in account 42"):
+        await adapter.check()
+    await adapter.close()
+
+
+async def test_an_account_that_cannot_be_asked_for_stops_nobody(stage: Stage, aws_calls: Calls) -> None:
+    """A network without a way to STS is not a wrong account."""
+    config_maps = ClassStore()
+    stage.patch(fail=[{"op": "GetCallerIdentity", "code": "AccessDenied", "status": 403}])
+
+    await Account(config_maps, "dovetail-shortages").check(aws_calls)
+
+    assert config_maps.objects == {}
