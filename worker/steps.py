@@ -96,7 +96,7 @@ class Wiring:
         ]
 
     def _of_interruptions(self) -> list[object]:
-        """Reading the cloud's warnings and answering them, where there is a queue."""
+        """Reading the cloud's warnings and answering them, where it gives any."""
         w, queue = self.world, self.world.interruptions
         if queue is None:
             return []

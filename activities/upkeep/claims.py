@@ -57,10 +57,11 @@ class ClaimUpkeep:
         self.seen.classes = {
             reference: (await self.catalogues.node_class(reference)).version
             for reference in {claim.node_class for claim in snapshot.claims.values()}
+            if snapshot.is_ours(reference)
         }
         for claim in snapshot.claims.values():
             pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
-            if pool is None or claim.deleting_since is not None:
+            if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
                 continue
             stamp = self._stamp(snapshot, claim, pods)
             wanted, look_again = await self._conditions(snapshot, claim, pool, stamp)

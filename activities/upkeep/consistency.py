@@ -31,7 +31,7 @@ class ConsistencyUpkeep:
         settled: list[float] = []
         self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
         for claim in snapshot.claims.values():
-            managed = (claim.node_class.group, claim.node_class.kind) in snapshot.supported_node_classes
+            managed = snapshot.is_ours(claim.node_class)
             node = snapshot.pairing.node_of(claim)
             if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:
                 continue

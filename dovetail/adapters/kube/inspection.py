@@ -18,7 +18,7 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 
 _LOOK: Final = ("get", "list", "watch")
-_CHANGE: Final = ("update", "patch")
+_CHANGE: Final = ("patch",)
 
 # (group, resource[/subresource], verbs), in the order of the cluster role.
 RIGHTS: Final = (
@@ -34,7 +34,7 @@ RIGHTS: Final = (
     *[("apps", name, _LOOK) for name in ("daemonsets", "replicasets", "statefulsets")],
     ("policy", "poddisruptionbudgets", _LOOK),
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
-    ("", "events", ("create", "patch")),
+    ("", "events", ("create",)),
 )
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

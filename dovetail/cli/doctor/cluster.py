@@ -12,7 +12,7 @@ from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET
-from dovetail.ports.failures import Failure
+from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts
 from dovetail.worker.wiring import World
 
@@ -90,7 +90,8 @@ async def _view(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
             failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
             skipped("unreadable objects, NodePools", "there is no view"),
         )
-    return (fine("view", _counted(snapshot)), _watches(world), _unreadable(world), *await _pools(world, snapshot))
+    pools, places = await _pools(world, snapshot), await _places(world, snapshot)
+    return (fine("view", _counted(snapshot)), _watches(world), _unreadable(world), *pools, *places)
 
 
 def _watches(world: World) -> Check:
@@ -145,6 +146,21 @@ async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
         else:
             found.append(fine(name, f"{plural(len(catalogue.types), 'instance type')}"))
     return tuple(found) or (warned("NodePools", "there is none", "apply one: without a NodePool nothing is done"),)
+
+
+async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
+    """Whether this cloud can see the instances at all: in another region or account they would all seem to be gone."""
+    claim = next((claim for _, claim in sorted(snapshot.claims.items()) if claim.provider_id), None)
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            if claim is not None:
+                await world.cloud.find(provider_id=claim.provider_id)
+    except Misconfigured as error:
+        advice = "set it right before anything else: nothing is terminated or released until then"
+        return (failed("instances", str(error), advice),)
+    except (Failure, TimeoutError):
+        return ()  # the check of the cloud itself says why
+    return ()
 
 
 async def _cloud(world: World) -> tuple[Check, ...]:
