@@ -51,7 +51,7 @@ def parse_nanoseconds(text: str) -> int:
 
 def _part(text: str, whole: str, fraction: str, unit: str) -> int:
     """One number with its unit."""
-    number = integer(whole or "0")
+    number = integer(f"-{whole or 0}")  # negative, because that side holds one more
     if number is None or not (whole or fraction):
         raise _invalid(text)
     if not unit:
@@ -60,7 +60,7 @@ def _part(text: str, whole: str, fraction: str, unit: str) -> int:
     if size is None:
         raise DurationError(f"time: unknown unit {quoted(unit)} in duration {quoted(text)}")
     decimals = fraction[:_DECIMALS]
-    return number * size + int(decimals or "0") * size // int(10 ** len(decimals))
+    return -number * size + int(decimals or "0") * size // int(10 ** len(decimals))
 
 
 def _invalid(text: str) -> DurationError:

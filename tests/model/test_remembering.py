@@ -2,7 +2,7 @@
 
 import gc
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dovetail.model.remembering import LARGEST_KEPT, Recent, Shared, remembered, size_of
@@ -12,7 +12,8 @@ class Thing:
     """Something that can be let go of."""
 
 
-@given(sizes=st.lists(st.integers(0, 2 * LARGEST_KEPT), max_size=200))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(sizes=st.lists(st.integers(0, 2 * LARGEST_KEPT), max_size=60))
 def test_what_is_kept_is_never_more_than_the_bound(sizes: list[int]) -> None:
     bound = 100_000
     recent: Recent[str, int] = Recent(bound)

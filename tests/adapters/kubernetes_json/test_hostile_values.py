@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dovetail.adapters.kubernetes_json.cache import Cache
@@ -181,7 +181,7 @@ def test_every_kind_is_here_and_every_whole_object_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_an_object_with_a_hostile_value_is_read_or_set_aside(name: str, data: st.DataObject) -> None:
     raw = whole_objects()[name]
@@ -216,7 +216,7 @@ def test_what_is_nested_a_hundred_thousand_deep_is_set_aside_or_not_looked_at(na
             _read(KINDS[name], {**raw, field: value})
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(raw=json_values, name=st.sampled_from(list(KINDS)))
 @example(raw=None, name="Pod")
 @example(raw={"metadata": []}, name="Node")
@@ -238,7 +238,7 @@ texts = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=texts)
 @example(text=TEXTS[0])
 def test_a_text_is_a_number_of_bounded_size_or_an_error_of_its_own_kind(text: str) -> None:
@@ -263,6 +263,7 @@ def test_a_text_is_a_number_of_bounded_size_or_an_error_of_its_own_kind(text: st
             assert abs(value) <= most
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.from_regex(r"\A[+-]?[0-9]{1,25}\Z"))
 def test_a_short_number_is_the_one_that_python_reads(text: str) -> None:
     """ParseInt of 64 bits: within them the number, beyond them none, or the nearest."""
@@ -272,6 +273,7 @@ def test_a_short_number_is_the_one_that_python_reads(text: str) -> None:
     assert digits.nearest_integer(text) == max(-(2**63), min(2**63 - 1, value))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(whole=st.integers(0, 10**20), fraction=st.from_regex(r"\A[0-9]{0,12}\Z"), power=st.integers(-20, 30))
 def test_a_quantity_is_its_decimal_rounded_up(whole: int, fraction: str, power: int) -> None:
     """Against exact fractions."""
