@@ -122,7 +122,7 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     await register_search_attributes(client)
     world = await open_world(settings)
     wiring = Wiring(settings=settings, world=world)
-    endpoints = endpoints_of(settings, world, wiring.times)
+    endpoints = endpoints_of(settings, world, wiring.times, wiring.faults)
     try:
         for endpoint in endpoints:
             await endpoint.start()

@@ -10,6 +10,7 @@ from dataclasses import replace
 import orjson
 
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.verdicts import for_real_pods
@@ -24,13 +25,20 @@ EXAMPLES = 3
 
 
 def plan_provisioning(
-    snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
+    snapshot: Snapshot,
+    settings: PlacementSettings,
+    should_stop: Callable[[], bool],
+    first: frozenset[str] = frozenset(),
 ) -> tuple[ProvisioningPlan, Placement]:
-    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need."""
-    placement = place(Index(snapshot, settings), should_stop=should_stop)
+    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need.
+
+    `first`: UIDs of pods that the pass before this one had no time for.
+    """
+    index = Index(snapshot, settings)
+    placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
-    kept = cut(proposed, lists)
+    kept = cut(proposed, lists, index.aside)
     plan = ProvisioningPlan(
         seen=Seen.of(snapshot),
         proposed=kept,
@@ -39,20 +47,27 @@ def plan_provisioning(
         refusals=refusals(real),
         more=len(kept) < len(proposed),
     )
-    return _with_used_lists(plan), placement
+    return _with_used_lists(plan), replace(placement, unjudged=index.aside.found)
 
 
-def cut(proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...]) -> tuple[ProposedNode, ...]:
-    """The first nodes that fit a plan, with the lists that they need."""
-    size, seen = 0, set[int]()
-    for count, node in enumerate(proposed):
-        size += len(orjson.dumps(node))
+def cut(
+    proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...], aside: SetAside | None = None
+) -> tuple[ProposedNode, ...]:
+    """The first nodes that fit a plan, with the lists that they need; one that cannot be written is left out."""
+    size, seen, aside = 0, set[int](), aside or SetAside()
+    kept: list[ProposedNode] = []
+    for node in proposed:
+        written = aside.judge(next(iter(node.pods), None), "plan", orjson.dumps, node)
+        if isinstance(written, Unjudged):
+            continue
+        size += len(written)
         if node.type_list not in seen:
             seen.add(node.type_list)
             size += len(orjson.dumps(lists[node.type_list]))
-        if count == MOST_NODES or (count and size > MOST_BYTES):
-            return proposed[:count]
-    return proposed
+        if len(kept) == MOST_NODES or (kept and size > MOST_BYTES):
+            break
+        kept.append(node)
+    return tuple(kept)
 
 
 def _with_used_lists(plan: ProvisioningPlan) -> ProvisioningPlan:

@@ -14,9 +14,9 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 from dovetail.ports.failures import NotReadable, NotSeenYet
-from dovetail.ports.view import Unreadable
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
 
@@ -108,8 +108,8 @@ class CachedView:
             raise NotSeenYet("cluster view", problem)
 
     def _insist_on(self, kind: str, node: str) -> None:
-        """NotReadable while an object on that node cannot be read: the node must not look empty."""
+        """NotReadable while an object that holds that node cannot be read: the node must not look empty."""
         self.insist()
-        aside = self.cache.unreadable_on(kind, node)
+        aside = self.cache.unreadable_on(kind, node, self._clock())
         if aside is not None:
             raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")
