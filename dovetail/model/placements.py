@@ -59,6 +59,12 @@ class PoolRefusal:
     reason: Reason
     conflict: str = ""
     remedy: str = ""
+    within: Reason | None = None  # the reason behind the reason: volumes that ask for a label no node has
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The reason, and the one behind it."""
+        return (self.reason,) if self.within is None else (self.reason, self.within)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +79,9 @@ class RefusedPod:
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons in order, without immediate repeats."""
         result: list[Reason] = []
-        for refusal in self.pools:
-            if not result or result[-1] != refusal.reason:
-                result.append(refusal.reason)
+        for reason in (reason for refusal in self.pools for reason in refusal.reasons):
+            if not result or result[-1] != reason:
+                result.append(reason)
         return tuple(result)
 
     @property

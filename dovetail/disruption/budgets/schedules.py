@@ -8,6 +8,7 @@ an error must close the budget (DIS-54).
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.model.digits import integer, shown
 from dovetail.model.durations import NANOSECONDS, DurationError, parse_nanoseconds
 
 
@@ -134,7 +135,7 @@ def _number_or_name(text: str, bounds: _Bounds) -> int:
 
 
 def _number(text: str) -> int:
-    digits = text.removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()):
-        raise ScheduleError(f"failed to parse int from {text}")
-    return int(digits)
+    number = None if text.startswith("-") else integer(text)
+    if number is None:
+        raise ScheduleError(f"failed to parse int from {shown(text)}")
+    return number

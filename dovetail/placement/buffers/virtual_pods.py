@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer, WorkloadRef
+from dovetail.model.digits import integer
 from dovetail.model.judging import SetAside
 from dovetail.model.pods import Pod
 from dovetail.model.resources import PODS, Resources
@@ -140,7 +141,8 @@ def on_their_way(snapshot: Snapshot) -> Counter[str]:
 def planned_for(text: str) -> dict[str, int]:
     """The annotation, which is a list of <buffer uid>=<number>; a part that cannot be read counts nothing."""
     pairs = (part.partition("=") for part in text.split(","))
-    return {uid: int(count) for uid, _, count in pairs if uid and count.isdecimal()}
+    counts = {uid: integer(count) or 0 for uid, _, count in pairs if uid}
+    return {uid: count for uid, count in counts.items() if count > 0}
 
 
 def _copies(buffer: CapacityBuffer, found: Resolved, now: float) -> Iterator[Pod]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.model import names
+from dovetail.model.digits import integer
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.placements import IgnoredPod
 from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Expression, Pod, PodShape
-from dovetail.model.requirements import as_integer
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
@@ -71,7 +71,7 @@ def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
         if key == names.CAPACITY_TYPE and not _CAPACITY_TYPES & set(values):
             return f"no known value for {key}"
     if expression.operator in ("Gt", "Lt", "Gte", "Lte"):
-        number = as_integer(values[0]) if len(values) == 1 else None
+        number = integer(values[0]) if len(values) == 1 else None
         if number is None or number < 0:
             return f"key {key} with operator {expression.operator} must have a single non-negative integer"
     return ""

@@ -5,11 +5,11 @@ field that is left out mean the same.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time
 
 
@@ -43,7 +43,7 @@ def conditions(raw: Sequence[ReadOnlyJson] | None) -> tuple[Condition, ...]:
     )
 
 
-@lru_cache(maxsize=65536)
+@remembered(16 * MEGABYTE)
 def _condition(written: _Written) -> Condition:
     """Remembered, because nodes that came up together say the same, and each is read again at every heartbeat."""
     return Condition(
@@ -62,6 +62,6 @@ def node_class(raw: ReadOnlyJson | None) -> NodeClassRef:
     return _reference(ref.get("group") or "", ref.get("kind") or "", ref.get("name") or "")
 
 
-@lru_cache(maxsize=1024)
+@remembered(MEGABYTE)
 def _reference(group: str, kind: str, name: str) -> NodeClassRef:
     return NodeClassRef(group=group, kind=kind, name=name)

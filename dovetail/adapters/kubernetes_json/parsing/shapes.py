@@ -1,8 +1,7 @@
 """What decides where a pod may go: the parts of its spec that make a PodShape, shared among pods that are alike.
 
-Placement asks each of its questions once per shape, so equal shapes are one object, remembered by the text of their
-parts. The table is emptied when it grows past a bound: there may then be two equal shapes, which costs time and changes
-no answer.
+Placement asks each of its questions once per shape, so equal shapes are one object for as long as any pod has it. When
+the last such pod is gone, nothing of the shape is left.
 """
 
 from typing import Any, Final
@@ -15,11 +14,12 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_node_terms,
     parse_toleration,
 )
+from dovetail.model.host_ports import canonical_address
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
+from dovetail.model.remembering import Shared, fingerprint
 
-_KNOWN: Final[dict[tuple[str, bytes], PodShape]] = {}
-_MOST_KNOWN: Final = 100_000
+_SHAPES: Final[Shared[bytes, PodShape]] = Shared()
 
 
 def _required(raw: ReadOnlyJson | None, kind: str) -> Any:
@@ -72,7 +72,9 @@ def _host_ports(containers: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
     return tuple(
         [
             HostPort(
-                address=port.get("hostIP") or "0.0.0.0", port=port["hostPort"], protocol=port.get("protocol") or "TCP"
+                address=canonical_address(port.get("hostIP") or "0.0.0.0"),
+                port=port["hostPort"],
+                protocol=port.get("protocol") or "TCP",
             )
             for container in containers
             for port in container.get("ports") or ()
@@ -152,7 +154,9 @@ def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
     """The shape of a pod (or of a template) with this metadata and spec."""
     labels = metadata.get("labels") or {}
     volumes = claims_among(spec.get("volumes"))
+    namespace = metadata.get("namespace") or "default"
     parts = [
+        namespace,
         labels,
         spec.get("affinity"),
         spec.get("topologySpreadConstraints"),
@@ -162,11 +166,5 @@ def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
         spec.get("resourceClaims"),
         volumes,
     ]
-    namespace = metadata.get("namespace") or "default"
-    text = (namespace, orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
-    shape = _KNOWN.get(text)
-    if shape is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        shape = _KNOWN[text] = _build(namespace, labels, spec, volumes)
-    return shape
+    text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
+    return _SHAPES.one(fingerprint(text), lambda: _build(namespace, labels, spec, volumes))
