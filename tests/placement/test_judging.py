@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from dovetail.model.judging import LONGEST_TEXT, SetAside, Unjudged
+from dovetail.model.overlays import NodeOverlay
 from dovetail.model.placements import Placement
 from dovetail.model.pods import Expression, Pod, PodTerm
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import DaemonSet
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.constraints.preferences import MOST, relaxed, within_reason
+from dovetail.placement.overlays import overlay
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.search.packing import emptiest_first
@@ -241,3 +243,14 @@ def test_pods_that_are_refused_alike_are_explained_once(monkeypatch: pytest.Monk
 
 SHARED = a_shape()
 REQUESTS = a_pod("one", "99").requests
+
+
+def test_an_overlay_that_cannot_be_judged_is_invalid_and_the_others_are_applied() -> None:
+    world = a_snapshot([])
+    odd = NodeOverlay(name="odd", requirements=(IMPOSSIBLE,), price="1", weight=2)
+    sound = NodeOverlay(name="sound", requirements=(), price="5", weight=1)
+
+    found = overlay((odd, sound), world.pools, world.catalogues)
+
+    assert found.verdicts == {"odd": "invalid", "sound": "applied"}
+    assert {o.price for item in found.catalogues["default"].types for o in item.offerings} == {5.0}
