@@ -9,7 +9,6 @@ from typing import Final
 
 MAX_INT: Final = 2**63 - 1
 MIN_INT: Final = -(2**63)
-SHOWN: Final = 80  # characters of a text that an error quotes
 
 _INTEGER: Final = re.compile(r"([+-]?)0*+([0-9]*+)")  # possessive: a million zeros are read once
 _MOST_DIGITS: Final = len(str(MAX_INT))
@@ -32,8 +31,3 @@ def integer(text: str) -> int | None:
         return None
     value = int(found[2] or "0") * (-1 if found[1] == "-" else 1)
     return value if MIN_INT <= value <= MAX_INT else None
-
-
-def shown(text: str) -> str:
-    """A text as an error quotes it: in one line, and no longer than a person reads."""
-    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}… ({len(text)} characters)"

@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-from dovetail.model.digits import SHOWN, integer, shown
+from dovetail.model.digits import integer
+from dovetail.model.quoting import quoted
 from dovetail.model.remembering import MEGABYTE, remembered
 
 NANOSECONDS: Final = 10**9
@@ -54,20 +55,16 @@ def _part(text: str, whole: str, fraction: str, unit: str) -> int:
     if number is None or not (whole or fraction):
         raise _invalid(text)
     if not unit:
-        raise DurationError(f"time: missing unit in duration {_quoted(text)}")
+        raise DurationError(f"time: missing unit in duration {quoted(text)}")
     size = _UNITS.get(unit)
     if size is None:
-        raise DurationError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
+        raise DurationError(f"time: unknown unit {quoted(unit)} in duration {quoted(text)}")
     decimals = fraction[:_DECIMALS]
     return number * size + int(decimals or "0") * size // int(10 ** len(decimals))
 
 
 def _invalid(text: str) -> DurationError:
-    return DurationError(f"time: invalid duration {_quoted(text)}")
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"' if len(text) <= SHOWN else shown(text)
+    return DurationError(f"time: invalid duration {quoted(text)}")
 
 
 def parse_seconds(text: str) -> float:

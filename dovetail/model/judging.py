@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
 
+from dovetail.model.quoting import one_line
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -74,6 +76,6 @@ def _name(subject: object) -> str:
 def _text(thing: object) -> str:
     """A text of bounded length; a number of thousands of digits has none."""
     try:
-        return str(thing)[:LONGEST_TEXT]
+        return one_line(str(thing)[:LONGEST_TEXT])
     except ValueError:
         return "(no text)"

@@ -55,8 +55,9 @@ class Recent(Generic[Key, Value]):
         self._young[key] = value
         self._size += size
 
-    def __len__(self) -> int:
-        return len(self._young.keys() | self._old.keys())
+    def clear(self) -> None:
+        """Forget everything."""
+        self._old, self._young, self._size = {}, {}, 0
 
 
 def size_of(key: object) -> int:
@@ -64,7 +65,8 @@ def size_of(key: object) -> int:
     if isinstance(key, str | bytes):
         return _TEXT + len(key)
     if isinstance(key, tuple):
-        return _TEXT + sum([size_of(part) for part in key])
+        least = _TEXT * (len(key) + 1)  # of a long one no more need be known
+        return least if least > LARGEST_KEPT else _TEXT + sum([size_of(part) for part in key])
     return 0
 
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dovetail.model.digits import MAX_INT, integer, shown
+from dovetail.model.digits import MAX_INT, integer
+from dovetail.model.quoting import shown
 from dovetail.model.remembering import MEGABYTE, remembered
 
 Resources = Mapping[str, int]

@@ -9,20 +9,19 @@ its nodes; parsing happens outside the lock.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.bell import Bell
-from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, name_in
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
 from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
 from dovetail.model.json import Json
+from dovetail.model.quoting import one_line
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 
 _log = logging.getLogger(__name__)
-
-MOST_WORDS: Final = 500  # of a fault, which may quote a megabyte of what could not be read
 
 
 def log_unreadable(unreadable: Unreadable) -> None:
@@ -178,13 +177,13 @@ class Cache:
             return Entry(key, uid, version, value=kind.parse(raw))
         except UnreadableObject as error:
             place, message = error.field, error.message
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-            place, message = "", f"{type(error).__name__}: {error}"
+        except RAW_FAULTS as error:
+            place, message = "", one_line(f"{type(error).__name__}: {error}")
         unreadable = Unreadable(
             kind=kind.name,
             name=full_name(raw),
             field=place,
-            message=message[:MOST_WORDS],
+            message=message,
             node=_node_of(raw),
             uid=uid,
             pod=outline_of(raw) if kind.name == "Pod" else None,
@@ -249,9 +248,8 @@ def identify(kind: Kind, raw: Json) -> Identity:
         meta = raw["metadata"]
         uid, version = str(meta.get("uid") or ""), int(meta["resourceVersion"])
         return Identity(uid if kind.by_uid else full_name(raw), uid, version)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        name = full_name(raw) if isinstance(raw, dict) else ""
-        raise UnreadableObject(kind.name, name, "metadata", "no name or no resourceVersion") from None
+    except RAW_FAULTS:
+        raise UnreadableObject(kind.name, name_in(raw), "metadata", "no name or no resourceVersion") from None
 
 
 def full_name(raw: Json) -> str:

@@ -11,8 +11,9 @@ from typing import Final
 from croniter import CroniterBadDateError, croniter
 
 from dovetail.disruption.budgets.schedules import Calendar, Every, Field, ScheduleError, parse_schedule
-from dovetail.model.digits import integer, shown
+from dovetail.model.digits import integer
 from dovetail.model.pools import Budget
+from dovetail.model.quoting import shown
 
 UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget limits this reason
 

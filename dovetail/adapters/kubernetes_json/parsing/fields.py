@@ -7,6 +7,7 @@ field that is left out mean the same.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dovetail.adapters.kubernetes_json.parsing.reading import number_of, text_of
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.remembering import MEGABYTE, remembered
@@ -47,12 +48,12 @@ def conditions(raw: Sequence[ReadOnlyJson] | None) -> tuple[Condition, ...]:
 def _condition(written: _Written) -> Condition:
     """Remembered, because nodes that came up together say the same, and each is read again at every heartbeat."""
     return Condition(
-        type=written.type,
-        status=written.status,
-        reason=written.reason,
-        message=written.message,
+        type=text_of(written.type),
+        status=text_of(written.status),
+        reason=text_of(written.reason),
+        message=text_of(written.message),
         changed=optional_time(written.changed) or 0.0,
-        generation=written.generation,
+        generation=number_of(written.generation),
     )
 
 
@@ -64,4 +65,4 @@ def node_class(raw: ReadOnlyJson | None) -> NodeClassRef:
 
 @remembered(MEGABYTE)
 def _reference(group: str, kind: str, name: str) -> NodeClassRef:
-    return NodeClassRef(group=group, kind=kind, name=name)
+    return NodeClassRef(group=text_of(group), kind=text_of(kind), name=text_of(name))

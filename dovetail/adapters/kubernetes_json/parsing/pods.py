@@ -13,6 +13,7 @@ import orjson
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, blame
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
+from dovetail.adapters.kubernetes_json.parsing.reading import optional_number, optional_text, text_of
 from dovetail.adapters.kubernetes_json.parsing.requests import Amounts, pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
@@ -104,23 +105,23 @@ def _build(raw: ReadOnlyJson) -> Pod:
     created, deleted = metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")
     started = status.get("startTime")
     draft = _PodDraft()
-    draft.name = metadata["name"]
-    draft.uid = metadata.get("uid") or ""
+    draft.name = text_of(metadata["name"])
+    draft.uid = text_of(metadata.get("uid") or "")
     draft.created = parse_time(created) if created else 0.0
     draft.resource_version = metadata.get("resourceVersion") or ""
     draft.deleting_since = parse_time(deleted) if deleted else None
-    draft.node_name = spec.get("nodeName") or ""
-    draft.grace_seconds = spec.get("terminationGracePeriodSeconds")
-    draft.priority = spec.get("priority")
-    draft.phase = status.get("phase") or "Pending"
+    draft.node_name = text_of(spec.get("nodeName") or "")
+    draft.grace_seconds = optional_number(spec.get("terminationGracePeriodSeconds"))
+    draft.priority = optional_number(spec.get("priority"))
+    draft.phase = text_of(status.get("phase") or "Pending")
     draft.started = parse_time(started) if started else None
-    draft.nominated_node = status.get("nominatedNodeName") or ""
+    draft.nominated_node = text_of(status.get("nominatedNodeName") or "")
     draft.unschedulable, draft.ready, infeasible = _conditions(status)
     draft.shape, draft.requests, draft.owners = _common(raw, infeasible)
     draft.do_not_disrupt = draft.deletion_cost = draft.annotations = None
     if annotations:
-        draft.do_not_disrupt = annotations.get(names.DO_NOT_DISRUPT)
-        draft.deletion_cost = annotations.get(names.POD_DELETION_COST)
+        draft.do_not_disrupt = optional_text(annotations.get(names.DO_NOT_DISRUPT))
+        draft.deletion_cost = optional_text(annotations.get(names.POD_DELETION_COST))
     draft.__class__ = Pod
     pod: Pod = draft
     return pod
@@ -135,7 +136,11 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
             "Pod",
             raw,
             {
-                "metadata": lambda pod: (pod["metadata"]["name"], parse_owners(pod["metadata"])),
+                "metadata": lambda pod: (text_of(pod["metadata"]["name"]), parse_owners(pod["metadata"])),
+                "metadata.annotations": lambda pod: [
+                    optional_text((pod["metadata"].get("annotations") or {}).get(key))
+                    for key in (names.DO_NOT_DISRUPT, names.POD_DELETION_COST)
+                ],
                 "metadata timestamps": lambda pod: [
                     optional_time(pod["metadata"].get(field)) for field in ("creationTimestamp", "deletionTimestamp")
                 ],

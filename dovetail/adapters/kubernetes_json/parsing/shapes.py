@@ -8,6 +8,13 @@ from typing import Any, Final
 
 import orjson
 
+from dovetail.adapters.kubernetes_json.parsing.reading import (
+    list_of,
+    number_of,
+    optional_number,
+    optional_text,
+    text_of,
+)
 from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_label_selector,
     parse_node_term,
@@ -28,14 +35,16 @@ def _required(raw: ReadOnlyJson | None, kind: str) -> Any:
 
 def _preferred_node_terms(affinity: ReadOnlyJson) -> tuple[NodeTerm, ...]:
     entries = (affinity.get("nodeAffinity") or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return tuple([parse_node_term(entry.get("preference") or {}, int(entry.get("weight") or 0)) for entry in entries])
+    return tuple(
+        [parse_node_term(entry.get("preference") or {}, number_of(entry.get("weight") or 0)) for entry in entries]
+    )
 
 
 def _pod_term(raw: ReadOnlyJson, weight: int = 0) -> PodTerm:
     return PodTerm(
-        topology_key=raw["topologyKey"],
+        topology_key=text_of(raw["topologyKey"]),
         selector=parse_label_selector(raw.get("labelSelector")),
-        namespaces=tuple(sorted(raw.get("namespaces") or ())),
+        namespaces=tuple(sorted(map(text_of, list_of(raw.get("namespaces"))))),
         namespace_selector=parse_label_selector(raw.get("namespaceSelector")),
         weight=weight,
     )
@@ -48,7 +57,7 @@ def _required_pod_terms(affinity: ReadOnlyJson, kind: str) -> tuple[PodTerm, ...
 
 def _preferred_pod_terms(affinity: ReadOnlyJson, kind: str) -> tuple[PodTerm, ...]:
     entries = (affinity.get(kind) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return tuple([_pod_term(entry["podAffinityTerm"], int(entry.get("weight") or 0)) for entry in entries])
+    return tuple([_pod_term(entry["podAffinityTerm"], number_of(entry.get("weight") or 0)) for entry in entries])
 
 
 def parse_spread(raw: ReadOnlyJson) -> SpreadConstraint:
@@ -57,14 +66,14 @@ def parse_spread(raw: ReadOnlyJson) -> SpreadConstraint:
     if policy not in ("DoNotSchedule", "ScheduleAnyway"):
         raise ValueError(f"whenUnsatisfiable {policy!r} is neither DoNotSchedule nor ScheduleAnyway")
     return SpreadConstraint(
-        topology_key=raw["topologyKey"],
-        max_skew=int(raw["maxSkew"]),
+        topology_key=text_of(raw["topologyKey"]),
+        max_skew=number_of(raw["maxSkew"]),
         when_unsatisfiable=policy,
         selector=parse_label_selector(raw.get("labelSelector")),
-        min_domains=raw.get("minDomains"),
+        min_domains=optional_number(raw.get("minDomains")),
         node_affinity_policy="Ignore" if raw.get("nodeAffinityPolicy") == "Ignore" else "Honor",
         node_taints_policy="Honor" if raw.get("nodeTaintsPolicy") == "Honor" else "Ignore",
-        match_label_keys=tuple(raw.get("matchLabelKeys") or ()),
+        match_label_keys=tuple(map(text_of, list_of(raw.get("matchLabelKeys")))),
     )
 
 
@@ -73,8 +82,8 @@ def _host_ports(containers: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
         [
             HostPort(
                 address=canonical_address(port.get("hostIP") or "0.0.0.0"),
-                port=port["hostPort"],
-                protocol=port.get("protocol") or "TCP",
+                port=number_of(port["hostPort"]),
+                protocol=text_of(port.get("protocol") or "TCP"),
             )
             for container in containers
             for port in container.get("ports") or ()
@@ -87,11 +96,15 @@ def _volume_uses(volumes: list[ReadOnlyJson]) -> tuple[VolumeUse, ...]:
     uses = []
     for volume in volumes:
         if claim := volume.get("persistentVolumeClaim"):
-            uses.append(VolumeUse(claim_name=claim["claimName"]))
+            uses.append(VolumeUse(claim_name=text_of(claim["claimName"])))
         elif "ephemeral" in volume:
             template = ((volume["ephemeral"] or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
             uses.append(
-                VolumeUse(claim_name=volume["name"], ephemeral=True, storage_class=template.get("storageClassName"))
+                VolumeUse(
+                    claim_name=text_of(volume["name"]),
+                    ephemeral=True,
+                    storage_class=optional_text(template.get("storageClassName")),
+                )
             )
     return tuple(uses)
 
@@ -109,7 +122,7 @@ def _build(namespace: str, labels: ReadOnlyJson, spec: ReadOnlyJson, volumes: li
     return PodShape(
         namespace=namespace,
         labels={str(key): str(labels[key]) for key in labels},
-        node_selector=tuple(sorted(selector.items())),
+        node_selector=tuple(sorted((text_of(key), text_of(selector[key])) for key in selector)),
         required_terms=parse_node_terms(
             (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
         ),
@@ -154,7 +167,7 @@ def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
     """The shape of a pod (or of a template) with this metadata and spec."""
     labels = metadata.get("labels") or {}
     volumes = claims_among(spec.get("volumes"))
-    namespace = metadata.get("namespace") or "default"
+    namespace = text_of(metadata.get("namespace") or "default")
     parts = [
         namespace,
         labels,
