@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from dovetail.model.judging import LONGEST_TEXT, SetAside, Unjudged
+from dovetail.model.names import FAKE_POD
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.placements import Placement
 from dovetail.model.pods import Expression, Pod, PodTerm
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import DaemonSet
 from dovetail.placement.answer.explain import Explainer
+from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.constraints.preferences import MOST, relaxed, within_reason
 from dovetail.placement.overlays import overlay
 from dovetail.placement.place_pods import Index, place
@@ -254,3 +256,13 @@ def test_an_overlay_that_cannot_be_judged_is_invalid_and_the_others_are_applied(
 
     assert found.verdicts == {"odd": "invalid", "sound": "applied"}
     assert {o.price for item in found.catalogues["default"].types for o in item.offerings} == {5.0}
+
+
+def test_no_event_is_about_a_pod_of_a_buffer_that_cannot_be_judged() -> None:
+    """It exists nowhere."""
+    world = a_snapshot([a_pod("good"), impossible("real")])
+    odd = replace(impossible("virtual"), annotations={FAKE_POD: "true"})
+    placement = placed(replace(world, pods={**world.pods, odd.uid: odd}))
+
+    assert named(placement) == [("Pod", "default/real"), ("Pod", "default/virtual")]
+    assert named(for_real_pods(placement)) == [("Pod", "default/real")]
