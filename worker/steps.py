@@ -91,7 +91,7 @@ class Wiring:
             Draining(drain, EvictionPace(now), now),
             GivingBack(w.claims, w.pods),
             Joining(w.view, w.claims, w.nodes, now),
-            Launching(w.claims, w.cloud, w.notices, now),
+            Launching(known, w.cloud, w.notices, now),
             marking,
             Noticing(w.notices, w.view),
             Terminating(known, w.cloud, now),

@@ -45,7 +45,7 @@ async def _start(cluster: str, claim: ClaimRef, workflow_type: str, summary: str
     try:
         await workflow.start_child_workflow(
             workflow_type,
-            ClaimInput(cluster=cluster, claim=claim),
+            ClaimInput(cluster=cluster, claim=claim, joins_in_one_step=True),
             id=claim_owner_id(cluster, claim.name),
             task_queue=task_queue(cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,

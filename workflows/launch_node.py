@@ -47,12 +47,16 @@ class LaunchNode:
 
     def enter(self, phase: str) -> None:
         """Show the phase in the Web UI and to searches."""
-        self.phase = phase
         show_phase(phase)
+        self.show(phase)
+
+    def show(self, phase: str) -> None:
+        """Show the phase in the Web UI; searches find the launch by the phase that it began with."""
+        self.phase = phase
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def launch(self) -> str:
-        """The three steps. Answers initialised, gone, or deleting: then the claim is to be terminated."""
+        """The steps. Answers initialised, gone, or deleting: then the claim is to be terminated."""
         self.enter("launching")
         cluster, claim = self.given.cluster, self.given.claim
         launched = await workflow.execute_activity_method(
@@ -68,6 +72,8 @@ class LaunchNode:
                 return "deleting"
             case "no_capacity" | "class_not_ready" | "timed_out":
                 return await self.give_up(launched.message)
+        if self.given.joins_in_one_step:
+            return await self.join()
         self.enter("registering")
         registered = await workflow.execute_activity_method(
             Joining.await_registered, claim, summary="wait for the node to join", **waiting(cluster)
@@ -76,6 +82,27 @@ class LaunchNode:
             return await self.unjoined(registered)
         if registered.unmarked:
             await self.tell_unmarked(registered.node)
+        return await self.initialise()
+
+    async def join(self) -> str:
+        """Wait for a node that is ready for pods, in one step unless something is to be said on the way."""
+        self.show("joining")
+        joined = await workflow.execute_activity_method(
+            Joining.await_joined,
+            self.given.claim,
+            summary="wait for the node to be ready for pods",
+            **waiting(self.given.cluster),
+        )
+        if joined.kind != "done":
+            return await self.unjoined(joined)
+        if joined.unmarked:
+            await self.tell_unmarked(joined.node)
+            return await self.initialise()
+        return "initialised"
+
+    async def initialise(self) -> str:
+        """Wait until a node that is registered is ready for pods."""
+        cluster, claim = self.given.cluster, self.given.claim
         self.enter("initialising")
         initialised = await workflow.execute_activity_method(
             Joining.await_initialized, claim, summary="wait for the node to be ready for pods", **waiting(cluster)

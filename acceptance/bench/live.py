@@ -16,8 +16,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.bench.live_ground import PODS_PER_NODE, Figure, Resources, budget, settle
+from acceptance.bench.growing import GROWING
+from acceptance.bench.live_ground import PODS_PER_NODE, Figure, Readiness, Resources, budget, settle
 from acceptance.bench.reactions import CAUSES, Reaction
+from acceptance.bench.recovering import RECOVERING
+from acceptance.bench.shrinking import SHRINKING
 from dovetail.model import names
 from testbed.up import folder_of
 from tests.cluster.system.ground import Ground, node_pool
@@ -34,6 +37,7 @@ class Drift:
     upstream: str
     aim: float
     calls: int = 0  # the most that is allowed; 0: not judged
+    judge_readiness: bool = False
 
     async def __call__(self, ground: Ground) -> list[Figure]:
         """Change the template of a pool at rest and wait until none of its old nodes is left."""
@@ -47,11 +51,14 @@ class Drift:
             left = {c["metadata"]["name"] for c in await ground.claims()}
             return not left & gone and await ground.settled(self.nodes * PODS_PER_NODE)
 
-        await ground.until(replaced, 600, "all old nodes are gone")
+        readiness = Readiness(wanted=self.nodes * PODS_PER_NODE)
+        async with readiness.watched(ground):
+            await ground.until(replaced, 600, "all old nodes are gone")
         print(f"    {Resources.of(ground).since(before)}", flush=True)
+        print(f"    {readiness.words()}", flush=True)
         line = Timeline(ground.audit.entries(since))
         changed = next(moment(e) for e in line.writes if e.resource == "nodepools" and e.user != "dovetail")
-        return self.figures(line, changed)
+        return [*self.figures(line, changed), *(readiness.figures() if self.judge_readiness else [])]
 
     def figures(self, line: Timeline, start: float) -> list[Figure]:
         """The whole and its parts."""
@@ -133,11 +140,14 @@ Scenario = Callable[[Ground], Awaitable[list[Figure]]]
 
 SCENARIOS: dict[str, Scenario] = {
     "drift_5": Drift(nodes=5, boot=1, budget="100%", upstream="46–55 s", aim=12, calls=250),
-    "drift_20": Drift(nodes=20, boot=1, budget="100%", upstream="132–142 s", aim=20),
+    "drift_20": Drift(nodes=20, boot=1, budget="100%", upstream="132–142 s", aim=30, judge_readiness=True),
     "drift_20_slow": Drift(nodes=20, boot=15, budget="100%", upstream="345 s", aim=40),
     "warnings": Warnings(nodes=20, pause=3.0),
     "drift_4_budget_2": Drift(nodes=4, boot=15, budget="2", upstream="68–88 s", aim=45),
     **{f"reaction_{name}": Reaction(cause=cause) for name, cause in CAUSES.items()},
+    **GROWING,
+    **SHRINKING,
+    **RECOVERING,
 }
 
 

@@ -1,9 +1,13 @@
 """Shared by the live figures: a line of the table, what each part of the product used, a cluster at rest."""
 
 import asyncio
+import contextlib
 import os
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from dovetail.model.json import Json
 from tests.cluster.system.ground import Ground, deployment
@@ -47,6 +51,68 @@ class Resources:
         """What each part has used meanwhile, in words."""
         used = sorted(((after - before.cpu.get(name, 0.0), name) for name, after in self.cpu.items()), reverse=True)
         return "cpu: " + ", ".join(f"{name} {cpu:.1f} s ({self.megabytes[name]:.0f} MB)" for cpu, name in used)
+
+
+UNREADY_AIM: Final = 30.0  # pod-seconds
+READY_SHARE: Final = 0.75
+LOOK_SECONDS: Final = 0.2
+
+
+@dataclass(slots=True, kw_only=True)
+class Readiness:
+    """How many of the wanted pods were ready, look after look."""
+
+    wanted: int
+    fewest: int = field(init=False)
+    unready_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.fewest = self.wanted
+
+    @contextlib.asynccontextmanager
+    async def watched(self, ground: Ground) -> AsyncIterator[None]:
+        """Look all the while."""
+        looking = asyncio.create_task(self._look(ground))
+        try:
+            yield
+        finally:
+            looking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await looking
+
+    async def _look(self, ground: Ground) -> None:
+        last = time.monotonic()
+        while True:
+            ready = await ground.running_pods()
+            now = time.monotonic()
+            self.fewest = min(self.fewest, ready)
+            self.unready_seconds += max(self.wanted - ready, 0) * (now - last)
+            last = now
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def words(self) -> str:
+        """In a line."""
+        return f"pods: {self.unready_seconds:.0f} pod-seconds unready, fewest ready {self.fewest} of {self.wanted}"
+
+    def figures(self) -> list[Figure]:
+        """Two lines of the table, beside what Karpenter needs one node after another for."""
+        least = round(self.wanted * READY_SHARE)
+        return [
+            Figure(
+                what="  unready pod-seconds",
+                ours=f"{self.unready_seconds:.0f}",
+                upstream="6",
+                aim=f"{UNREADY_AIM:g}",
+                met=self.unready_seconds <= UNREADY_AIM,
+            ),
+            Figure(
+                what=f"  fewest ready of {self.wanted}",
+                ours=str(self.fewest),
+                upstream="57",
+                aim=str(least),
+                met=self.fewest >= least,
+            ),
+        ]
 
 
 async def settle(ground: Ground, nodes: int, pool: Json) -> list[Json]:

@@ -1,12 +1,14 @@
 """Waits until a launched instance is a node that is ready for pods.
 
-The second and third step of LaunchNode. Both look at the cache, write the Node in one change, then the claim. Each ends
-at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has lasted for a
-while, so that a start costs few requests and meets no other writer.
+The second step of LaunchNode, in two parts that older runs take as two steps. Both look at the cache, write the Node in
+one change, then the claim; a node that is ready when it joins is registered and initialised by the same two writes.
+Each part ends at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has
+lasted for a while, so that a start costs few requests and meets no other writer.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from temporalio import activity
 
@@ -15,7 +17,7 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import revise_node, revise_status, set_conditions
 from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
-from dovetail.lifecycle.initialization import Why, blocker
+from dovetail.lifecycle.initialization import Why, blocker, registered_and_ready
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
 from dovetail.lifecycle.registration import (
     HOOK_PENDING,
@@ -55,8 +57,22 @@ class Joining:
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
+    async def await_joined(self, ref: ClaimRef) -> JoinOutcome:
+        """Wait until the claim's Node is ready for pods (LIF-20 to LIF-38).
+
+        Where the node came without its taint that is to be said at once, so the step ends with the registration."""
+        registered = await self._await_registered(ref, ready_at_once=True)
+        if registered.kind != "done" or registered.unmarked:
+            return registered
+        initialised = await self.await_initialized(ref)
+        return replace(initialised, writes=(*registered.writes, *initialised.writes))
+
+    @activity.defn
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
         """Wait for the claim's Node and make it the claim's (LIF-20 to LIF-29)."""
+        return await self._await_registered(ref, ready_at_once=False)
+
+    async def _await_registered(self, ref: ClaimRef, *, ready_at_once: bool) -> JoinOutcome:
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
             if isinstance(claim, JoinOutcome):
@@ -73,7 +89,7 @@ class Joining:
                 # AWS-95: the cloud has yet to say something of the instance that pods may ask for.
                 await self._write_registering(claim, (HOOK_PENDING, hook))
             elif len(nodes) == 1 and not _failed(claim):
-                outcome = await self._register(claim, nodes[0])
+                outcome = await self._register(claim, nodes[0], ready_at_once=ready_at_once)
                 if outcome is not None:
                     return outcome
             elif len(nodes) > 1:
@@ -119,16 +135,21 @@ class Joining:
             return JoinOutcome(kind="deleting", node=claim.node_name)
         return claim
 
-    async def _register(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
+    async def _register(self, claim: NodeClaim, cached: Node, *, ready_at_once: bool) -> JoinOutcome | None:
+        change_of = registered_and_ready if ready_at_once else registered
         async with self.slots:
             # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
             live = await self.nodes.read(cached.name)
             if live is None or live.provider_id != claim.provider_id:
                 return None
-            node = await revise_node(self.nodes, live, lambda found: registered(claim, found))
+            node = await revise_node(self.nodes, live, lambda found: change_of(claim, found))
         if node is None:
             return None
-        written = await self._set(claim, true(REGISTERED_CONDITION, self.now()), node.name)
+        now = self.now()
+        reached = [true(REGISTERED_CONDITION, now)]
+        if ready_at_once and node.labels.get(INITIALIZED) == "true":
+            reached.append(true(INITIALIZED_CONDITION, now))
+        written = await self._set(claim, node.name, *reached)
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
         node_created(written)
@@ -146,16 +167,16 @@ class Joining:
             node = await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
         if node is None:
             return None
-        written = await self._set(claim, true(INITIALIZED_CONDITION, self.now()), node.name)
+        written = await self._set(claim, node.name, true(INITIALIZED_CONDITION, self.now()))
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
         return JoinOutcome(kind="done", node=node.name, writes=(node_write(node), claim_write(written)))
 
-    async def _set(self, claim: NodeClaim, condition: Condition, node: str) -> NodeClaim | None:
-        """The claim with that condition and its node's name, in one call."""
+    async def _set(self, claim: NodeClaim, node: str, *reached: Condition) -> NodeClaim | None:
+        """The claim with these conditions and its node's name, in one call."""
 
         def status_of(found: NodeClaim) -> ClaimStatus:
-            conditions = claim_conditions_with(found, condition)
+            conditions = claim_conditions_with(found, *reached)
             return ClaimStatus(node_name=node, conditions=conditions)
 
         return await revise_status(self.claims, claim, status_of)

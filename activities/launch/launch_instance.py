@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.known_claims import is_same
+from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_status, set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
@@ -34,8 +34,8 @@ from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION,
 from dovetail.model.nodes import NodeClaim
 from dovetail.notices.claims import insufficient_capacity
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Conflict, Failure, Retryable, worth_retrying
-from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Notices
+from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
+from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
 
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
 
@@ -57,14 +57,15 @@ class _Attempt:
 class Launching:
     """The step that launches."""
 
-    def __init__(self, claims: NodeClaims, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
-        self.claims, self.cloud, self.notices, self.now = claims, cloud, notices, now
+    def __init__(self, known: KnownClaims, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
+        self.known, self.claims = known, known.claims
+        self.cloud, self.notices, self.now = cloud, notices, now
 
     @activity.defn
     async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
         """Find or launch the claim's instance and write it down."""
-        claim = await self.claims.read(ref.name)
-        if claim is None or not is_same(claim, ref.uid):
+        claim = await self._claim(ref)
+        if claim is None:
             return LaunchOutcome(kind="gone")
         if claim.deleting_since is not None:
             return LaunchOutcome(kind="deleting", provider_id=claim.provider_id)
@@ -83,6 +84,14 @@ class Launching:
             # it.
             raise worth_retrying(failure) from failure
         return await self._conclude(attempt.claim, found)
+
+    async def _claim(self, ref: ClaimRef) -> NodeClaim | None:
+        """As the cache knows it: every write before the launch is guarded by its version. Live without a cache."""
+        try:
+            return await self.known.find(ref)
+        except NotSeenYet:
+            live = await self.claims.read(ref.name)
+            return live if is_same(live, ref.uid) else None
 
     async def _obtain(self, attempt: _Attempt) -> _Found | None:
         """The instance that carries the claim's UID, else a new one; None past the launch deadline."""

@@ -47,7 +47,7 @@ class Caretaking:
     async def start_owner(self, order: StartOwner) -> StepOutcome:
         """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
         identity = claim_owner_id(self.cluster, order.claim.name)
-        given = ClaimInput(cluster=self.cluster, claim=order.claim)
+        given = ClaimInput(cluster=self.cluster, claim=order.claim, joins_in_one_step=True)
         await self._start(order.workflow_type, given, identity, f"{order.workflow_type} of {order.claim.name}")
         return StepOutcome()
 

@@ -2,7 +2,7 @@
 
 A step says what is to change as a function of the object; a conflict means that the object has changed since it was
 read, so it is read live and the function is called again. Failing the whole step for a conflict would cost a second and
-all its other calls once more.
+all its other calls once more. Where the conflict brings the object as it is now, not even that read is needed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -60,8 +60,8 @@ async def revise_node(nodes: Nodes, node: Node, change_of: Callable[[Node], Node
             return node
         try:
             return await nodes.patch(node, _metadata(change), change.taints)
-        except Conflict:
-            live = await nodes.read(node.name)
+        except Conflict as conflict:
+            live = conflict.current if isinstance(conflict.current, Node) else await nodes.read(node.name)
             if live is None or live.uid != node.uid:
                 return None
             node = live
@@ -74,8 +74,8 @@ async def _until_settled(
     for _ in range(TRIES):
         try:
             return await act(claim)
-        except Conflict:
-            live = await claims.read(claim.name)
+        except Conflict as conflict:
+            live = conflict.current if isinstance(conflict.current, NodeClaim) else await claims.read(claim.name)
             if live is None or not is_same(live, claim.uid):
                 return None
             claim = live

@@ -4,10 +4,11 @@ The checks are in upstream's order, and the first that fails is the answer (LIF-
 stays so (LIF-38). Drivers of dynamic resources (LIF-36) are not checked.
 """
 
+from dataclasses import replace
 from typing import Final
 
-from dovetail.lifecycle.registration import NODE_NOT_FOUND
-from dovetail.model.names import READY, UNREGISTERED_TAINT
+from dovetail.lifecycle.registration import NODE_NOT_FOUND, NodeChange, registered
+from dovetail.model.names import INITIALIZED, READY, UNREGISTERED_TAINT
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint
 
@@ -32,6 +33,15 @@ def blocker(claim: NodeClaim, nodes: tuple[Node, ...]) -> Why | None:
         return NODE_NOT_FOUND
     node = nodes[0]
     return _not_ready(node) or _startup_taint(claim, node) or _ephemeral_taint(node) or _missing_resource(claim, node)
+
+
+def registered_and_ready(claim: NodeClaim, node: Node) -> NodeChange:
+    """The change that makes the Node the claim's, with the label of an initialised one where it is ready already."""
+    change = registered(claim, node)
+    joined = replace(node, taints=node.taints if change.taints is None else change.taints)
+    if blocker(claim, (joined,)) is not None or node.labels.get(INITIALIZED) == "true":
+        return change
+    return replace(change, labels={**change.labels, INITIALIZED: "true"})
 
 
 def is_ready(node: Node) -> bool:

@@ -4,14 +4,17 @@ A plan is cut where it would grow beyond what a history should hold; the rest is
 follows at once.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
 
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model import names
+from dovetail.model.judging import Unjudged
 from dovetail.model.placements import Placement, RefusedPod
+from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, place
@@ -38,7 +41,8 @@ def plan_provisioning(
     placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
-    kept = cut(proposed, lists, index.aside)
+    proposed = in_launch_order(_writable(proposed, index))
+    kept = cut(proposed, lists)
     plan = ProvisioningPlan(
         seen=Seen.of(snapshot),
         proposed=kept,
@@ -50,24 +54,50 @@ def plan_provisioning(
     return _with_used_lists(plan), replace(placement, unjudged=index.aside.found)
 
 
-def cut(
-    proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...], aside: SetAside | None = None
-) -> tuple[ProposedNode, ...]:
-    """The first nodes that fit a plan, with the lists that they need; one that cannot be written is left out."""
-    size, seen, aside = 0, set[int](), aside or SetAside()
-    kept: list[ProposedNode] = []
-    for node in proposed:
-        written = aside.judge(next(iter(node.pods), None), "plan", orjson.dumps, node)
-        if isinstance(written, Unjudged):
-            continue
-        size += len(written)
+def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
+    """The nodes that a plan can hold; of another one the first pod is named."""
+    first = [index.snapshot.pods.get(node.pods[0].uid) if node.pods else None for node in proposed]
+    written = [index.aside.judge(pod, "plan", orjson.dumps, node) for pod, node in zip(first, proposed, strict=True)]
+    return tuple(n for n, text in zip(proposed, written, strict=True) if not isinstance(text, Unjudged))
+
+
+def in_launch_order(proposed: tuple[ProposedNode, ...]) -> tuple[ProposedNode, ...]:
+    """The largest of each zone first, the zones by turns.
+
+    Pods that are spread over zones are bound as soon as there is room anywhere: where many small nodes of one zone
+    came before the large ones of the others, the kube-scheduler filled that zone, and the spread was lost.
+    """
+    ranks: dict[int, tuple[int, str]] = {}
+    of_zone: Counter[str] = Counter()
+    for index in sorted(range(len(proposed)), key=lambda i: _by_size(proposed[i])):
+        zone = _zones(proposed[index])
+        ranks[index] = (of_zone[zone], zone)
+        of_zone[zone] += 1
+    return tuple(proposed[index] for index in sorted(ranks, key=ranks.__getitem__))
+
+
+def _by_size(node: ProposedNode) -> tuple[int, int]:
+    requests = dict(node.requests)
+    return -requests.get(CPU, 0), -requests.get(MEMORY, 0)
+
+
+def _zones(node: ProposedNode) -> str:
+    """The zones that a node may be launched in, as one text; empty where all are possible."""
+    values = [each.values for each in node.requirements if each.key == names.ZONE and each.operator == "In"]
+    return ",".join(value for some in values for value in sorted(some))
+
+
+def cut(proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...]) -> tuple[ProposedNode, ...]:
+    """The first nodes that fit a plan, with the lists that they need."""
+    size, seen = 0, set[int]()
+    for count, node in enumerate(proposed):
+        size += len(orjson.dumps(node))
         if node.type_list not in seen:
             seen.add(node.type_list)
             size += len(orjson.dumps(lists[node.type_list]))
-        if len(kept) == MOST_NODES or (kept and size > MOST_BYTES):
-            break
-        kept.append(node)
-    return tuple(kept)
+        if count == MOST_NODES or (count and size > MOST_BYTES):
+            return proposed[:count]
+    return proposed
 
 
 def _with_used_lists(plan: ProvisioningPlan) -> ProvisioningPlan:

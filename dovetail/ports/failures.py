@@ -22,7 +22,11 @@ class Retryable(Failure):
 
 
 class Conflict(Retryable):
-    """The object has changed since it was read; read it again."""
+    """The object has changed since it was read. `current` is the object as it is now, where that is known already."""
+
+    def __init__(self, subject: str, message: str, current: object | None = None) -> None:
+        super().__init__(subject, message)
+        self.current = current
 
 
 class Throttled(Retryable):

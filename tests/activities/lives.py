@@ -21,7 +21,6 @@ from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
@@ -40,19 +39,19 @@ class Killed(BaseException):
 
 @dataclass(slots=True)
 class Fate:
-    """What happens at the n-th call of this life."""
+    """What happens at the n-th call of this life, or at its first call of that name."""
 
     fault: Fault = "none"
-    at: int = -1
+    at: int | str = -1
     calls: list[str] = field(default_factory=list)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, name: str, act: Callable[[], Awaitable[Any]]) -> Any:
-        number = len(self.calls)
+        struck = self.at in (len(self.calls), name) and not self.reached.is_set()
         self.calls.append(name)
-        if number != self.at or self.fault == "none":
+        if not struck or self.fault == "none":
             return await act()
         self.reached.set()
         if self.fault == "before":
@@ -90,7 +89,7 @@ class Worker:
         cloud: Any = Watched(adapter.cloud, fate)
         notices: Any = adapter.notices
         now, view = time.time, adapter.view
-        self.launching = Launching(claims, cloud, notices, now)
+        self.launching = Launching(KnownClaims(view, claims), cloud, notices, now)
         self.joining = Joining(view, claims, nodes, now)
         self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
         self.draining = Draining(
@@ -130,17 +129,8 @@ class Life:
         launched = await self.step(lambda worker: worker.launching.launch_instance(self.ref))
         if launched.kind != "launched":
             return str(launched.kind)
-        for make in (self._registered, self._initialized):
-            joined = await self.step(make)
-            if joined.kind != "done":
-                return str(joined.kind)
-        return "initialised"
-
-    async def _registered(self, worker: Worker) -> JoinOutcome:
-        return await worker.joining.await_registered(self.ref)
-
-    async def _initialized(self, worker: Worker) -> JoinOutcome:
-        return await worker.joining.await_initialized(self.ref)
+        joined = await self.step(lambda worker: worker.joining.await_joined(self.ref))
+        return "initialised" if joined.kind == "done" else str(joined.kind)
 
     async def terminate(self) -> None:
         """TerminateNode's steps."""

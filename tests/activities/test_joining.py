@@ -10,6 +10,7 @@ from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.taints import Taint
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
 from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
@@ -43,6 +44,9 @@ class Stage:
 
     async def initialize(self) -> JoinOutcome:
         return await self.step.await_initialized(REF)
+
+    async def join(self) -> JoinOutcome:
+        return await self.step.await_joined(REF)
 
     def status_of(self, kind: str) -> tuple[str, str]:
         condition = self.world.claims["pool-1"].condition(kind)
@@ -108,6 +112,62 @@ async def test_registration_costs_one_write_to_each_object(stage: Stage) -> None
     await stage.register()
 
     assert stage.writes() == ["patch node node-1", "patch status pool-1"]
+
+
+async def test_a_node_that_is_ready_when_it_joins_is_registered_and_initialised_by_the_same_writes(
+    stage: Stage,
+) -> None:
+    stage.world.put(a_launched_claim(), a_node())
+
+    outcome = await stage.join()
+
+    assert (outcome.kind, outcome.node) == ("done", "node-1")
+    assert stage.writes() == ["patch node node-1", "patch status pool-1"]
+    assert stage.world.nodes["node-1"].labels[names.INITIALIZED] == "true"
+    for kind in (names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION):
+        assert stage.status_of(kind)[0] == "True"
+
+
+async def test_a_node_that_is_not_ready_when_it_joins_is_initialised_once_it_is(stage: Stage) -> None:
+    stage.world.put(a_launched_claim(), a_node(conditions=NOT_READY))
+    seen = []
+
+    def become_ready() -> None:
+        seen.append((stage.status_of(names.REGISTERED_CONDITION)[0], stage.status_of(names.INITIALIZED_CONDITION)[0]))
+        stage.world.put(replace(stage.world.nodes["node-1"], conditions=a_node().conditions))
+
+    stage.world.at(1013.0, become_ready)
+
+    outcome = await stage.join()
+
+    assert seen == [("True", "Unknown")]
+    assert (outcome.kind, stage.status_of(names.INITIALIZED_CONDITION)[0]) == ("done", "True")
+
+
+async def test_a_start_up_taint_keeps_a_ready_node_from_being_initialised_as_it_joins(stage: Stage) -> None:
+    startup = Taint(key="example.com/starting", effect="NoSchedule")
+    stage.world.put(replace(a_launched_claim(), startup_taints=(startup,)), a_node())
+    seen = []
+
+    def lift() -> None:
+        seen.append(stage.status_of(names.INITIALIZED_CONDITION)[0])
+        stage.world.put(replace(stage.world.nodes["node-1"], taints=()))
+
+    stage.world.at(1013.0, lift)
+
+    outcome = await stage.join()
+
+    assert (outcome.kind, seen) == ("done", ["Unknown"])
+
+
+async def test_a_node_without_its_taint_is_reported_before_it_is_ready(stage: Stage) -> None:
+    """LIF-22: pods may be bound too early, which is worth knowing at once."""
+    stage.world.put(a_launched_claim(), a_node(taints=(), conditions=NOT_READY))
+
+    outcome = await stage.join()
+
+    assert (outcome.kind, outcome.unmarked) == ("done", True)
+    assert stage.status_of(names.INITIALIZED_CONDITION)[0] == "Unknown"
 
 
 async def test_a_registration_that_was_half_done_is_finished(stage: Stage) -> None:

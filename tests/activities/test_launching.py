@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.lifecycle.launch_requests import LaunchRequest, frozen_request
 from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Conflict, Forbidden, Retryable, Throttled, Unreachable
+from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeNotices, World
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -34,11 +35,15 @@ class Stage:
         return sum(line.startswith("instance for") for line in self.world.ledger)
 
 
+def known(world: World, claims: FakeClaims) -> KnownClaims:
+    return KnownClaims(FakeLookups(world), claims)
+
+
 def new_stage() -> Stage:
     world = World()
     world.put(a_claim())
     cloud = FakeCloud(world)
-    return Stage(world, cloud, Launching(FakeClaims(world), cloud, FakeNotices(world), world.now))
+    return Stage(world, cloud, Launching(known(world, FakeClaims(world)), cloud, FakeNotices(world), world.now))
 
 
 @pytest.fixture
@@ -66,14 +71,14 @@ async def test_a_launch_writes_down_what_was_launched(stage: Stage) -> None:
     assert [write.version for write in outcome.writes] == [int(claim.resource_version)]
 
 
-async def test_a_launch_costs_four_requests_to_the_api_server(stage: Stage) -> None:
-    """Read, freeze, labels, status."""
+async def test_a_launch_costs_three_requests_to_the_api_server(stage: Stage) -> None:
+    """Freeze, labels, status; what is read is read from the cache."""
     await stage.launch()
 
     lines = [
         line.split()[0] + " " + line.split()[1] for line in stage.world.ledger if " claim" in line or " status" in line
     ]
-    assert lines == ["get claim", "patch claim", "patch claim", "patch status"]
+    assert lines == ["patch claim", "patch claim", "patch status"]
 
 
 async def test_the_request_is_frozen_and_the_finalizer_set_before_the_call(stage: Stage) -> None:
@@ -305,6 +310,17 @@ async def test_a_request_that_cannot_be_read_is_reported_and_never_guessed(stage
     assert (await stage.launch()).kind == "timed_out"
 
 
+async def test_a_launch_goes_on_while_the_cache_cannot_be_used(stage: Stage) -> None:
+    class Blind(FakeLookups):
+        def claim(self, name: str) -> NodeClaim | None:
+            raise NotSeenYet("cluster view", "no watch")
+
+    claims = FakeClaims(stage.world)
+    step = Launching(KnownClaims(Blind(stage.world), claims), stage.cloud, FakeNotices(stage.world), stage.world.now)
+
+    assert (await step.launch_instance(REF)).kind == "launched"
+
+
 async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
     """Five conflicts in a row: the API server is given a pause."""
 
@@ -312,7 +328,8 @@ async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
         async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
             raise Conflict("NodeClaim/pool-1", "modified")
 
-    step = Launching(Busy(stage.world), stage.cloud, FakeNotices(stage.world), stage.world.now)
+    busy = known(stage.world, Busy(stage.world))
+    step = Launching(busy, stage.cloud, FakeNotices(stage.world), stage.world.now)
 
     with pytest.raises(Conflict):
         await step.launch_instance(REF)

@@ -11,7 +11,7 @@ from tests.faults.lives import Life
 from tests.faults.orders import Kill
 
 # In the order of a life, so that one life can be struck several times.
-LAUNCH = ("create_node_claims", "launch_instance", "await_registered", "await_initialized")
+LAUNCH = ("create_node_claims", "launch_instance", "await_joined")
 LEAVE = ("begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim")
 DISRUPT = ("mark_nodes", "await_marked", "delete_claim", "await_gone")
 STEPS = (*LAUNCH, *LEAVE, *DISRUPT)

@@ -21,7 +21,19 @@ from dovetail.placement.place_pods import Index, place
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.search.packing import emptiest_first
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_node, a_pod, a_pool, a_shape, a_snapshot, near, one_of, placed, spread, term
+from tests.placement.builders import (
+    TYPES,
+    a_node,
+    a_pod,
+    a_pool,
+    a_shape,
+    a_snapshot,
+    near,
+    one_of,
+    placed,
+    spread,
+    term,
+)
 
 # What no parser makes and no rule foresees.
 IMPOSSIBLE = Expression(key="size", operator="In", values=7)  # type: ignore[arg-type]
@@ -266,3 +278,17 @@ def test_no_event_is_about_a_pod_of_a_buffer_that_cannot_be_judged() -> None:
 
     assert named(placement) == [("Pod", "default/real"), ("Pod", "default/virtual")]
     assert named(for_real_pods(placement)) == [("Pod", "default/real")]
+
+
+def test_a_node_that_no_plan_can_hold_is_left_out_once_and_for_all() -> None:
+    """Were it counted as left for the next plan, the next round would follow at once, for ever."""
+    vast = replace(TYPES[3], name="vast", capacity={**TYPES[3].capacity, "memory": 10**30})
+    odd = replace(a_pod("odd"), requests={**REQUESTS, "cpu": 10**9, "memory": 10**25})
+
+    plan, placement = plan_provisioning(
+        a_snapshot([odd, a_pod("good", "16")], types=(*TYPES, vast)), PlacementSettings(), lambda: False
+    )
+
+    assert [[pod.name for pod in node.pods] for node in plan.proposed] == [["good"]]
+    assert not plan.more
+    assert named(placement) == [("Pod", "default/odd")]

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.temporal
 
 STEPS = (Deleting, Departing, Detaching, Draining, Joining, Launching, Noticing, Terminating)
 CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
-LAUNCH = ["launch_instance", "await_registered", "await_initialized"]
+LAUNCH = ["launch_instance", "await_joined"]
+LAUNCH_OF_OLD = ["launch_instance", "await_registered", "await_initialized"]  # as runs of earlier versions go on
 TERMINATION = ["begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim"]
 
 
@@ -36,6 +37,7 @@ def willing(**other: Any) -> FakeSteps:
     """Steps that all succeed at once."""
     answers: dict[str, Any] = {
         "launch_instance": LaunchOutcome(kind="launched", provider_id="test://1"),
+        "await_joined": JoinOutcome(kind="done", node="node-1"),
         "await_registered": JoinOutcome(kind="done", node="node-1"),
         "await_initialized": JoinOutcome(kind="done", node="node-1"),
         "delete_claim": StepOutcome(),
@@ -48,32 +50,45 @@ def willing(**other: Any) -> FakeSteps:
     return FakeSteps(**{**answers, **other})
 
 
-async def start(env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run) -> WorkflowHandle[Any, Any]:
-    given = ClaimInput(cluster=cluster, claim=CLAIM)
+async def start(
+    env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run, *, old: bool = False
+) -> WorkflowHandle[Any, Any]:
+    given = ClaimInput(cluster=cluster, claim=CLAIM, joins_in_one_step=not old)
     handle: WorkflowHandle[Any, Any] = await env.client.start_workflow(
         kind, given, id=claim_owner_id(cluster, CLAIM.name), task_queue=task_queue(cluster, "control")
     )
     return handle
 
 
-async def run(env: WorkflowEnvironment, serving: Serving, steps: FakeSteps, kind: Any = LaunchNode.run) -> str:
+async def run(
+    env: WorkflowEnvironment, serving: Serving, steps: FakeSteps, kind: Any = LaunchNode.run, *, old: bool = False
+) -> str:
     async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:
-        return str(await (await start(env, cluster, kind)).result())
+        return str(await (await start(env, cluster, kind, old=old)).result())
 
 
-async def test_a_claim_is_launched_registered_and_initialised(skipping: WorkflowEnvironment, serving: Serving) -> None:
+@pytest.mark.parametrize("old", [False, True])
+async def test_a_claim_is_launched_registered_and_initialised(
+    skipping: WorkflowEnvironment, serving: Serving, old: bool
+) -> None:
     steps = willing()
 
-    ending = await run(skipping, serving, steps)
+    ending = await run(skipping, serving, steps, old=old)
 
-    assert (ending, steps.names()) == ("initialised", LAUNCH)
+    assert (ending, steps.names()) == ("initialised", LAUNCH_OF_OLD if old else LAUNCH)
 
 
-async def test_a_node_that_came_without_its_taint_is_reported(skipping: WorkflowEnvironment, serving: Serving) -> None:
+@pytest.mark.parametrize("old", [False, True])
+async def test_a_node_that_came_without_its_taint_is_reported(
+    skipping: WorkflowEnvironment, serving: Serving, old: bool
+) -> None:
     """LIF-22, EVT-7."""
-    steps = willing(await_registered=JoinOutcome(kind="done", node="node-1", unmarked=True), publish=None)
+    unmarked = JoinOutcome(kind="done", node="node-1", unmarked=True)
+    steps = willing(await_registered=unmarked, await_joined=unmarked, publish=None)
 
-    ending = await run(skipping, serving, steps)
+    ending = await run(skipping, serving, steps, old=old)
+
+    assert steps.names()[-1] == "await_initialized"
 
     [published] = steps.arguments("publish")
     assert (ending, published.nodes, published.reason, published.warning) == (
@@ -96,24 +111,24 @@ async def test_a_claim_that_cannot_be_launched_is_deleted_and_terminated_under_t
     assert (ending, steps.names()) == ("terminated", ["launch_instance", "delete_claim", *TERMINATION])
 
 
-@pytest.mark.parametrize("step", LAUNCH)
+@pytest.mark.parametrize(("launch", "step"), [(launch, step) for launch in (LAUNCH, LAUNCH_OF_OLD) for step in launch])
 async def test_a_claim_deleted_while_it_is_launched_becomes_its_termination(
-    skipping: WorkflowEnvironment, serving: Serving, step: str
+    skipping: WorkflowEnvironment, serving: Serving, launch: list[str], step: str
 ) -> None:
     outcome: Any = LaunchOutcome if step == "launch_instance" else JoinOutcome
     steps = willing(**{step: outcome(kind="deleting")})
 
-    ending = await run(skipping, serving, steps)
+    ending = await run(skipping, serving, steps, old=launch is LAUNCH_OF_OLD)
 
     assert ending == "terminated"
-    assert steps.names() == [*LAUNCH[: LAUNCH.index(step) + 1], *TERMINATION]
+    assert steps.names() == [*launch[: launch.index(step) + 1], *TERMINATION]
 
 
 async def test_a_node_that_does_not_register_in_time_is_given_up(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:
     """LIF-43."""
-    steps = willing(await_registered=JoinOutcome(kind="timed_out", message="not registered within 900 s"))
+    steps = willing(await_joined=JoinOutcome(kind="timed_out", message="not registered within 900 s"))
 
     ending = await run(skipping, serving, steps)
 

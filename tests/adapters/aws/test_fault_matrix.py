@@ -89,8 +89,9 @@ class Life:
         claims, nodes = FakeClaims(self.world), FakeNodes(self.world)
         kept = UpkeepCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
         self.upkeep: Ec2NodeClassUpkeep = self.adapter.node_class_upkeep(kept)
-        self.launching = Launching(claims, self.adapter.cloud, Notices(), self.world.now)
-        self.terminating = Terminating(KnownClaims(FakeLookups(self.world), claims), self.adapter.cloud, self.world.now)
+        known = KnownClaims(FakeLookups(self.world), claims)
+        self.launching = Launching(known, self.adapter.cloud, Notices(), self.world.now)
+        self.terminating = Terminating(known, self.adapter.cloud, self.world.now)
 
     async def lived(self) -> Lived:
         since = self.server.control("GET", "ledger")["last"]

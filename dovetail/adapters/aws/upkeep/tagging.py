@@ -28,6 +28,7 @@ _LONGEST_RETRY: Final = 60.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
 SETTLED_SECONDS: Final = 5.0
+_SHOWN_SECONDS: Final = 60.0
 
 
 class Tagging:
@@ -45,12 +46,14 @@ class Tagging:
         self._cluster, self._claims = cluster, claims
         self._later: dict[str, float] = {}
         self._waited: dict[str, float] = {}
+        self._done: dict[str, float] = {}  # until when a claim's own look may not show it yet
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
         """Tag what is not tagged; the moment at which to look again."""
         now = self._clock()
         untagged = [claim for claim in claims if lacks_tags(claim)]
-        wanting = [claim for claim in untagged if _has_settled(claim, now)]
+        self._done = {uid: until for uid, until in self._done.items() if until > now}
+        wanting = [claim for claim in untagged if _has_settled(claim, now) and claim.uid not in self._done]
         known = {claim.uid for claim in wanting}
         self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
         self._waited = {uid: wait for uid, wait in self._waited.items() if uid in known}
@@ -94,8 +97,19 @@ class Tagging:
                     return
                 raise refusal("ec2:CreateTags", answer)
         if self._claims is not None:
-            done = {names.TAGGED: "true", names.CLUSTER_TAGGED: "true"}
-            await self._claims.patch(claim, MetadataChange(annotations=done))
+            await self._note(self._claims, claim)
+            self._done[claim.uid] = self._clock() + _SHOWN_SECONDS
+
+    async def _note(self, claims: NodeClaims, claim: NodeClaim) -> None:
+        """Write on the claim that its instance is tagged; where others have changed it, once more on what it is now."""
+        done = MetadataChange(annotations={names.TAGGED: "true", names.CLUSTER_TAGGED: "true"})
+        try:
+            await claims.patch(claim, done)
+        except Conflict as conflict:
+            if not isinstance(conflict.current, NodeClaim):
+                raise
+            if lacks_tags(conflict.current):
+                await claims.patch(conflict.current, done)
 
 
 def _has_settled(claim: NodeClaim, now: float) -> bool:

@@ -36,7 +36,7 @@ class KubeNodeClaims:
         )
         answer = await self._client.call(request)
         if answer.status != CONFLICT:
-            return self._claims.parsed(answer.body)
+            return self._claims.latest.remember(self._claims.parsed(answer.body))
         existing = await self._claims.read(claim.name)
         if existing is None:
             raise Conflict(subject, "existed a moment ago and is gone")

@@ -2,15 +2,16 @@
 
 Every change is a merge patch that carries the resourceVersion it was decided on; "gone" means that no object of that
 UID is there any more. After a conflict the UID is therefore looked at: the conflict may be with another object that has
-since taken the name.
+since taken the name. Changes of one object take turns (`latest.py`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer
+from dovetail.adapters.kube.objects.latest import LatestAnswers
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict
@@ -27,11 +28,12 @@ class Collection(Generic[Object]):
     kind: str
     path: str
     parse: Callable[[Json], Object]
+    latest: LatestAnswers[Object] = field(default_factory=LatestAnswers)
 
     async def read(self, name: str) -> Object | None:
         """The object as the API server has it now."""
         raw = await self.read_raw(name)
-        return None if raw is None else self.parsed(raw)
+        return None if raw is None else self.latest.remember(self.parsed(raw))
 
     async def read_raw(self, name: str) -> Json | None:
         """The object as JSON."""
@@ -48,15 +50,26 @@ class Collection(Generic[Object]):
         return raw
 
     async def patch(self, value: Object, body: Json, subresource: str = "") -> Object | None:
-        """A merge patch at the version of `value`."""
+        """A merge patch at the version of `value`; None where the object is gone.
+
+        A Conflict carries the object as it is now."""
+        async with self.latest.turn(value.name):
+            newer = self.latest.newer_than(value)
+            if newer is not None:
+                message = f"changed from version {value.resource_version} to {newer.resource_version}"
+                raise Conflict(f"{self.kind}/{value.name}", message, newer)
+            return await self._patch(value, body, subresource)
+
+    async def _patch(self, value: Object, body: Json, subresource: str) -> Object | None:
         meta = {**body.get("metadata", {}), "resourceVersion": value.resource_version}
         request = self._request("PATCH", value.name, {NOT_FOUND, CONFLICT}, subresource, {**body, "metadata": meta})
         answer = await self.client.call(request)
         if answer.status == NOT_FOUND:
+            self.latest.drop(value.name)
             return None
         if answer.status == CONFLICT:
             return await self._conflicted(value, answer)
-        return self.parsed(answer.body)
+        return self.latest.remember(self.parsed(answer.body))
 
     async def delete(self, name: str, uid: str) -> int:
         """Delete the object of that UID; the version at which it is now deleting, 0 where it is gone."""
@@ -77,9 +90,11 @@ class Collection(Generic[Object]):
         return parsed(self.parse, raw)
 
     async def _conflicted(self, value: Object, answer: Answer) -> Object | None:
-        if await self._is_there(value.name, value.uid):
-            raise Conflict(f"{self.kind}/{value.name}", answer.message)
-        return None
+        raw = await self.read_raw(value.name)
+        live = None if raw is None else self.latest.replace(self.parsed(raw))
+        if live is None or live.uid != value.uid:
+            return None
+        raise Conflict(f"{self.kind}/{value.name}", answer.message, live)
 
     async def _is_there(self, name: str, uid: str) -> bool:
         raw = await self.read_raw(name)
