@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.exposition import CONTENT_TYPE
+from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape, install_meters
 from dovetail.model.watched_kinds import PLACEMENT
@@ -97,7 +98,7 @@ class Endpoint:
         return (404, _PLAIN, f"only {', '.join(sorted(self.routes))}\n") if route is None else await route()
 
 
-def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endpoint]:
+def endpoints_of(settings: Settings, world: World, times: PodTimes, faults: Faults | None = None) -> list[Endpoint]:
     """Metrics and probes, each where a port is named; both may be one."""
     world.view.cache.listen("Pod", times.heard)
     scrape = Scrape(
@@ -107,6 +108,7 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes) -> list[Endp
         reader=install_meters(),
         version=product_version(),
         times=times,
+        faults=faults or Faults(),
         catalogues=world.catalogues,
         clock=world.clock,
         why_unfit=world.why_unfit,

@@ -133,7 +133,7 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
     wiring = Wiring(settings=settings, world=world, now=world.clock.now)
-    endpoints = endpoints_of(settings, world, wiring.times)
+    endpoints = endpoints_of(settings, world, wiring.times, wiring.faults)
     try:
         for endpoint in endpoints:
             await endpoint.start()

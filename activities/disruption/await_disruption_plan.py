@@ -28,6 +28,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.messages.states import Held
 from dovetail.metrics.disruption import begin, decided, looked_again
+from dovetail.metrics.faults import Faults
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -58,6 +59,7 @@ class Disrupting:
         notices: Notices,
         settings: DisruptionSettings,
         now: Callable[[], float],
+        faults: Faults | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view = snapshots.view
@@ -65,7 +67,8 @@ class Disrupting:
         self.settings = settings
         self.now = now
         self.reads = READS | SELECTORS if settings.default_spread else READS
-        self.thread = DecisionThread()
+        self.faults = faults or Faults()
+        self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
         begin()
@@ -119,6 +122,7 @@ class Disrupting:
         started = self.now()
         decision = await self.thread.run(decide_now)
         decided(decision, self.now() - started)
+        self.faults.judged("disruption", decision.unjudged)
         self._publish_beside(snapshot, decision.notices)
         choice = decision.choice
         if isinstance(choice, DisruptionPlan):

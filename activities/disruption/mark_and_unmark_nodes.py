@@ -29,6 +29,7 @@ from dovetail.metrics.lifecycle import is_first_attempt
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.taints import Taint
+from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
@@ -99,7 +100,11 @@ class Marking:
         if claim is None:
             return "the NodeClaim is gone"
         writes += [claim_write(claim), node_write(node)]
-        return why_not_now(claim, node, await self.pods.list_on(node.name), target, self.now()) or None
+        try:
+            pods = await self.pods.list_on(node.name)
+        except NotReadable as failure:
+            return str(failure)
+        return why_not_now(claim, node, pods, target, self.now()) or None
 
     async def _is_superseded(self, request: MarkRequest) -> bool:
         """Whether another Scheduler than the one that decided may have planned without knowing of this.

@@ -6,6 +6,7 @@ notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -45,6 +46,7 @@ class ProvisioningSettings:
     placement: PlacementSettings
     idle: float = 1.0
     longest: float = 10.0
+    seconds: float = math.inf  # how long a pass may take
 
 
 class Provisioning:
@@ -65,8 +67,9 @@ class Provisioning:
         self.now = now
         # The selectors of Services and the like are read for the default spread of pods alone.
         self.reads = READS | SELECTORS if settings.placement.default_spread else READS
-        self.thread = DecisionThread()
+        self.thread = DecisionThread(settings.seconds)
         self.decisions = decisions or Decisions()
+        self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
 
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
@@ -136,7 +139,9 @@ class Provisioning:
         snapshot = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
         settings = self.settings.placement
         began = self.now()
-        plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop))
+        late = self.late
+        plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop, late))
+        self.late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
         self.publisher.publish_beside(snapshot, placement)
         return replace(plan, seen=plan.seen.ready(self.now()))

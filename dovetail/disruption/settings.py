@@ -1,5 +1,6 @@
 """What may be set about disruption: Karpenter's options and gates, our limits, and the profile to decide by."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,7 @@ class DisruptionSettings:
     default_spread: tuple[SpreadConstraint, ...] = ()
     well_known: frozenset[str] = WELL_KNOWN_LABELS
     validate_after: float = 15.0  # seconds between a plan and its second look (DIS-132)
+    search_seconds: float = math.inf  # how long one round may search before it answers with what it has
 
     wave_size: int = 100  # commands of one plan
     most_targets: int = 500  # empty nodes of one command: a plan stays below 200 KiB, the others follow in the next

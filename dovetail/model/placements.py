@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dovetail.model.judging import Unjudged
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
@@ -46,6 +47,7 @@ Reason = Literal[
     "uninitialized_node",
     "not_reached",
     "volume_lookup",
+    "not_judged",
 ]
 
 
@@ -134,6 +136,7 @@ class Placement:
     ignored: tuple[IgnoredPod, ...] = ()
     empty_pools: tuple[EmptyPool, ...] = ()
     by_zone: Mapping[str, int] = field(default_factory=dict)  # PLC-232: pending pods by the zone that they are bound to
+    unjudged: tuple[Unjudged, ...] = ()  # objects that were set aside
     complete: bool = True  # False: the time was up; pods not reached are refused as such (PLQ-23)
 
     @property

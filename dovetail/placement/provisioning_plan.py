@@ -12,6 +12,7 @@ import orjson
 
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
 from dovetail.model import names
+from dovetail.model.judging import Unjudged
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
@@ -27,13 +28,20 @@ EXAMPLES = 3
 
 
 def plan_provisioning(
-    snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
+    snapshot: Snapshot,
+    settings: PlacementSettings,
+    should_stop: Callable[[], bool],
+    first: frozenset[str] = frozenset(),
 ) -> tuple[ProvisioningPlan, Placement]:
-    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need."""
-    placement = place(Index(snapshot, settings), should_stop=should_stop)
+    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need.
+
+    `first`: UIDs of pods that the pass before this one had no time for.
+    """
+    index = Index(snapshot, settings)
+    placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
-    proposed = in_launch_order(proposed)
+    proposed = in_launch_order(_writable(proposed, index))
     kept = cut(proposed, lists)
     plan = ProvisioningPlan(
         seen=Seen.of(snapshot),
@@ -43,7 +51,14 @@ def plan_provisioning(
         refusals=refusals(real),
         more=len(kept) < len(proposed),
     )
-    return _with_used_lists(plan), placement
+    return _with_used_lists(plan), replace(placement, unjudged=index.aside.found)
+
+
+def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
+    """The nodes that a plan can hold; of another one the first pod is named."""
+    first = [index.snapshot.pods.get(node.pods[0].uid) if node.pods else None for node in proposed]
+    written = [index.aside.judge(pod, "plan", orjson.dumps, node) for pod, node in zip(first, proposed, strict=True)]
+    return tuple(n for n, text in zip(proposed, written, strict=True) if not isinstance(text, Unjudged))
 
 
 def in_launch_order(proposed: tuple[ProposedNode, ...]) -> tuple[ProposedNode, ...]:

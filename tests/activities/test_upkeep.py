@@ -241,3 +241,17 @@ async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -
         stamps.append(world.claims["pool-1"].last_pod_event)
 
     assert stamps == [None, None, world.clock - 20.0, world.clock - 20.0]
+
+
+async def test_a_claim_that_cannot_be_judged_keeps_its_conditions_and_the_others_get_theirs() -> None:
+    world, quiet = World(), replace(a_pool().disruption, consolidate_after=0.0)
+    world.put(a_joined_claim("odd", created=None), a_joined_claim("sound"))
+    pool = replace(a_pool(), disruption=quiet)
+    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+
+    look = await task.look(seen(world, pool))
+    for write in look.due:
+        await write()
+
+    assert world.claims["sound"].is_true(names.CONSOLIDATABLE)
+    assert world.claims["odd"].condition(names.DRIFTED) is None

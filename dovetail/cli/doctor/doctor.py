@@ -57,7 +57,7 @@ async def _cluster(settings: Settings) -> tuple[Check, ...]:
         rest = "view, clock, rights, custom resources, unreadable objects, cloud"
         return failed(name, str(error), "see --kubeconfig and KUBECONFIG"), skipped(rest, "there is no cluster to ask")
     try:
-        return await cluster_checks(world, _ready(world))
+        return await cluster_checks(world, settings, _ready(world))
     finally:
         await world.close()
 

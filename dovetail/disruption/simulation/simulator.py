@@ -16,6 +16,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import is_hopeless
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
+from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pod_rules import is_active, is_mirror, is_provisionable, is_reschedulable, tolerates_disrupted
@@ -41,7 +42,7 @@ class PlacementSimulator:
     @cached_property
     def index(self) -> Index:
         """The snapshot compiled, with those nodes leaving that disruption counts as leaving."""
-        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings))
+        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.aside)
 
     @cached_property
     def _options(self) -> SimulationOptions:
@@ -61,6 +62,11 @@ class PlacementSimulator:
         if self._fails:
             return Simulation(failed=NO_POOLS)
         options = replace(self._options, spare_settling_nodes=consolidating)
+        first = candidates[0].member.node if candidates else None
+        outcome = self._fleet.aside.judge(first, "simulation", self._simulated, candidates, options)
+        return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
+
+    def _simulated(self, candidates: Sequence[Candidate], options: SimulationOptions) -> Simulation:
         outcome = _simulation_of(simulate(self.index, _names(candidates), options))
         return self._own(outcome, candidates) if self._fleet.settings.profile.keeps_waiting_pods_apart else outcome
 
@@ -162,6 +168,11 @@ class PlacementWave:
 
     def take(self, candidate: Candidate) -> Simulation:
         """Where this node's pods go, after all those that were taken before it."""
+        aside = self._simulator.index.aside
+        outcome = aside.judge(candidate.member.node, "simulation", self._moved, candidate)
+        return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
+
+    def _moved(self, candidate: Candidate) -> Simulation:
         pods = [*self._simulator.movers(candidate), *self._simulator.virtual_on(candidate)]
         return _simulation_of(self._steps.move(pods))
 

@@ -9,6 +9,7 @@ check that fails is the reason (PLC-150 to PLC-157), and where no types were lef
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dovetail.model.judging import Unjudged
 from dovetail.model.names import HOSTNAME
 from dovetail.model.placements import PoolRefusal, Reason, RefusedPod
 from dovetail.model.pods import Pod
@@ -45,11 +46,17 @@ class Explainer:
 
     def __init__(self, run: Pass) -> None:
         self._run = run
-        self._known: dict[Demand, tuple[PoolRefusal, ...]] = {}
+        self._known: dict[Demand, tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
-        """Everything that can be said about one refused pod."""
+        """Everything that can be said about one refused pod; of one that cannot be judged, that."""
+        found = self._run.index.aside.judge(refused.pod, "explanation", self._explained, refused)
+        return _plain(refused.pod, "not_judged", found.message) if isinstance(found, Unjudged) else found
+
+    def _explained(self, refused: Refused) -> RefusedPod:
         match refused.reason:
+            case "not_judged":
+                return _plain(refused.pod, "not_judged", refused.fault)
             case "dra":
                 return _plain(refused.pod, "dra", "resource claims are not supported yet")
             case "volumes":
@@ -58,10 +65,10 @@ class Explainer:
                 return _plain(refused.pod, "not_reached", "the time was up")
         demand = refused.demand
         assert demand is not None
-        pools = self._known.get(demand)
-        if pools is None:
-            pools = self._known[demand] = tuple(self._pools(demand, refused.pod))
-        return RefusedPod(pod=refused.pod, pools=pools, existing=self._existing(demand))
+        known = self._known.get(demand)
+        if known is None:
+            known = self._known[demand] = (tuple(self._pools(demand, refused.pod)), self._existing(demand))
+        return RefusedPod(pod=refused.pod, pools=known[0], existing=known[1])
 
     def _existing(self, demand: Demand) -> dict[str, int]:
         """The number of existing nodes that failed each check, in the order of the checks."""

@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, blame
+from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
 from dovetail.adapters.kubernetes_json.parsing.reading import optional_number, optional_text, text_of
 from dovetail.adapters.kubernetes_json.parsing.requests import Amounts, pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
@@ -19,10 +20,12 @@ from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse
 from dovetail.model import names
 from dovetail.model.drafts import draft_of
 from dovetail.model.json import ReadOnlyJson
+from dovetail.model.pod_rules import awaits_eviction
 from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.remembering import MEGABYTE, Recent, Shared
 from dovetail.model.resources import Resources, SharedAmounts
 from dovetail.model.time import optional_time, parse_time
+from dovetail.ports.failures import NotReadable
 
 Common = tuple[PodShape, Resources, tuple[Owner, ...]]
 
@@ -154,4 +157,17 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
         ) from None
 
 
-__all__ = ["UnreadableObject", "parse_pod"]
+def pods_that_hold(raws: Iterable[ReadOnlyJson], now: float) -> tuple[Pod, ...]:
+    """The pods of a node, as listed live. NotReadable for one that cannot be read and still holds the node; one that
+    has ended is left out."""
+    found = []
+    for raw in raws:
+        try:
+            found.append(parse_pod(raw))
+        except UnreadableObject as error:
+            if awaits_eviction(outline_of(raw), now):
+                raise NotReadable(f"{error.kind}/{error.name}", f"{error.field}: {error.message}") from error
+    return tuple(found)
+
+
+__all__ = ["UnreadableObject", "parse_pod", "pods_that_hold"]
