@@ -36,6 +36,7 @@ from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.release_node import ReleaseNode
 from dovetail.workflows.scheduler import Scheduler
+from dovetail.workflows.task_size import TaskSizeGuard
 from dovetail.workflows.terminate_node import TerminateNode
 
 _log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[HeartbeatInterceptor()],
+        interceptors=[HeartbeatInterceptor(), TaskSizeGuard()],
         max_concurrent_activities=SLOTS[queue],
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),

@@ -13,11 +13,14 @@ from temporalio.worker import Replayer
 from dovetail.worker.run import WORKFLOWS
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.converter import DATA_CONVERTER
+from dovetail.workflows.task_size import TaskSizeGuard
 
 
 def replayer() -> Replayer:
     """Configured as the workers are."""
-    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=DATA_CONVERTER)
+    return Replayer(
+        workflows=WORKFLOWS, workflow_runner=runner(), data_converter=DATA_CONVERTER, interceptors=[TaskSizeGuard()]
+    )
 
 
 async def executions(client: Client, cluster: str) -> list[WorkflowExecution]:

@@ -21,6 +21,7 @@ from dovetail.messages.workflow_ids import task_queue
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.attributes import ALL
 from dovetail.workflows.converter import DATA_CONVERTER
+from dovetail.workflows.task_size import TaskSizeGuard
 
 TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 
@@ -72,6 +73,7 @@ def serving_on(client: Client) -> Serving:
                     workflows=workflows if queue == "control" else [],
                     activities=steps,
                     workflow_runner=runner(),
+                    interceptors=[TaskSizeGuard()],
                 )
                 await stack.enter_async_context(worker)
             yield cluster
