@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.outcomes import Drop, Go, Hold, NothingPlanned, StepOutcome
     from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
     from dovetail.messages.requests import CreateRequest, DisruptionRequest, ProvisioningRequest
-    from dovetail.messages.states import AwaitedMark, Held, Recent, SchedulerState
+    from dovetail.messages.states import AwaitedMark, Held, Recent, SchedulerState, expiry_of
     from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.type_lists import command_with_own_lists
     from dovetail.messages.workflow_ids import disruption_id, task_queue
@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
 MUST_SEE_SECONDS = 60.0
 NOMINATION_SECONDS = 20.0  # STA-10: twice the longest batch window
 RECENT_KEPT = 20
+NOTE_CHARACTERS = 300  # five hundred names would fill the state
 
 # The disruptions of one plan are started in parts; histories before this have all of them in one task.
 START_IN_PARTS = "disruptions-start-in-parts"
@@ -94,7 +95,7 @@ class Scheduler:
 
     def note(self, text: str) -> None:
         """Remember what was done, for people; the oldest entry is dropped."""
-        recent = (*self.state.recent, Recent(at=now(), text=text))[-RECENT_KEPT:]
+        recent = (*self.state.recent, Recent(at=now(), text=text[:NOTE_CHARACTERS]))[-RECENT_KEPT:]
         self.state = replace(self.state, recent=recent)
         self.show()
 
@@ -156,6 +157,7 @@ class Scheduler:
             nominated=tuple(node for node, _ in state.nominations),
             launching=state.launching,
             launching_since=state.launching_since,
+            must_see_until=expiry_of(state.must_see),
         )
 
     def disruption_request(self) -> DisruptionRequest:
@@ -166,6 +168,8 @@ class Scheduler:
             nominations=state.nominations,
             held=state.held,
             quiet_until=state.quiet_until,
+            must_see_until=expiry_of(state.must_see),
+            holds_enough=state.holds_enough,
         )
 
     async def answer(self, answer: Hold | Go | Drop | NothingPlanned, before: int) -> None:

@@ -4,7 +4,9 @@ Changes come in bursts, so a step may ask for a moment of quiet after the first;
 """
 
 import asyncio
+from collections.abc import Sequence
 
+from dovetail.messages.writes import Write
 from dovetail.ports.view import ClusterView
 
 
@@ -17,3 +19,13 @@ async def until_changed(view: ClusterView, revision: int, seconds: float, quiet:
                 await asyncio.sleep(quiet)
     except TimeoutError:
         return
+
+
+async def until_seen(view: ClusterView, writes: Sequence[Write], until: float, now: float) -> None:
+    """Until the view has seen these writes, or that moment has passed; without one there is no end to the wait.
+
+    A step is retried with what it was first asked. Where the cluster was restored from an older backup, its versions
+    have gone back, and a write from before would be waited for in vain.
+    """
+    if not until or now < until:
+        await view.catch_up(writes)

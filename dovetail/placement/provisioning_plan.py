@@ -99,7 +99,7 @@ def first_names(nodes: tuple[str, ...]) -> tuple[str, ...]:
     size = 0
     for count, name in enumerate(nodes):
         size += encoded_bytes(name)
-        if size > NOMINATED_BYTES:
+        if size > NOMINATED_BYTES // 2:
             return nodes[:count]
     return nodes
 
