@@ -55,11 +55,15 @@ WORKFLOWS = [
 
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
 # way: another worker goes on with them at once.
-GRACE = {"control": 20.0, "waits": 2.0, "plan": 1.0, "cloud": 20.0}
+GRACE = {"control": 20.0, "waits": 2.0, "watches": 1.0, "plan": 1.0, "cloud": 20.0}
 SINGLETON_SECONDS = 60.0
 
-# How many steps of each queue run at once. A wait costs memory only, and hundreds of them must not stop the rest.
-SLOTS = {"control": 200, "waits": 2000, "plan": 4, "cloud": 100}
+# How many steps of each queue run at once. A wait costs memory only, and hundreds of them must not stop the rest. Four
+# loops plan; the other slots are for waits that were called off and have not heard of it yet.
+SLOTS = {"control": 200, "waits": 5000, "watches": 5000, "plan": 8, "cloud": 100}
+
+# Workflows kept in memory, 90 KB each: a thousand that leave, their disruptions, and the singletons among them.
+WORKFLOWS_KEPT = 3000
 
 
 def queue_worker(client: Client, settings: Settings, queue: str, activities: Sequence[Step]) -> Worker:
@@ -73,6 +77,7 @@ def queue_worker(client: Client, settings: Settings, queue: str, activities: Seq
         workflow_runner=runner(),
         interceptors=[HeartbeatInterceptor(), AnswerSizeGuard(), TaskSizeGuard()],
         max_concurrent_activities=SLOTS[queue],
+        max_cached_workflows=WORKFLOWS_KEPT,
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
         deployment_config=WorkerDeploymentConfig(

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
-    from dovetail.workflows.options import quick, waiting
+    from dovetail.workflows.options import listening, quick
     from dovetail.workflows.renewal import due_for_renewal, renew
     from dovetail.workflows.waits import Waits
 
@@ -36,7 +36,7 @@ class Interruptions:
         workflow.set_current_details("reading the cloud's warnings")
         while not due_for_renewal(given.max_history):
             step = workflow.start_activity_method(
-                Watching.watch_interruptions, summary="read warnings", **waiting(given.cluster)
+                Watching.watch_interruptions, summary="read warnings", **listening(given.cluster)
             )
             await self.waits.wait("reading", step)
         await workflow.wait_condition(workflow.all_handlers_finished)

@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.writes import Write
     from dovetail.workflows.attributes import attributes
     from dovetail.workflows.claim_owners import in_parts, start_launches
-    from dovetail.workflows.options import planning, quick, waiting
+    from dovetail.workflows.options import attending, planning, quick
     from dovetail.workflows.renewal import renew
     from dovetail.workflows.waits import Waits
 
@@ -271,7 +271,7 @@ class Scheduler:
     async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
         step = workflow.start_activity_method(
-            Awaiting.await_marked, self.state.awaiting, summary="await the marks", **waiting(self.state.cluster)
+            Awaiting.await_marked, self.state.awaiting, summary="await the marks", **attending(self.state.cluster)
         )
         outcome = await self.waits.wait(MARK, step)
         if isinstance(outcome, StepOutcome):

@@ -14,7 +14,7 @@ from temporalio import activity
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.heartbeats import beside, progressed, report
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
 from dovetail.messages.workflow_types import ANSWER_INTERRUPTION
@@ -41,7 +41,7 @@ class Watching:
     async def watch_interruptions(self) -> None:
         """For an hour: read, start answers, acknowledge. What is under way at the end is waited for."""
         until = self.now() + RETURN_SECONDS
-        checks = asyncio.create_task(self._check())
+        checks = asyncio.create_task(self._check(), context=beside())
         try:
             async with asyncio.TaskGroup() as batches:
                 await self._read(until, batches)
@@ -52,6 +52,7 @@ class Watching:
     async def _read(self, until: float, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
         while self.now() < until:
+            progressed()
             try:
                 messages = await self.interruptions.receive()
                 pause = _FIRST_PAUSE

@@ -84,6 +84,14 @@ class DeleteRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletesRequest:
+    """Delete the claims of these targets of one disruption."""
+
+    targets: tuple[Target, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyRequest:
     """Wait until these replacements are initialised, but not beyond a moment."""
 

@@ -66,7 +66,7 @@ def serving_on(client: Client) -> Serving:
     async def serve(workflows: list[type], steps: list[Callable[..., Any]]) -> AsyncIterator[str]:
         cluster = f"test-{uuid.uuid4().hex[:8]}"
         async with AsyncExitStack() as stack:
-            for queue in ("control", "waits", "plan", "cloud"):
+            for queue in ("control", "waits", "watches", "plan", "cloud"):
                 worker = Worker(
                     client,
                     task_queue=task_queue(cluster, queue),
