@@ -25,6 +25,7 @@ from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.worker.endpoints import endpoints_of
+from dovetail.worker.predecessors import take_over
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
 from dovetail.worker.steps import Step, Wiring
@@ -114,9 +115,11 @@ async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) ->
 
 
 async def watch_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
-    """Every minute, for as long as the worker runs."""
+    """Every minute, for as long as the worker runs; what a killed predecessor waited in is taken up at once."""
+    cluster = settings.cluster
     while True:
         try:
+            await take_over(client, [scheduler_id(cluster), caretaker_id(cluster), interruptions_id(cluster)])
             await keep_singletons(client, settings, wiring)
         except Exception as error:
             _log.warning("cannot start the Scheduler and the Caretaker now: %s", error)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from temporalio import workflow
+from temporalio.common import Priority
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
@@ -31,10 +32,11 @@ async def start_launches(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
         await asyncio.gather(*[_start(cluster, claim, LAUNCH_NODE, "a node for") for claim in group])
 
 
-async def start_terminations(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
+async def start_terminations(cluster: str, claims: tuple[ClaimRef, ...], priority: Priority = Priority.default) -> None:
     """One TerminateNode per deleted claim, side by side: a second or two sooner than the Caretaker's look."""
     for group in in_parts(claims):
-        await asyncio.gather(*[_start(cluster, claim, TERMINATE_NODE, "the end of") for claim in group])
+        starts = [_start(cluster, claim, TERMINATE_NODE, "the end of", priority) for claim in group]
+        await asyncio.gather(*starts)
 
 
 def in_parts(things: Sequence[T], patch: str = "") -> Iterator[Sequence[T]]:
@@ -47,7 +49,9 @@ def in_parts(things: Sequence[T], patch: str = "") -> Iterator[Sequence[T]]:
         yield things[first : first + size]
 
 
-async def _start(cluster: str, claim: ClaimRef, workflow_type: str, summary: str) -> None:
+async def _start(
+    cluster: str, claim: ClaimRef, workflow_type: str, summary: str, priority: Priority = Priority.default
+) -> None:
     try:
         await workflow.start_child_workflow(
             workflow_type,
@@ -57,6 +61,7 @@ async def _start(cluster: str, claim: ClaimRef, workflow_type: str, summary: str
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             search_attributes=attributes(pool=claim.pool, claim=claim.name, phase=FIRST_PHASES[workflow_type]),
             static_summary=f"{summary} NodeClaim {claim.name}",
+            priority=priority,
         )
     except WorkflowAlreadyStartedError:
         workflow.logger.info("NodeClaim %s already has its owner", claim.name)

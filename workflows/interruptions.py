@@ -9,6 +9,7 @@ Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (AW
 from dataclasses import replace
 
 from temporalio import workflow
+from temporalio.common import Priority
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import Answering
@@ -48,6 +49,9 @@ class Interruptions:
         self.waits.cancel()
 
 
+# Two minutes are left to an interrupted instance: its steps pass those of launches and disruptions that wait.
+URGENT = Priority(priority_key=1)
+
 # This many warnings at once are a burst: their claims are deleted first, and the Caretaker starts the terminations.
 BURST = 10
 
@@ -69,7 +73,7 @@ class AnswerInterruption:
         )
         ordered = [claim for each in answered for claim in each.claims if claim.name in each.deleted]
         if len(given.interruptions) < BURST:
-            await start_terminations(given.cluster, tuple(ordered))
+            await start_terminations(given.cluster, tuple(ordered), URGENT)
         await workflow.execute_activity_method(
             TellingOfInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )

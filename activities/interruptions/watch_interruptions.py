@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from temporalio import activity
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
 from dovetail.activities.shared.heartbeats import beside, progressed, report
@@ -103,6 +103,7 @@ class Watching:
             task_queue=task_queue(self.cluster, "control"),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            priority=Priority(priority_key=1),  # two minutes are left; it passes launches and disruptions that wait
             static_summary=f"{summary} and {len(others)} more" if others else summary,
         )
 

@@ -97,7 +97,8 @@ def pause_between(timeout: float, sent: int, beating: int) -> float:
     does, until two seconds are left for a beat to arrive.
     """
     regular = min(max(timeout / 4, timeout - LATE_BY), FIRST_PAUSE * 2.0**sent)
-    return min(max(timeout - 2.0, timeout / 2), max(regular, beating / BEATS_PER_SECOND))
+    crowded = beating / BEATS_PER_SECOND * max(1.0, timeout / SOON)
+    return min(max(timeout - 2.0, timeout / 2), max(regular, crowded))
 
 
 class _Running:
