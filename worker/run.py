@@ -1,7 +1,8 @@
 """The worker's entry point: serve the task queues until it is stopped.
 
 Started by `dovetail worker`. A worker that is stopped finishes what it is doing (evictions above all) within the grace
-that it was given; after a worker was killed, another retries its steps within 10 to 11 s. The process leaves with
+that it was given; after a worker was killed, another retries what acts within 11 s, what waits within 14 s, and what
+idles within a minute, or at once where it starts in the killed one's place. The process leaves with
 os._exit, because Python 3.11 now and then aborts at interpreter exit with the SDK loaded.
 """
 
