@@ -28,9 +28,9 @@ def any_type(colour: str) -> Json:
     return pool
 
 
-def apart(number: int) -> Json:
-    """A pod of its own size that shares its node with no other of these."""
-    body = workload(f"unlike-{number}", "web", 1, f"{600 + 350 * number}m")
+def apart(number: int, millicores: int) -> Json:
+    """A pod of that size that shares its node with no other of these."""
+    body = workload(f"unlike-{number}", "web", 1, f"{millicores}m")
     template = body["spec"]["template"]
     template["metadata"]["labels"]["apart"] = "yes"
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"apart": "yes"}}}
@@ -42,7 +42,7 @@ def apart(number: int) -> Json:
 async def test_unlike_nodes_drift_in_waves_that_temporal_carries(ground: Ground, count: int) -> None:
     await ground.apply(any_type("blue"))
     for number in range(count):
-        await ground.apply(apart(number))
+        await ground.apply(apart(number, 600 + 14_000 * number // count))
     await ground.until(partial(ground.settled, count), 60 + 5 * count, "each pod runs on a node of its own")
     old = {claim["metadata"]["name"] for claim in await ground.claims()}
     kinds = {str(claim["metadata"]["labels"]["node.kubernetes.io/instance-type"]) for claim in await ground.claims()}
@@ -59,6 +59,6 @@ async def test_unlike_nodes_drift_in_waves_that_temporal_carries(ground: Ground,
     print(
         f"{count} nodes of {len(kinds)} types: largest workflow task {tasks} bytes, largest payload {payload} ({event})"
     )
-    assert len(old) == count and len(kinds) > 3
+    assert len(old) >= count and len(kinds) > 2  # a small pod may take the node of a large one, which gets another
     assert tasks < TASK_BYTES
     assert payload < PAYLOAD_BYTES
