@@ -53,7 +53,7 @@ from dovetail.worker.wiring import World
 
 Step = Callable[..., Awaitable[object]]
 
-CONTROL_QUEUES = ("control", "waits", "cloud")
+CONTROL_QUEUES = ("control", "waits", "watches", "cloud")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (AW
 from dataclasses import replace
 
 from temporalio import workflow
+from temporalio.common import Priority
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import Answering
@@ -17,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
-    from dovetail.workflows.options import quick, waiting
+    from dovetail.workflows.options import listening, quick
     from dovetail.workflows.renewal import due_for_renewal, renew
     from dovetail.workflows.waits import Waits
 
@@ -36,7 +37,7 @@ class Interruptions:
         workflow.set_current_details("reading the cloud's warnings")
         while not due_for_renewal(given.max_history):
             step = workflow.start_activity_method(
-                Watching.watch_interruptions, summary="read warnings", **waiting(given.cluster)
+                Watching.watch_interruptions, summary="read warnings", **listening(given.cluster)
             )
             await self.waits.wait("reading", step)
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -47,6 +48,9 @@ class Interruptions:
         """Start the reading anew; sent after a deploy, so that the new version is used."""
         self.waits.cancel()
 
+
+# Two minutes are left to an interrupted instance: its steps pass those of launches and disruptions that wait.
+URGENT = Priority(priority_key=1)
 
 # This many warnings at once are a burst: their claims are deleted first, and the Caretaker starts the terminations.
 BURST = 10
@@ -69,7 +73,7 @@ class AnswerInterruption:
         )
         ordered = [claim for each in answered for claim in each.claims if claim.name in each.deleted]
         if len(given.interruptions) < BURST:
-            await start_terminations(given.cluster, tuple(ordered))
+            await start_terminations(given.cluster, tuple(ordered), URGENT)
         await workflow.execute_activity_method(
             TellingOfInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from temporalio import activity
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.heartbeats import beside, progressed, report
 from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
@@ -45,7 +45,9 @@ class Watching:
     async def watch_interruptions(self) -> None:
         """For an hour: read, start answers, acknowledge. What is under way at the end is waited for."""
         until = self.now() + RETURN_SECONDS
-        checks = supervised("checks of instances", InstanceChecks(self.interruptions, self._start).run)
+        checks = supervised(
+            "checks of instances", InstanceChecks(self.interruptions, self._start).run, context=beside()
+        )
         try:
             async with asyncio.TaskGroup() as batches:
                 await self._read(until, batches)
@@ -55,6 +57,7 @@ class Watching:
     async def _read(self, until: float, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
         while self.now() < until:
+            progressed()
             try:
                 messages = await self.interruptions.receive()
                 pause = _FIRST_PAUSE
@@ -109,6 +112,7 @@ class Watching:
             task_queue=task_queue(self.cluster, "control"),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            priority=Priority(priority_key=1),  # two minutes are left; it passes launches and disruptions that wait
             static_summary=f"{summary} and {len(others)} more" if others else summary,
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from temporalio import activity
 
 from dovetail.activities.orders.finders import MINUTE, Finder
-from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.cluster_changes import until_changed, until_seen
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
 from dovetail.activities.shared.running_workflows import running_type
@@ -69,7 +69,7 @@ class Ordering:
     async def await_orders(self, request: OrdersRequest | None) -> Orders:
         """What must be done now; empty after an hour."""
         if request is not None:
-            await self.view.catch_up(request.must_see)
+            await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         until = self.now() + RETURN_SECONDS
         while self.now() < until:
             revision = self.view.revision()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from temporalio import activity
 
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.cluster_changes import until_changed, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
@@ -75,7 +75,7 @@ class Provisioning:
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
         """The next plan with something to carry out, or nothing after an hour."""
         until = self.now() + RETURN_SECONDS
-        await self.view.catch_up(request.must_see)
+        await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._await_launches(request)
         tried = Tried()
         while self.now() < until:

@@ -14,7 +14,7 @@ from typing import Protocol
 from temporalio import activity
 
 from dovetail.activities.shared.cluster_changes import until_changed
-from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.background.supervised import stop, supervised
@@ -61,7 +61,7 @@ class Upkeep:
     async def keep_up(self) -> None:
         """Look, write what differs, sleep until something changes or a moment is due."""
         until = self.now() + RETURN_SECONDS
-        classes = supervised("upkeep of NodeClasses", partial(self._keep_classes, until))
+        classes = supervised("upkeep of NodeClasses", partial(self._keep_classes, until), context=beside())
         try:
             await self._keep_objects(until)
         finally:

@@ -233,6 +233,11 @@ class WhyNot(StrEnum):
         "ScoreTooLow",
         "the saving is too small for the disturbance (policy Balanced)",
     )
+    # Ours: what a plan may hold is limited by what Temporal carries.
+    TOO_LARGE = (
+        "TooLarge",
+        "its pods, labels and annotations are more than a plan can carry; make the NodePool's template smaller",
+    )
     OUT_OF_TIME = (
         "OutOfTime",
         "the round ran out of time; it is tried again",
