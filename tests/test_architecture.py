@@ -25,7 +25,7 @@ import pytest
 import dovetail
 import dovetail.activities
 from dovetail.worker.providers import PROVIDERS
-from dovetail.workflows.options import planning
+from dovetail.workflows.options import launching, listening, looking, planning, quick, waiting, watching
 
 ROOT = Path(__file__).parent.parent
 LINKED = ("activities", "worker", "workflows")  # folders of the top level, reached as dovetail.NAME
@@ -199,9 +199,12 @@ def test_every_step_is_served_by_the_worker(owner: str) -> None:
 
 
 def test_long_steps_beat_more_often_than_they_time_out() -> None:
-    """A kill then costs 10 to 11 s at any step, not the whole start-to-close."""
-    options = planning("c")
-    assert options["heartbeat_timeout"].total_seconds() == 10
+    """A kill then costs the heartbeat timeout and a second, not the whole start-to-close: 11 s where something acts, 14
+    where something is done while waiting, a minute where nothing is."""
+    acting, waits, idle = (quick, launching, looking), (waiting, watching), (planning, listening)
+    assert {options("c")["heartbeat_timeout"].total_seconds() for options in acting} == {10}
+    assert {options("c")["heartbeat_timeout"].total_seconds() for options in waits} == {13}
+    assert {options("c")["heartbeat_timeout"].total_seconds() for options in idle} == {60}
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -31,4 +31,5 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         preference_policy=settings.preferences,
         default_spread=settings.default_spread,
         well_known=well_known_labels(settings),
+        search_seconds=settings.search_limit,
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from dovetail.metrics.background import OWN_PREFIX
 from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.exposition import CONTENT_TYPE, measured
+from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape, install_meters
 from dovetail.metrics.steps import HELP
@@ -95,7 +96,9 @@ class Endpoint:
         return (404, _PLAIN, f"only {', '.join(sorted(self.routes))}\n") if route is None else await route()
 
 
-def endpoints_of(settings: Settings, world: World, times: PodTimes, watch: SelfWatch) -> list[Endpoint]:
+def endpoints_of(
+    settings: Settings, world: World, times: PodTimes, watch: SelfWatch, faults: Faults | None = None
+) -> list[Endpoint]:
     """Metrics and probes, each where a port is named; both may be one."""
     world.view.cache.listen("Pod", times.heard)
     scrape = Scrape(
@@ -105,6 +108,7 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes, watch: SelfW
         reader=install_meters(),
         version=product_version(),
         times=times,
+        faults=faults or Faults(),
         catalogues=world.catalogues,
         clock=world.clock,
         why_unfit=world.why_unfit,

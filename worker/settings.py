@@ -53,6 +53,8 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="LOG_LEVEL")
     batch_idle: float = Field(1.0, alias="BATCH_IDLE_DURATION", gt=0)
     batch_max: float = Field(10.0, alias="BATCH_MAX_DURATION", gt=0)
+    pass_limit: float = Field(10.0, alias="DOVETAIL_PASS_LIMIT", gt=0)
+    search_limit: float = Field(60.0, alias="DOVETAIL_SEARCH_LIMIT", gt=0)
     preferences: Literal["Respect", "Ignore"] = Field("Respect", alias="PREFERENCE_POLICY")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
@@ -72,7 +74,7 @@ class Settings(BaseModel):
             raise ValueError(f"no cloud of that name: {value!r}; there is {', '.join(PROVIDERS)}")
         return value
 
-    @field_validator("batch_idle", "batch_max", mode="before")
+    @field_validator("batch_idle", "batch_max", "pass_limit", "search_limit", mode="before")
     @classmethod
     def _duration(cls, value: Any) -> Any:
         return seconds_of(value)

@@ -38,11 +38,13 @@ from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.faults import FaultUpkeep
 from dovetail.activities.upkeep.keep_up import Upkeep, UpkeepTask
 from dovetail.activities.upkeep.labels import LabelUpkeep
 from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
+from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.provisioning import Decisions
 from dovetail.worker.deciding import disruption_settings, placement_settings
@@ -51,7 +53,7 @@ from dovetail.worker.wiring import World
 
 Step = Callable[..., Awaitable[object]]
 
-CONTROL_QUEUES = ("control", "waits", "cloud")
+CONTROL_QUEUES = ("control", "waits", "watches", "cloud")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class Wiring:
     world: World
     now: Callable[[], float] = time.time
     times: PodTimes = field(default_factory=PodTimes)
+    faults: Faults = field(default_factory=Faults)
 
     def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
         """The steps by queue. Planning has a queue of its own, so that a slow decision never delays a drain."""
@@ -96,7 +99,7 @@ class Wiring:
         ]
 
     def _of_interruptions(self) -> list[object]:
-        """Reading the cloud's warnings and answering them, where there is a queue."""
+        """Reading the cloud's warnings and answering them, where it gives any."""
         w, queue = self.world, self.world.interruptions
         if queue is None:
             return []
@@ -112,13 +115,16 @@ class Wiring:
         snapshots = Snapshots(w.view, w.catalogues)
         placement, disruption = placement_settings(settings), disruption_settings(settings)
         provisioning = ProvisioningSettings(
-            placement=placement, idle=settings.batch_idle, longest=settings.batch_max, claims=w.claims
+            placement=placement,
+            idle=settings.batch_idle,
+            longest=settings.batch_max,
+            seconds=settings.pass_limit,
+            claims=w.claims,
         )
+        publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
         return [
-            Provisioning(
-                snapshots, PlacementPublisher(w.notices, w.buffers, now), provisioning, now, Decisions(self.times)
-            ),
-            Disrupting(snapshots, w.notices, disruption, now),
+            Provisioning(snapshots, publisher, provisioning, now, decisions),
+            Disrupting(snapshots, w.notices, disruption, now, self.faults),
             Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
             Ordering(settings.cluster, snapshots, self._finders(), now),
         ]
@@ -146,6 +152,7 @@ class Wiring:
             LabelUpkeep(w.claims, w.nodes),
             ConsistencyUpkeep(w.claims, w.notices, now),
             NoticeUpkeep(w.notices),
+            FaultUpkeep(w.notices),
         ]
 
 

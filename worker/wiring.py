@@ -61,7 +61,7 @@ class World:
     clock: Clock
     why_unfit: Callable[[], str]  # why this worker may take no step now; empty where it may
     classes: NodeClassUpkeep | None  # None: this cloud's classes need none
-    interruptions: Interruptions | None  # None: no queue of warnings is named
+    interruptions: Interruptions | None  # None: the cloud announces nothing
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
 

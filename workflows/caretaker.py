@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
     from dovetail.messages.outcomes import CreateOutcome, StepOutcome
     from dovetail.messages.requests import CreateRequest
-    from dovetail.messages.states import remembered
+    from dovetail.messages.states import expiry_of, remembered
     from dovetail.messages.workflow_types import CARETAKER
     from dovetail.messages.writes import Write
     from dovetail.workflows.claim_owners import start_launches
@@ -105,7 +105,9 @@ class Caretaker:
         """What the next look must have seen."""
         now = workflow.time()
         self.must_see = tuple(one for one in self.must_see if one.until > now)
-        return OrdersRequest(must_see=tuple(one.write for one in self.must_see))
+        return OrdersRequest(
+            must_see=tuple(one.write for one in self.must_see), must_see_until=expiry_of(self.must_see)
+        )
 
     async def carry_out(self, order: Order) -> None:
         """The step for that kind of order; new claims get their owner at once."""

@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.requests import (
         CreateRequest,
         DeleteRequest,
+        DeletesRequest,
         GiveBackRequest,
         MarkRequest,
         NoticeRequest,
@@ -37,11 +38,14 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.claim_owners import start_launches, start_terminations
     from dovetail.workflows.loops import said
-    from dovetail.workflows.options import impatient, quick, waiting
+    from dovetail.workflows.options import ending, impatient, quick, waiting, watching
     from dovetail.workflows.shielding import shielded
 
 # DIS-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
+
+# The claims of one command are deleted in one step.
+DELETE_TOGETHER = "claims-are-deleted-together"
 
 # A cancel waits for a step that writes: the undo must not overlap it.
 TO_THE_END = workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
@@ -163,7 +167,7 @@ class DisruptNodes:
             request,
             summary=f"mark {self.names()}"[:200],
             cancellation_type=TO_THE_END,
-            **impatient(quick(self.given.cluster)),
+            **impatient(quick(self.given.cluster, len(command.targets))),
         )
         self.marked = tuple(t for t in command.targets if t.claim in outcome.marked)
         if outcome.refused and (command.replacements or not self.marked):
@@ -198,7 +202,7 @@ class DisruptNodes:
             Awaiting.await_ready,
             request,
             summary="wait until the replacements are ready",
-            **impatient(waiting(self.given.cluster)),
+            **impatient(watching(self.given.cluster)),
         )
         if outcome.kind == "failed":
             raise Undone(outcome.message)
@@ -243,7 +247,7 @@ class DisruptNodes:
             owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest, reason=record.reason
         )
         await workflow.execute_activity_method(
-            Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster)
+            Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster, len(targets))
         )
 
     async def give_back(self, record: DisruptionRecord) -> None:
@@ -254,21 +258,33 @@ class DisruptNodes:
         names = tuple(name_of(r, given.plan_id, i) for i, r in enumerate(given.command.replacements))
         request = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message, method=given.command.method)
         await workflow.execute_activity_method(
-            GivingBack.give_back, request, summary="give the replacements back", **quick(given.cluster)
+            GivingBack.give_back, request, summary="give the replacements back", **quick(given.cluster, len(names))
         )
 
     async def from_the_delete(self) -> DisruptionRecord:
         """Delete the claims, then wait until each node is drained and its instance gone."""
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
-        await asyncio.gather(*[self.delete(target) for target in self.marked])
+        await self.delete_all()
         await start_terminations(given.cluster, claims)
         self.enter("draining")
         await workflow.execute_activity_method(
-            Awaiting.await_gone, claims, summary="wait until the nodes are gone", **waiting(given.cluster)
+            Awaiting.await_gone, claims, summary="wait until the nodes are gone", **ending(given.cluster)
         )
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
+
+    async def delete_all(self) -> None:
+        """All claims in one step; histories before this have a step for each."""
+        if len(self.marked) < 2 or not workflow.patched(DELETE_TOGETHER):
+            await asyncio.gather(*[self.delete(target) for target in self.marked])
+            return
+        await workflow.execute_activity_method(
+            Deleting.delete_claims,
+            DeletesRequest(targets=self.marked, reason=self.given.command.reason),
+            summary=f"delete {len(self.marked)} claims",
+            **quick(self.given.cluster, len(self.marked)),
+        )
 
     async def delete(self, target: Target) -> None:
         """Delete the claim; TerminateNode carries that out, whether or not this workflow runs on."""

@@ -9,6 +9,7 @@ Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (AW
 from dataclasses import replace
 
 from temporalio import workflow
+from temporalio.common import Priority
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import Answering
@@ -18,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
     from dovetail.workflows.loops import Loops
-    from dovetail.workflows.options import impatient, quick, waiting
+    from dovetail.workflows.options import impatient, listening, quick
     from dovetail.workflows.renewal import renew
 
 
@@ -51,10 +52,13 @@ class Interruptions:
     async def read(self) -> None:
         """For an hour."""
         step = workflow.start_activity_method(
-            Watching.watch_interruptions, summary="read warnings", **impatient(waiting(self.given.cluster))
+            Watching.watch_interruptions, summary="read warnings", **impatient(listening(self.given.cluster))
         )
         await self.loops.waits.wait("reading", step)
 
+
+# Two minutes are left to an interrupted instance: its steps pass those of launches and disruptions that wait.
+URGENT = Priority(priority_key=1)
 
 # This many warnings at once are a burst: their claims are deleted first, and the Caretaker starts the terminations.
 BURST = 10
@@ -77,7 +81,7 @@ class AnswerInterruption:
         )
         ordered = [claim for each in answered for claim in each.claims if claim.name in each.deleted]
         if len(given.interruptions) < BURST:
-            await start_terminations(given.cluster, tuple(ordered))
+            await start_terminations(given.cluster, tuple(ordered), URGENT)
         await workflow.execute_activity_method(
             TellingOfInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )

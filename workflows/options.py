@@ -1,8 +1,10 @@
 """How long steps may take, how they are retried, and on which queue they run.
 
-Five kinds: a quick step against the API server; a launch; a look at the cloud, which is retried without events in the
-history; a long wait, which costs no events either; a step that decides. The first retry comes after 1 s everywhere:
-with a heartbeat timeout of 10 s a killed worker then costs 10 to 11 s.
+A quick step against the API server; a launch; a look at the cloud, which is retried without events in the history; a
+long wait, which costs no events either; a step that decides. The first retry comes after 1 s everywhere. What a killed
+worker costs is the heartbeat timeout and that second: 11 s for whatever acts, 14 s for a wait in which something is
+done (of those there may be a thousand at once, and each beats), a minute for idle waits, which a worker that starts
+again in the place of the killed one takes up at once, three minutes for a wait for which nobody waits.
 
 What a person has to put right outside, a right or a setting, is tried again slowly by the step itself, without events.
 `impatient` makes it fail at once, for workflows that have another way to go: a singleton's loop shows it and waits, a
@@ -19,7 +21,10 @@ from temporalio.common import RetryPolicy
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_ids import task_queue
 
-HEARTBEAT_TIMEOUT = timedelta(seconds=10)
+ACTS = timedelta(seconds=10)
+WAITS = timedelta(seconds=13)
+IDLES = timedelta(seconds=60)
+ENDS = timedelta(seconds=180)
 
 # At most 10 s between two tries, so that a claim that is being deleted is soon noticed.
 _RETRIES = RetryPolicy(
@@ -43,9 +48,9 @@ class StepOptions(TypedDict):
     retry_policy: RetryPolicy
 
 
-def quick(cluster: str) -> StepOptions:
-    """A step of a few requests to the API server."""
-    return _options(cluster, "control", timedelta(seconds=60), _RETRIES)
+def quick(cluster: str, objects: int = 1) -> StepOptions:
+    """A step of a few requests to the API server for each of these objects, several side by side."""
+    return _options(cluster, "control", timedelta(seconds=60 + 2 * (objects - 1)), _RETRIES)
 
 
 def launching(cluster: str) -> StepOptions:
@@ -59,13 +64,33 @@ def looking(cluster: str) -> StepOptions:
 
 
 def waiting(cluster: str) -> StepOptions:
-    """A wait for the cluster, as long as it takes: heartbeats prove that its worker lives."""
-    return _options(cluster, "waits", timedelta(days=7), _RETRIES)
+    """A wait in which something is done (pods leave, a node joins), as long as it takes."""
+    return _options(cluster, "waits", timedelta(days=7), _RETRIES, WAITS)
+
+
+def watching(cluster: str) -> StepOptions:
+    """A wait for what other steps do. On a queue of its own: however many wait, what they wait for has its slots."""
+    return _options(cluster, "watches", timedelta(days=7), _RETRIES, WAITS)
+
+
+def ending(cluster: str) -> StepOptions:
+    """The same for a wait after which its workflow only ends."""
+    return _options(cluster, "watches", timedelta(days=7), _RETRIES, ENDS)
+
+
+def attending(cluster: str) -> StepOptions:
+    """A wait of a singleton for what it has just begun: it must not queue behind any number of others."""
+    return _options(cluster, "control", timedelta(hours=1), _RETRIES)
+
+
+def listening(cluster: str) -> StepOptions:
+    """The wait for the cloud's warnings, likewise; returns after an hour."""
+    return _options(cluster, "control", timedelta(minutes=75), _RETRIES, IDLES)
 
 
 def planning(cluster: str) -> StepOptions:
     """A wait for the next plan; returns after an hour at most."""
-    return _options(cluster, "plan", timedelta(minutes=75), _RETRIES)
+    return _options(cluster, "plan", timedelta(minutes=75), _RETRIES, IDLES)
 
 
 def impatient(options: StepOptions) -> StepOptions:
@@ -75,10 +100,12 @@ def impatient(options: StepOptions) -> StepOptions:
     return changed
 
 
-def _options(cluster: str, queue: str, bound: timedelta, retries: RetryPolicy) -> StepOptions:
+def _options(
+    cluster: str, queue: str, bound: timedelta, retries: RetryPolicy, heartbeat: timedelta = ACTS
+) -> StepOptions:
     return StepOptions(
         task_queue=task_queue(cluster, queue),
         start_to_close_timeout=bound,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        heartbeat_timeout=heartbeat,
         retry_policy=retries,
     )

@@ -21,20 +21,25 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.outcomes import Drop, Go, Hold, NothingPlanned, StepOutcome
     from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
     from dovetail.messages.requests import CreateRequest, DisruptionRequest, ProvisioningRequest
-    from dovetail.messages.states import AwaitedMark, Held, Recent, SchedulerState
+    from dovetail.messages.states import AwaitedMark, Held, Recent, SchedulerState, expiry_of
     from dovetail.messages.subjects import ClaimRef
+    from dovetail.messages.type_lists import command_with_own_lists
     from dovetail.messages.workflow_ids import disruption_id, task_queue
     from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
     from dovetail.messages.writes import Write
     from dovetail.workflows.attributes import attributes
-    from dovetail.workflows.claim_owners import start_launches
+    from dovetail.workflows.claim_owners import in_parts, start_launches
     from dovetail.workflows.loops import Loops, raise_first
-    from dovetail.workflows.options import impatient, planning, quick, waiting
+    from dovetail.workflows.options import attending, impatient, planning, quick
     from dovetail.workflows.renewal import renew
 
 MUST_SEE_SECONDS = 60.0
 NOMINATION_SECONDS = 20.0  # STA-10: twice the longest batch window
 RECENT_KEPT = 20
+NOTE_CHARACTERS = 300  # five hundred names would fill the state
+
+# The disruptions of one plan are started in parts; histories before this have all of them in one task.
+START_IN_PARTS = "disruptions-start-in-parts"
 
 # The loops' names, which also name their waits.
 PROVISIONING, DISRUPTION, MARK = "provisioning", "disruption", "mark"
@@ -91,7 +96,7 @@ class Scheduler:
 
     def note(self, text: str) -> None:
         """Remember what was done, for people; the oldest entry is dropped."""
-        recent = (*self.state.recent, Recent(at=now(), text=text))[-RECENT_KEPT:]
+        recent = (*self.state.recent, Recent(at=now(), text=text[:NOTE_CHARACTERS]))[-RECENT_KEPT:]
         self.state = replace(self.state, recent=recent)
         self.show()
 
@@ -153,6 +158,7 @@ class Scheduler:
             launching=state.launching,
             launching_since=state.launching_since,
             refused_pods=state.refused_pods,
+            must_see_until=expiry_of(state.must_see),
         )
 
     def disruption_request(self) -> DisruptionRequest:
@@ -163,6 +169,8 @@ class Scheduler:
             nominations=state.nominations,
             held=state.held,
             quiet_until=state.quiet_until,
+            must_see_until=expiry_of(state.must_see),
+            holds_enough=state.holds_enough,
         )
 
     async def answer(self, answer: Hold | Go | Drop | NothingPlanned, before: int) -> None:
@@ -231,8 +239,10 @@ class Scheduler:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
         destinations = tuple(d for command in plan.commands for d in command.destinations)
         self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)  # first: starting takes a while
-        starts = [self.start_disruption(plan, command) for command in plan.commands]
-        started = await asyncio.gather(*starts, return_exceptions=True)
+        started: list[AwaitedMark | BaseException] = []
+        for part in in_parts(plan.commands, START_IN_PARTS):
+            starts = [self.start_disruption(plan, command) for command in part]
+            started += await asyncio.gather(*starts, return_exceptions=True)
         # First what did start: no round may be planned before its marks are seen.
         self.state = replace(self.state, awaiting=tuple(one for one in started if isinstance(one, AwaitedMark)))
         raise_first(started)
@@ -241,6 +251,7 @@ class Scheduler:
         """Start one command under a plan id of its own."""
         plan_id = str(workflow.uuid7())
         workflow_id = disruption_id(self.state.cluster, plan_id)
+        own_command, own_lists = command_with_own_lists(command, plan.type_lists)
         first = command.targets[0]
         names = ", ".join(t.node for t in command.targets)
         await workflow.start_child_workflow(
@@ -248,8 +259,8 @@ class Scheduler:
             DisruptInput(
                 cluster=self.state.cluster,
                 plan_id=plan_id,
-                command=command,
-                type_lists=plan.type_lists if command.replacements else (),
+                command=own_command,
+                type_lists=own_lists,
                 seen=plan.seen,
             ),
             id=workflow_id,
@@ -270,7 +281,7 @@ class Scheduler:
             Awaiting.await_marked,
             self.state.awaiting,
             summary="await the marks",
-            **impatient(waiting(self.state.cluster)),
+            **impatient(attending(self.state.cluster)),
         )
         outcome = await self.waits.wait(MARK, step)
         if isinstance(outcome, StepOutcome):

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from acceptance.bench import bench_disruption, lifecycle
+from acceptance.bench import bench_disruption, lifecycle, unlike_nodes
 from acceptance.bench.bench_aws import ROWS as AWS
 from acceptance.bench.inputs import GENERATED
 
@@ -87,6 +87,7 @@ def main() -> int:
         arguments.out.mkdir(parents=True, exist_ok=True)
     generated = [name for name, _, _ in GENERATED]
     made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS, *bench_disruption.INPUTS]
+    made.append(unlike_nodes.NAME)
     chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
     lines = []
     for name in chosen:

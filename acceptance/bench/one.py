@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from acceptance.bench import unlike_nodes
 from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost
@@ -239,6 +240,8 @@ def _elsewhere(name: str, repeat: int) -> dict[str, Any]:
         from acceptance.bench import bench_aws
 
         return bench_aws.ROWS[name](repeat)
+    if name == unlike_nodes.NAME:
+        return unlike_nodes.line_of()
     if name.startswith("disruption_"):
         from acceptance.bench import bench_disruption
 

@@ -21,7 +21,8 @@ from dovetail.disruption.simulation.costs import legacy_cost
 from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
-from dovetail.model.requirements import Requirement
+from dovetail.model.requirements import Requirement, text
+from dovetail.model.requirements import requirement as from_operator
 from dovetail.model.snapshot import Snapshot
 
 TOLERANCE = 1e-9
@@ -125,9 +126,10 @@ def _command(command: Command) -> dict[str, Any]:
 
 
 def _values(requirement: Requirement | None) -> list[str] | None:
-    if requirement is None or requirement.complement:
+    """The values that are allowed; None where all are, and the requirement's own words where they cannot be listed."""
+    if requirement is None or requirement == from_operator(requirement.key, "Exists"):
         return None
-    return sorted(requirement.values)
+    return [text(requirement)] if requirement.complement else sorted(requirement.values)
 
 
 def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.shared.cluster_changes import ClusterSleep
+from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
@@ -28,6 +28,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.messages.states import Held
 from dovetail.metrics.disruption import begin, decided, looked_again
+from dovetail.metrics.faults import Faults
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -58,6 +59,7 @@ class Disrupting:
         notices: Notices,
         settings: DisruptionSettings,
         now: Callable[[], float],
+        faults: Faults | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view = snapshots.view
@@ -65,7 +67,8 @@ class Disrupting:
         self.settings = settings
         self.now = now
         self.reads = READS | SELECTORS if settings.default_spread else READS
-        self.thread = DecisionThread()
+        self.faults = faults or Faults()
+        self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
         begin()
@@ -74,7 +77,7 @@ class Disrupting:
     async def await_disruption_plan(self, request: DisruptionRequest) -> DisruptionAnswer:
         """The next thing to do about a disruption, or nothing after an hour."""
         until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
-        await self.view.catch_up(request.must_see)
+        await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._pause(request.quiet_until - self.now())
         while self.now() < until:
             revision = self.view.revision()
@@ -84,10 +87,9 @@ class Disrupting:
                 checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
                 if checked is not None:
                     return checked
-            answer, next_due = await self._choose(snapshot)
+            answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer
-            report("nothing to disrupt now")
             await self._pause((self.now() - started) * REST_FACTOR)
             moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
             wake = min([until, next_due, *[m for m in moments if m > self.now()]])
@@ -110,6 +112,13 @@ class Disrupting:
             resting={**resting(snapshot), **snapshot.resting},
         )
 
+    async def _next(self, snapshot: Snapshot, request: DisruptionRequest) -> tuple[DisruptionAnswer | None, float]:
+        """The next choice; nothing is chosen while as much is held as the Scheduler can carry."""
+        if request.holds_enough:
+            report(f"{len(request.held)} plans wait for their second look, nothing more is chosen")
+            return None, self.now() + RETURN_SECONDS
+        return await self._choose(snapshot)
+
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
         """A plan, or when to look again."""
 
@@ -119,6 +128,7 @@ class Disrupting:
         started = self.now()
         decision = await self.thread.run(decide_now)
         decided(decision, self.now() - started)
+        self.faults.judged("disruption", decision.unjudged)
         self._publish_beside(snapshot, decision.notices)
         choice = decision.choice
         if isinstance(choice, DisruptionPlan):
@@ -126,6 +136,7 @@ class Disrupting:
             if choice.validate_after > 0:
                 return Hold(plan=choice, due=self.now() + choice.validate_after), 0.0
             return Go(plan=choice), 0.0
+        report("nothing to disrupt now")
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer | None:

@@ -18,7 +18,7 @@ from dovetail.messages.outcomes import ReadyOutcome, StepOutcome
 from dovetail.messages.requests import ReadyRequest
 from dovetail.messages.states import AwaitedMark
 from dovetail.messages.subjects import ClaimRef
-from dovetail.messages.writes import Write, claim_write, node_write
+from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.view import ClusterView
@@ -40,19 +40,21 @@ class Awaiting:
         """Until each disruption's marks are in the cache, or its workflow has ended. Answers the writes that it saw."""
         waiting = list(awaited)
         writes: list[Write] = []
+        asked = 0.0
         while waiting:
             revision = self.view.revision()
+            # The cache is looked at with every change of the cluster, the workflows are asked once in a second.
+            asks = self.now() - asked >= LOOK_SECONDS
+            asked = self.now() if asks else asked
             for one in list(waiting):
                 seen, deleted = self._marks_of(one)
-                # A target that was refused is never marked: the workflow then goes on with the others.
-                whole = len(seen) == len(one.claims) or (deleted and await has_marked(activity.client(), one))
-                if whole or not await is_running(activity.client(), one.workflow_id):
+                if len(seen) == len(one.claims) or (asks and await goes_on(activity.client(), one, deleted)):
                     writes += [write for each in seen for write in each]
                     waiting.remove(one)
             if waiting:
-                report(f"awaiting the marks of {', '.join(w.workflow_id for w in waiting)}")
+                report(f"awaiting the marks of {len(waiting)} disruptions, {waiting[0].workflow_id} first")
                 await self.look_again(revision)
-        return StepOutcome(writes=tuple(writes))
+        return StepOutcome(writes=newest_of_each_kind(writes))
 
     def _marks_of(self, awaited: AwaitedMark) -> tuple[list[list[Write]], bool]:
         """What was written on each target that is marked, and whether one of them is being deleted."""
@@ -105,6 +107,13 @@ class Awaiting:
     async def look_again(self, revision: int) -> None:
         """Sleep until something has changed, a second at most."""
         await ClusterSleep(self.view).until_changed(revision, LOOK_SECONDS)
+
+
+async def goes_on(client: Client, awaited: AwaitedMark, deleted: bool) -> bool:
+    """Whether no further mark will come: the workflow has ended, or goes on without a target that was refused."""
+    if deleted and await has_marked(client, awaited):
+        return True
+    return not await is_running(client, awaited.workflow_id)
 
 
 async def has_marked(client: Client, awaited: AwaitedMark) -> bool:

@@ -7,12 +7,15 @@ taken off again. Each part finds by itself what is already done.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
+from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.resting import rest_text
 from dovetail.lifecycle.conditions import conditions_of_claim
@@ -23,16 +26,19 @@ from dovetail.messages.requests import MarkRequest, UnmarkRequest
 from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
-from dovetail.messages.writes import Write, claim_write, node_write
+from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.metrics.disruption import started
 from dovetail.metrics.lifecycle import is_first_attempt
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.taints import Taint
+from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
+
+AT_ONCE: Final = 10  # marked side by side: six requests each, one after another
 
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 
@@ -48,30 +54,37 @@ class Marking:
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
-        """Mark each target, in order; one that is refused is left as it was."""
-        marked: list[str] = []
-        refused: list[tuple[str, str]] = []
+        """Mark each target, several side by side; one that is refused is left as it was. A second try leaves alone what
+        the first has marked."""
+        targets, before = request.command.targets, kept()
         writes: list[Write] = []
-        for target in request.command.targets:
-            why_not = await self._mark(request, target, writes)
-            if why_not:
-                refused.append((target.claim, why_not))
-                ref = ClaimRef(name=target.claim, uid=target.claim_uid)
-                unmark = UnmarkRequest(owner=request.owner, claims=(ref,))
-                await self._unmark(unmark, ref, writes)
-            else:
-                marked.append(target.claim)
+        answers = await side_by_side([self._mark_one(request, target, before, writes) for target in targets], AT_ONCE)
+        refused = [(target.claim, why) for target, why in zip(targets, answers, strict=True) if why]
+        marked = [target.claim for target, why in zip(targets, answers, strict=True) if not why]
         if marked and not (refused and request.command.replacements) and is_first_attempt():
             started(request.command, [t for t in request.command.targets if t.claim in marked])
-        return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=tuple(writes))
+        return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=newest_of_each_kind(writes))
 
     @activity.defn
     async def unmark_nodes(self, request: UnmarkRequest) -> StepOutcome:
         """Take this owner's marks off; those of others, and nodes that are leaving, are left alone."""
         writes: list[Write] = []
-        for claim in request.claims:
-            await self._unmark(request, claim, writes)
-        return StepOutcome(writes=tuple(writes))
+        await side_by_side([self._unmark(request, claim, writes) for claim in request.claims], AT_ONCE)
+        return StepOutcome(writes=newest_of_each_kind(writes))
+
+    async def _mark_one(
+        self, request: MarkRequest, target: Target, before: frozenset[str], writes: list[Write]
+    ) -> str | None:
+        """Why the target is not marked; then it is as it was before."""
+        if target.claim in before:
+            return None
+        why_not = await self._mark(request, target, writes)
+        if not why_not:
+            keep(target.claim)
+            return None
+        ref = ClaimRef(name=target.claim, uid=target.claim_uid)
+        await self._unmark(UnmarkRequest(owner=request.owner, claims=(ref,)), ref, writes)
+        return why_not
 
     async def _mark(self, request: MarkRequest, target: Target, writes: list[Write]) -> str | None:
         """Owner, taint, condition, live read. Why the target cannot be marked; None where it is."""
@@ -99,7 +112,11 @@ class Marking:
         if claim is None:
             return "the NodeClaim is gone"
         writes += [claim_write(claim), node_write(node)]
-        return why_not_now(claim, node, await self.pods.list_on(node.name), target, self.now()) or None
+        try:
+            pods = await self.pods.list_on(node.name)
+        except NotReadable as failure:
+            return str(failure)
+        return why_not_now(claim, node, pods, target, self.now()) or None
 
     async def _is_superseded(self, request: MarkRequest) -> bool:
         """Whether another Scheduler than the one that decided may have planned without knowing of this.

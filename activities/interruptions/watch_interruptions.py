@@ -7,26 +7,29 @@ again. A message that cannot be read is logged and thrown away: it would hold up
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from temporalio import activity
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.heartbeats import beside, looked, report
-from dovetail.background.supervised import supervised
+from dovetail.activities.shared.heartbeats import beside, looked, progressed, report
+from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
 from dovetail.messages.workflow_types import ANSWER_INTERRUPTION
 from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.interruptions import Interruptions, Message
 
+Answer = Callable[[Sequence[Interruption]], Awaitable[None]]
+
 _log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 3600.0
 CHECK_SECONDS = 60.0  # AWS-136
 BATCHES_AT_ONCE = 10  # of ten messages each
+WARNINGS_OF_AN_ANSWER = 200  # one message about an outage may name thousands of instances
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _EMPTY_PAUSE = 1.0
@@ -43,18 +46,20 @@ class Watching:
     async def watch_interruptions(self) -> None:
         """For an hour: read, start answers, acknowledge. What is under way at the end is waited for."""
         until = self.now() + RETURN_SECONDS
-        checks = supervised("checks of instances", self._check)
+        checks = supervised(
+            "checks of instances", InstanceChecks(self.interruptions, self._start).run, context=beside()
+        )
         try:
             async with asyncio.TaskGroup() as batches:
                 await self._read(until, batches)
         finally:
-            checks.cancel()
-            await asyncio.gather(checks, return_exceptions=True)
+            await stop(checks)
 
     async def _read(self, until: float, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
         while self.now() < until:
             began = self.now()
+            progressed()
             try:
                 messages = await self.interruptions.receive()
                 pause = _FIRST_PAUSE
@@ -95,32 +100,42 @@ class Watching:
             if each.reason != "no_op"
             for instance in each.instances
         }
-        if not warnings:
-            return
-        (instance, reason), *others = sorted(warnings)
+        ordered = [warnings[key] for key in sorted(warnings)]
+        for start in range(0, len(ordered), WARNINGS_OF_AN_ANSWER):
+            await self._start_answer(tuple(ordered[start : start + WARNINGS_OF_AN_ANSWER]))
+
+    async def _start_answer(self, warnings: tuple[Interruption, ...]) -> None:
+        keys = [(each.instances[0], each.reason) for each in warnings]
+        (instance, reason), *others = keys
         base = interruptions_id(self.cluster)
-        digest = hashlib.sha256(repr(sorted(warnings)).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(repr(keys).encode()).hexdigest()[:16]
         summary = f"{reason.replace('_', ' ')}: {instance}"
         await activity.client().start_workflow(
             ANSWER_INTERRUPTION,
-            AnswerInput(cluster=self.cluster, interruptions=tuple(warnings.values())),
+            AnswerInput(cluster=self.cluster, interruptions=warnings),
             id=f"{base}/several/{digest}" if others else f"{base}/{instance}/{reason}",
             task_queue=task_queue(self.cluster, "control"),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            priority=Priority(priority_key=1),  # two minutes are left; it passes launches and disruptions that wait
             static_summary=f"{summary} and {len(others)} more" if others else summary,
         )
 
-    async def _check(self) -> None:
-        """EC2's own checks, once a minute; what was answered is not answered again until it has been well."""
-        beside()
-        known: frozenset[tuple[str, str]] = frozenset()
+
+class InstanceChecks:
+    """The cloud's own checks of its instances, once a minute (AWS-136)."""
+
+    def __init__(self, interruptions: Interruptions, answer: Answer) -> None:
+        self._interruptions, self._answer = interruptions, answer
+        self._known: frozenset[tuple[str, str]] = frozenset()
+
+    async def run(self) -> None:
+        """For ever. What was answered is not answered again until it has been well."""
         while True:
             try:
-                found = await self.interruptions.troubles()
-                fresh = [each for each in found if (each.id, each.reason) not in known]
-                await self._start(fresh)
-                known = frozenset((each.id, each.reason) for each in found)
+                found = await self._interruptions.troubles()
+                await self._answer([each for each in found if (each.id, each.reason) not in self._known])
+                self._known = frozenset((each.id, each.reason) for each in found)
             except (Failure, RPCError) as failure:
                 _log.warning("the checks of instances cannot be read: %s", failure)
             await asyncio.sleep(CHECK_SECONDS)

@@ -32,7 +32,7 @@ from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import disrupted
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
-from dovetail.notices.claims import insufficient_capacity
+from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
@@ -151,6 +151,9 @@ class Launching:
         return LaunchOutcome(kind="deleting" if is_same(live, ref.uid) else "gone")
 
     async def _conclude(self, claim: NodeClaim, found: _Found | None) -> LaunchOutcome:
+        if isinstance(found, Instance | NoCapacity | LaunchRefused) and found.warnings:
+            notices = [launch_warning(claim, each.reason, _cut(each.message)) for each in found.warnings]
+            await self.notices.publish(*notices)
         match found:
             case Instance():
                 return await self._record(claim, found)
@@ -175,7 +178,7 @@ class Launching:
             written = await revise_status(self.claims, written, lambda found: self._status(found, instance))
         if written is None:
             # The finalizer was taken off by hand while the call was under way: nothing else knows of this instance.
-            await self.cloud.terminate(instance.provider_id)
+            await self.cloud.terminate(instance.provider_id, claim.name)
             return LaunchOutcome(kind="gone")
         return LaunchOutcome(
             kind="launched" if written.deleting_since is None else "deleting",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from temporalio import activity
 
 from dovetail.activities.orders.finders import MINUTE, Finder
-from dovetail.activities.shared.cluster_changes import ClusterSleep
+from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
 from dovetail.activities.shared.running_workflows import running_type
@@ -84,7 +84,7 @@ class Ordering:
     async def await_orders(self, request: OrdersRequest | None) -> Orders:
         """What must be done now; empty after an hour."""
         if request is not None:
-            await self.view.catch_up(request.must_see)
+            await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
         while self.now() < until:
             revision = self.view.revision()

@@ -6,6 +6,7 @@ notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from temporalio import activity
 
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.provisioning.refused_claims import RefusedClaims
-from dovetail.activities.shared.cluster_changes import ClusterSleep
+from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
@@ -47,6 +48,7 @@ class ProvisioningSettings:
     idle: float = 1.0
     longest: float = 10.0
     claims: NodeClaims | None = None  # asked whether they would take what they refused; None: it is not asked
+    seconds: float = math.inf  # how long a pass may take
 
 
 class Provisioning:
@@ -67,14 +69,15 @@ class Provisioning:
         self.now = now
         # The selectors of Services and the like are read for the default spread of pods alone.
         self.reads = READS | SELECTORS if settings.placement.default_spread else READS
-        self.thread = DecisionThread()
+        self.thread = DecisionThread(settings.seconds)
         self.decisions = decisions or Decisions()
+        self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
 
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
         """The next plan with something to carry out, or nothing after an hour."""
         until = self.now() + RETURN_SECONDS
-        await self.view.catch_up(request.must_see)
+        await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._await_launches(request)
         tried, refused = self._tried(request), self._refused_claims(request)
         while self.now() < until:
@@ -151,7 +154,9 @@ class Provisioning:
         snapshot = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
         settings = self.settings.placement
         began = self.now()
-        plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop))
+        late = self.late
+        plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop, late))
+        self.late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
         self.publisher.publish_beside(snapshot, placement)
         return replace(plan, seen=plan.seen.ready(self.now()))

@@ -10,9 +10,11 @@ ends them, as it ends any.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dovetail.activities.shared.heartbeats import asleep
+from dovetail.messages.writes import Write
 from dovetail.ports.view import ClusterView
 
 _log = logging.getLogger(__name__)
@@ -53,3 +55,13 @@ class ClusterSleep:
         if self.vain == WARN_AFTER:
             _log.warning("a step asks again and again to be woken at a moment that has passed (%.1f s)", seconds)
         return min(SHORTEST_SECONDS * 2.0 ** min(self.vain - 1, 10), LONGEST_OF_SHORT_SECONDS)
+
+
+async def until_seen(view: ClusterView, writes: Sequence[Write], until: float, now: float) -> None:
+    """Until the view has seen these writes, or that moment has passed; without one there is no end to the wait.
+
+    A step is retried with what it was first asked. Where the cluster was restored from an older backup, its versions
+    have gone back, and a write from before would be waited for in vain.
+    """
+    if not until or now < until:
+        await view.catch_up(writes)

@@ -2,13 +2,17 @@
 
 The engines are pure Python and may compute for seconds; on the event loop they would stop every heartbeat of the
 worker. A thread is enough: the interpreter's lock is handed over often enough for heartbeats and watches. A cancelled
-wait stops its decision and waits for it to end, so that two never run side by side.
+wait stops its decision and waits for it to end, so that two never run side by side. What is decided is pure: the clock
+that limits it is read here.
 """
 
 import asyncio
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -19,15 +23,18 @@ ShouldStop = Callable[[], bool]
 class DecisionThread:
     """One thread that decides."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+        """`seconds`: how long one decision may take before it is asked to answer with what it has."""
+        self.seconds, self.clock = seconds, clock
         self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
         self.busy = asyncio.Lock()
 
     async def run(self, decide: Callable[[ShouldStop], T]) -> T:
-        """What `decide` returns. On a cancel it is asked to stop, and awaited."""
+        """What `decide` returns. When its time is up it is asked to stop; on a cancel too, and then it is awaited."""
         async with self.busy:
-            stop = threading.Event()
-            future = asyncio.get_running_loop().run_in_executor(self.executor, decide, stop.is_set)
+            stop, until = threading.Event(), self.clock() + self.seconds
+            should_stop = partial(_should_stop, stop, self.clock, until)
+            future = asyncio.get_running_loop().run_in_executor(self.executor, decide, should_stop)
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
@@ -38,3 +45,7 @@ class DecisionThread:
     def close(self) -> None:
         """End the thread once it is idle."""
         self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _should_stop(stop: threading.Event, clock: Callable[[], float], until: float) -> bool:
+    return stop.is_set() or clock() >= until

@@ -1,19 +1,23 @@
 """Sends the heartbeats of every activity, and with them how far it has come.
 
-An interceptor of every worker. A heartbeat proves that the process lives: with a heartbeat timeout of 10 s a killed
-worker costs 10 to 11 s at any step, without heartbeats the whole start-to-close timeout. A step says how far it is with
-`report`; the heartbeat carries the latest text, and `temporal workflow describe` shows it. Every activity is
-`async def`: a plain function would block the event loop, which sends the heartbeats, and with it the worker.
+An interceptor of every worker. A heartbeat proves two things: that the process lives (a killed worker costs a step its
+heartbeat timeout, not its whole start-to-close timeout), and that the step gets on. A step says how far it is with
+`report`, and whoever waits in a loop says `progressed` with each look; a step that says nothing for five minutes hangs,
+its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is told with `keep`.
+StepHealth is told when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
 
-That the process lives says nothing of the step: the interceptor also notes in StepHealth when each step last had seen
-everything that there is (`asleep`, `looked`), and what fails.
+How often depends on the step's timeout, and on how many steps beat in this process: a thousand drains send no more than
+a hundred heartbeats a second. Every activity is `async def`: a plain function would block the event loop, which sends
+the heartbeats, and with it the worker.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from contextvars import ContextVar
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import Context, ContextVar, copy_context
+from itertools import count
+from typing import Any, ClassVar, Final
 
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
@@ -22,43 +26,121 @@ from dovetail.activities.shared.step_health import RunningStep, StepHealth
 from dovetail.activities.shared.step_notices import StepNotices
 from dovetail.activities.shared.temporal_errors import translate
 
-HEARTBEAT_SECONDS = 2.5
+BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far as their timeouts allow
+SILENT_AFTER: Final = 300.0  # seconds without progress: the step hangs
+LATE_BY: Final = 12.0  # of a long timeout: a heartbeat may be that late
+FIRST_PAUSE: Final = 1.0
+SOON: Final = 15.0  # with a longer timeout it takes a while until a step learns that it was called off
+GOLDEN: Final = 0.618
 
-_running: ContextVar[RunningStep | None] = ContextVar("running step", default=None)
+
+class _Progress:
+    """How far one running step has come."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.kept: tuple[str, ...] = ()
+        self.at = time.monotonic()
+        self.sleeps = 0
+        self.step: RunningStep | None = None
+
+    def details(self) -> tuple[object, ...]:
+        """What a heartbeat carries: the text for people, and what a retry need not do again."""
+        return (self.text, self.kept) if self.kept else (self.text,) if self.text else ()
+
+    def hangs(self) -> bool:
+        """Whether nothing was heard of it for so long that it hangs."""
+        return not self.sleeps and time.monotonic() - self.at > SILENT_AFTER
+
+
+_progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
 
 
 def report(text: str) -> None:
     """Say how far the running step has come; shown with its next heartbeat."""
-    step = _running.get()
-    if step is not None:
-        step.text = text
+    progress = _progress.get()
+    if progress is not None:
+        progress.text, progress.at = text, time.monotonic()
+
+
+def progressed() -> None:
+    """Say that the running step gets on, though there is nothing new to say."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.at = time.monotonic()
 
 
 def looked() -> None:
     """The running step has just seen everything that there is to see."""
-    step = _running.get()
-    if step is not None:
-        step.looked()
+    progressed()
+    progress = _progress.get()
+    if progress is not None and progress.step is not None:
+        progress.step.looked()
 
 
 @contextlib.contextmanager
 def asleep() -> Iterator[None]:
-    """The running step has seen everything, and sleeps until there is more."""
-    step = _running.get()
-    if step is None:
+    """The running step has seen everything, and sleeps until there is more: that is no step that hangs."""
+    progress = _progress.get()
+    if progress is None:
         yield
         return
-    step.sleeps += 1
+    _sleep(progress, 1)
     try:
         yield
     finally:
-        step.sleeps -= 1
-        step.looked()
+        _sleep(progress, -1)
+        looked()
 
 
-def beside() -> None:
-    """What follows in this task goes on beside the step: its sleeps and looks are not the step's."""
-    _running.set(None)
+def _sleep(progress: _Progress, change: int) -> None:
+    progress.sleeps += change
+    if progress.step is not None:
+        progress.step.sleeps += change
+
+
+def keep(name: str) -> None:
+    """Remember with the next heartbeat that this part of the running step is done."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.kept, progress.at = (*progress.kept, name), time.monotonic()
+
+
+def kept() -> frozenset[str]:
+    """The parts that earlier tries of the running step have done, as far as their heartbeats told."""
+    details = activity.info().heartbeat_details if activity.in_activity() else ()
+    found = frozenset(str(name) for name in details[1]) if len(details) > 1 else frozenset[str]()
+    progress = _progress.get()
+    if progress is not None and not progress.kept:
+        progress.kept = tuple(sorted(found))
+    return found
+
+
+def beside() -> Context:
+    """For a task beside the running step's own work: that it gets on says nothing of the step."""
+    context = copy_context()
+    context.run(_progress.set, None)
+    return context
+
+
+def pause_between(timeout: float, sent: int, beating: int) -> float:
+    """Seconds to the next heartbeat of a step with that timeout, after so many, while so many steps beat here.
+
+    The first come soon, so that people see what the step is at; a step of less than a second sends none. Then four come
+    in a short timeout and one in a long one, which only idle waits have. The more steps beat, the rarer each of them
+    does, until two seconds are left for a beat to arrive.
+    """
+    regular = min(max(timeout / 4, timeout - LATE_BY), FIRST_PAUSE * 2.0**sent)
+    crowded = beating / BEATS_PER_SECOND * max(1.0, timeout / SOON)
+    return min(max(timeout - 2.0, timeout / 2), max(regular, crowded))
+
+
+class _Running:
+    """The steps that beat in this process now."""
+
+    count = 0
+    started = 0
+    idle: ClassVar[dict[tuple[str, str], asyncio.Task[Any]]] = {}  # the latest of each long wait
 
 
 class HeartbeatInterceptor(Interceptor):
@@ -79,12 +161,13 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
         self.health, self.notices = health, notices
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        info = activity.info()
-        argument = input.args[0] if input.args else None
-        step = self.health.begin(info.workflow_id or "", info.activity_type, argument, info.attempt)
-        token = _running.set(step)
-        heartbeats = asyncio.create_task(_send_heartbeats(step))
+        progress, argument = _Progress(), input.args[0] if input.args else None
+        step = progress.step = self._begin(argument)
+        token = _progress.set(progress)
+        heartbeats = asyncio.create_task(_send_heartbeats(progress))
+        _Running.count += 1
         try:
+            _end_predecessor()
             answer = await super().execute_activity(input)
         except Exception as error:
             self._failed(step, argument, error)
@@ -96,11 +179,16 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
             self.health.succeeded(step)
             return answer
         finally:
+            _Running.count -= 1
             self.health.end(step)
             heartbeats.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await heartbeats
-            _running.reset(token)
+            _progress.reset(token)
+
+    def _begin(self, argument: object) -> RunningStep:
+        info = activity.info()
+        return self.health.begin(info.workflow_id or "", info.activity_type, argument, info.attempt)
 
     def _failed(self, step: RunningStep, argument: object, error: Exception) -> None:
         failing = self.health.failed(step, error)
@@ -108,7 +196,32 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
             self.notices.tell(failing, argument, error)
 
 
-async def _send_heartbeats(step: RunningStep) -> None:
-    while True:
-        activity.heartbeat(*([step.text] if step.text else []))
-        await asyncio.sleep(HEARTBEAT_SECONDS)
+def _end_predecessor() -> None:
+    """A wait that was called off learns of it with its next heartbeat, which may be a while; what takes its place in
+    this process ends it at once."""
+    info, task = activity.info(), asyncio.current_task()
+    if _timeout() <= SOON or task is None:
+        return
+    key = (info.workflow_id or "", info.activity_type)
+    earlier = _Running.idle.get(key)
+    if earlier is not None:
+        earlier.cancel()
+    _Running.idle[key] = task
+    task.add_done_callback(lambda done: _Running.idle.pop(key) if _Running.idle.get(key) is done else None)
+
+
+def _timeout() -> float:
+    given = activity.info().heartbeat_timeout
+    return given.total_seconds() if given else SILENT_AFTER
+
+
+async def _send_heartbeats(progress: _Progress, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    timeout = _timeout()
+    _Running.started += 1
+    share = 0.5 + 0.5 * (_Running.started * GOLDEN % 1.0)  # steps that begin together do not beat together
+    await sleep(max(FIRST_PAUSE, share * pause_between(timeout, 0, _Running.count)))
+    for sent in count():
+        if progress.hangs():
+            return
+        activity.heartbeat(*progress.details())
+        await sleep(pause_between(timeout, sent, _Running.count))

@@ -8,6 +8,8 @@ costs no request, but some time.
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
+from dovetail.activities.shared.heartbeats import progressed
+
 FIRST_PAUSE: Final = 0.1
 SHORT_PAUSE: Final = 0.2
 LONG_PAUSE: Final = 1.0
@@ -33,6 +35,7 @@ async def looks(pause: Callable[[float], Awaitable[None]]) -> AsyncIterator[int]
     _Waiting.count += 1
     try:
         while True:
+            progressed()
             yield count
             await pause(seconds)
             waited, count = waited + seconds, count + 1

@@ -197,7 +197,7 @@ class Departing:
         if departure.provider_id:
             return
         instance = await self.cloud.find(claim_uid=claim.uid)
-        if instance is not None and await self.cloud.terminate(instance.provider_id) != "gone":
+        if instance is not None and await self.cloud.terminate(instance.provider_id, claim.name) != "gone":
             raise Retryable(
                 f"NodeClaim/{claim.name}", f"a late launch made {instance.provider_id}; it is terminating", 5.0
             )

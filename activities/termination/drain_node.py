@@ -19,10 +19,13 @@ from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
+from dovetail.model.judging import SetAside
 from dovetail.model.names import DRAINED
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.notice import Notice
 from dovetail.model.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
+from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.nodes import failed_draining, node_deadline
 from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
@@ -127,8 +130,10 @@ class Draining:
             due += forced
         for pod, outcome in zip(due, await asyncio.gather(*requests), strict=True):
             memory.note(pod, outcome, self.now())
-        notices = [protection_notice(pod, now) for pod in evictions.waiting]
-        await self.notices.publish(*[notice for notice in notices if notice is not None])
+        aside = SetAside()
+        notices = [aside.judge(pod, "notice", protection_notice, pod, now) for pod in evictions.waiting]
+        published = [notice for notice in notices if isinstance(notice, Notice)]
+        await self.notices.publish(*published, *unjudged_notices(evictions.unjudged))
 
     def _claim(self, departure: Departure) -> NodeClaim | None:
         claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None

@@ -34,7 +34,7 @@ class Terminating:
         provider_id = departure.provider_id or await self._launched(departure.claim.uid)
         if not provider_id:
             return StepOutcome(message="nothing was ever launched for it")
-        answer = await self.cloud.terminate(provider_id)
+        answer = await self.cloud.terminate(provider_id, departure.claim.name)
         attempt = activity.info().attempt if activity.in_activity() else 1
         writes = await self._write_condition(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
         if answer == "terminating":

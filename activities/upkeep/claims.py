@@ -4,9 +4,11 @@ Conditions and stamps of one claim are written in one request. The cloud's verdi
 in five minutes, and again when its class has changed: a new image changes nothing on the claim itself.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ParamSpec
 
 from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.activities.shared.revisions import revise_status
@@ -14,6 +16,7 @@ from dovetail.disruption.nodes.pod_movements import living_pods
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
     DriftFacts,
+    Judgement,
     judge_consolidatable,
     judge_drifted,
     resulting_condition,
@@ -21,12 +24,17 @@ from dovetail.disruption.upkeep.conditions import (
 from dovetail.disruption.upkeep.timers import is_stamp_due, stamp_from_list
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import ClaimStatus, NodeClaims
+
+_log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
 
 KINDS = (names.CONSOLIDATABLE, names.DRIFTED)
 
@@ -57,10 +65,11 @@ class ClaimUpkeep:
         self.seen.classes = {
             reference: (await self.catalogues.node_class(reference)).version
             for reference in {claim.node_class for claim in snapshot.claims.values()}
+            if snapshot.is_ours(reference)
         }
         for claim in snapshot.claims.values():
             pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
-            if pool is None or claim.deleting_since is not None:
+            if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
                 continue
             stamp = self._stamp(snapshot, claim, pods)
             wanted, look_again = await self._conditions(snapshot, claim, pool, stamp)
@@ -96,14 +105,14 @@ class ClaimUpkeep:
         self, snapshot: Snapshot, claim: NodeClaim, pool: NodePool, stamp: float | None
     ) -> tuple[tuple[Condition | None, ...], float]:
         now = self.now()
-        consolidatable = judge_consolidatable(claim, pool, now)
+        consolidatable = _judged(claim, judge_consolidatable, claim, pool, now)
         if stamp is not None and (pool.disruption.consolidate_after or 0.0) > 0:
             consolidatable = type(consolidatable)(
                 verdict="clear", look_again=stamp + (pool.disruption.consolidate_after or 0)
             )
         catalogue = snapshot.catalogues.get(pool.name, Catalogue(error="not listed"))
         facts = DriftFacts(catalogue=catalogue, provider_reason=await self._drift(claim))
-        drifted = judge_drifted(claim, pool, facts, now)
+        drifted = _judged(claim, judge_drifted, claim, pool, facts, now)
         wanted = (
             resulting_condition(consolidatable, claim, names.CONSOLIDATABLE, now),
             resulting_condition(drifted, claim, names.DRIFTED, now),
@@ -149,3 +158,12 @@ def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
 
 def _is_initialized(claim: NodeClaim) -> bool:
     return claim.is_true(names.INITIALIZED_CONDITION)
+
+
+def _judged(claim: NodeClaim, question: Callable[P, Judgement], *args: P.args, **kwargs: P.kwargs) -> Judgement:
+    """The judgement; where claim or pool cannot be judged, the condition stays, and other claims go on."""
+    found = SetAside().judge(claim, "conditions", question, *args, **kwargs)
+    if isinstance(found, Unjudged):
+        _log.warning("upkeep: %s", found.says)
+        return Judgement(verdict="leave", error=found.message)
+    return found

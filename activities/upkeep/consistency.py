@@ -9,6 +9,7 @@ from dovetail.activities.shared.revisions import set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, false, true
 from dovetail.lifecycle.node_checks import CONSISTENT, LOOK_SECONDS, shape_issues
 from dovetail.model import names
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.claims import consistency_check_failed
@@ -31,7 +32,7 @@ class ConsistencyUpkeep:
         settled: list[float] = []
         self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
         for claim in snapshot.claims.values():
-            managed = (claim.node_class.group, claim.node_class.kind) in snapshot.supported_node_classes
+            managed = snapshot.is_ours(claim.node_class)
             node = snapshot.pairing.node_of(claim)
             if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:
                 continue
@@ -42,7 +43,8 @@ class ConsistencyUpkeep:
                 settled.append(began.changed + SETTLED_SECONDS)
                 continue
             self.looked[claim.uid] = now
-            issues = shape_issues(claim, node)
+            found = SetAside().judge(claim, "consistency", shape_issues, claim, node)
+            issues = (found.says,) if isinstance(found, Unjudged) else found
             wanted = self._condition(issues)
             if issues or claim_conditions_with(claim, wanted) is not None:
                 writes.append(partial(self._write, claim, wanted, issues))

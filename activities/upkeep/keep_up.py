@@ -8,6 +8,7 @@ times take the place of that memory (DIQ-12).
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from temporalio import activity
@@ -16,7 +17,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep
 from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.background.supervised import supervised
+from dovetail.background.supervised import stop, supervised
 from dovetail.metrics.steps import step_failed
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS
@@ -62,15 +63,14 @@ class Upkeep:
     async def keep_up(self) -> None:
         """Look, write what differs, sleep until something changes or a moment is due."""
         until = self.now() + RETURN_SECONDS
-        classes = supervised("upkeep of NodeClasses", lambda: self._keep_classes(until))
+        classes = supervised("upkeep of NodeClasses", partial(self._keep_classes, until), context=beside())
         try:
             await self._keep_objects(until)
         finally:
-            classes.cancel()
+            await stop(classes)
 
     async def _keep_classes(self, until: float) -> None:
         """NodeClasses beside the rest: a cloud that answers slowly holds nothing else up."""
-        beside()
         sleep = ClusterSleep(self.view)
         while self.classes is not None and self.now() < until:
             revision = self.view.revision()

@@ -6,9 +6,11 @@ time, and in the workflow's history. What was there at the first look after a re
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from dovetail.activities.shared.look import Look, Write
+from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.notice import Notice
@@ -32,16 +34,16 @@ class NoticeUpkeep:
         self.before = after
         if before is None:
             return Look()
-        notices = [*_transitions(before, after), *_ends(before, after)]
+        notices = [*_transitions(before, after), *_lost_classes(before, after), *_ends(before, after)]
         return Look(due=[partial(self.notices.publish, notice) for notice in notices])
 
 
 def _by_uid(snapshot: Snapshot) -> dict[str, Observed]:
     """Ours, and the nodes that carry our finalizer."""
-    supported = snapshot.supported_node_classes
-    claims = [c for c in snapshot.claims.values() if (c.node_class.group, c.node_class.kind) in supported]
+    claims = [claim for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)]
+    pools = [pool for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class)]
     nodes = [n for n in snapshot.nodes.values() if names.TERMINATION_FINALIZER in n.finalizers]
-    observed: list[Observed] = [*claims, *snapshot.pools.values(), *nodes]
+    observed: list[Observed] = [*claims, *pools, *nodes]
     return {one.uid: one for one in observed}
 
 
@@ -57,6 +59,23 @@ def _transitions(before: Mapping[str, Observed], after: Mapping[str, Observed]) 
         text = f"Status condition transitioned, Type: Ready, Status: {'Unknown' if was is None else was.status}"
         message = f"{text} -> {now.status}, Reason: {now.reason}" + (f", Message: {now.message}" if now.message else "")
         yield _notice(one, names.READY, message)
+
+
+def _lost_classes(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:
+    """A pool whose NodeClass is missing or leaving has no instance types at all any more (AWS-168)."""
+    for uid, one in after.items():
+        old = before.get(uid)
+        if not isinstance(one, NodePool):
+            continue
+        now, was = _lost_class(one), _lost_class(old) if isinstance(old, NodePool) else None
+        if now is not None and (was is None or was.reason != now.reason):
+            text = f"Failed resolving NodeClass: {now.message}"
+            yield replace(_notice(one, "FailedResolvingNodeClass", text), type="Warning")
+
+
+def _lost_class(pool: NodePool) -> Condition | None:
+    reasons = (CLASS_NOT_FOUND, CLASS_TERMINATING)
+    return next((c for c in pool.conditions if c.type == CLASS_READY and c.reason in reasons), None)
 
 
 def _ends(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:

@@ -1,6 +1,7 @@
 """What each NodePool's status should say: what it uses, whether it may be used, whether its nodes come up.
 
-The state of a NodeClass is asked for every few seconds, sooner while it is not ready, because pods wait for it.
+The state of a NodeClass is asked for at each look, which a change of the class brings about, and every few seconds
+beside that, sooner while it is not ready, because pods wait for it.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues, NodeClassState
 
-CLASS_GOOD_FOR = 10.0  # seconds for which a NodeClass that is ready is believed to be
+CLASS_GOOD_FOR = 10.0  # seconds after which a NodeClass that is ready is looked at again, although nothing changes
 CLASS_LOOK_AGAIN = 2.0  # and one that is not
 FIGURES_EVERY = 1.0  # between writes of usage alone: twenty nodes that start at once would be forty writes
 
@@ -37,23 +38,22 @@ class PoolStatuses:
 
     def __init__(self, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.catalogues, self.now = catalogues, now
-        self.classes: dict[NodeClassRef, tuple[float, NodeClassState]] = {}
         self.written: dict[str, float] = {}  # pool -> when its status was last written
 
     async def wanted(self, snapshot: Snapshot) -> tuple[dict[str, PoolWrites], float | None]:
         """What is to be written, by pool, and when to look again although nothing has changed; None: after a change."""
         usage = pool_usage(snapshot)
+        classes: dict[NodeClassRef, NodeClassState] = {}
         found: dict[str, PoolWrites] = {}
         moments: list[float] = []
-        asked = {pool.template.node_class for pool in snapshot.pools.values()}
-        # The moment of a class that no pool names any more would lie in the past for ever.
-        self.classes = {reference: known for reference, known in self.classes.items() if reference in asked}
         for name in sorted(snapshot.pools):
             pool = snapshot.pools[name]
             reference = pool.template.node_class
-            if (reference.group, reference.kind) not in snapshot.supported_node_classes:
+            if not snapshot.is_ours(reference):
                 continue  # NPL-15: of another provider
-            wanted = self._wanted(pool, snapshot, usage[name], await self._class(reference))
+            if reference not in classes:
+                classes[reference] = await self.catalogues.node_class(reference)
+            wanted = self._wanted(pool, snapshot, usage[name], classes[reference])
             if wanted is None:
                 continue
             due = self.written.get(name, 0.0) + FIGURES_EVERY
@@ -62,16 +62,8 @@ class PoolStatuses:
                 continue
             self.written[name] = self.now()
             found[name] = wanted
-        moments += [since + _good_for(state) for since, state in self.classes.values()]
+        moments += [self.now() + _good_for(state) for state in classes.values()]
         return found, min(moments, default=None)
-
-    async def _class(self, reference: NodeClassRef) -> NodeClassState:
-        known = self.classes.get(reference)
-        if known is not None and self.now() - known[0] < _good_for(known[1]):
-            return known[1]
-        state = await self.catalogues.node_class(reference)
-        self.classes[reference] = (self.now(), state)
-        return state
 
     def _wanted(self, pool: NodePool, snapshot: Snapshot, usage: Resources, state: NodeClassState) -> PoolWrites | None:
         now = self.now()

@@ -36,8 +36,11 @@ class PoolUpkeep:
         """The writes that are due, and when a pool's status may change."""
         writes: list[Write] = []
         statuses, again = await self.statuses.wanted(snapshot)
+        claims = [claim for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)]
         for name, pool in sorted(snapshot.pools.items()):
-            stamps, wanted = hash_stamps(pool, snapshot.claims.values()), statuses.get(name)
+            if not snapshot.is_ours(pool.template.node_class):
+                continue
+            stamps, wanted = hash_stamps(pool, claims), statuses.get(name)
             if not stamps.claims and not stamps.pool and wanted is None:
                 continue
             if int(pool.resource_version or 0) < self.written.get(pool.uid, 0):

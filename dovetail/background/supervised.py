@@ -13,6 +13,7 @@ them fails now, since when and with what.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -50,13 +51,16 @@ class TaskHealth:
 _known: dict[str, TaskHealth] = {}  # written by the loop of each task, read from any thread
 
 
-def supervised(name: str, work: Work, pause: Pause = asyncio.sleep) -> asyncio.Task[None]:
+def supervised(
+    name: str, work: Work, pause: Pause = asyncio.sleep, context: Context | None = None
+) -> asyncio.Task[None]:
     """A task on the running loop that does this work, and starts it anew whenever it fails.
 
     It ends when the work returns or the task is cancelled. A second task of a name takes the place of the first.
+    `context`: what the task sees of its surroundings; the caller's without one.
     """
     health = _known[name] = TaskHealth(name)
-    return asyncio.create_task(_keep_running(health, work, pause), name=name)
+    return asyncio.create_task(_keep_running(health, work, pause), name=name, context=context)
 
 
 async def stop(*tasks: asyncio.Task[None]) -> None:

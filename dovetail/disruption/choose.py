@@ -25,9 +25,11 @@ from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Refusal
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
+from dovetail.notices.faults import unjudged_notices
 
 # The order of the methods (DIS-2). Expiration, which upstream does not have, comes after drift.
 METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
@@ -63,6 +65,7 @@ class Decision:
     decided_by: str = ""  # the last method that had candidates, for metrics
     timed_out: tuple[str, ...] = ()  # methods that were stopped before they had tried all candidates
     moves: tuple[Move, ...] = ()  # consolidations that were worked out, for metrics
+    unjudged: tuple[Unjudged, ...] = ()  # objects that were set aside
 
 
 def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Choice:
@@ -79,17 +82,20 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         done = run(method, round_)
         attempts.append(done)
         if done.found.commands:
-            plan = plan_of(round_, method, done.found.commands)
+            made = round_.aside.judge(method, "plan", plan_of, round_, method, done.found.commands)
+            plan = None if isinstance(made, Unjudged) else made
         if plan is not None or done.found.look_again is not None:
             break
     notices = _notices(round_, attempts)
+    choice = plan or _nothing(round_, attempts, notices)
     return Decision(
-        choice=plan or _nothing(round_, attempts, notices),
+        choice=choice,
         notices=notices,
         eligible=tuple((p.method.name, len(p.candidates)) for p in attempts),
         decided_by=next((p.method.name for p in reversed(attempts) if p.candidates), ""),
         timed_out=tuple(p.method.name for p in attempts if p.found.timed_out),
         moves=tuple(move for p in attempts for move in p.found.moves),
+        unjudged=round_.aside.found,
     )
 
 
@@ -118,7 +124,8 @@ def _refusals(round_: Round, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]
 
 
 def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
-    return tuple(dict.fromkeys(notice for done in attempts for notice in notices_of(round_, done)))
+    notices = [notice for done in attempts for notice in notices_of(round_, done)]
+    return tuple(dict.fromkeys([*notices, *unjudged_notices(round_.aside.found)]))
 
 
 def notices_of(round_: Round, done: Attempt) -> tuple[Notice, ...]:

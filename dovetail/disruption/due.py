@@ -6,10 +6,11 @@ It is never in the past; otherwise the loop would run without a pause.
 from collections.abc import Iterator
 
 from dovetail.disruption.budgets.allowances import budget_states
-from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.disruption.upkeep.timers import expires_at
 from dovetail.model import names
+from dovetail.model.judging import Unjudged
 from dovetail.model.pod_rules import is_active, protection
 
 
@@ -21,20 +22,28 @@ def next_due(fleet: Fleet) -> float | None:
 def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
-    for name in fleet.pools:
-        yield from (v.until for v in budget_states(fleet, name) if v.until is not None)
+    for name, pool in fleet.pools.items():
+        states = fleet.aside.judge(pool, "budgets", budget_states, fleet, name)
+        if not isinstance(states, Unjudged):
+            yield from (v.until for v in states if v.until is not None)
     for member in fleet.members:
-        claim, pool = member.claim, fleet.pools.get(member.pool_name)
-        if claim is None or pool is None or not member.managed or claim.deleting_since is not None:
-            continue
-        after = pool.disruption.consolidate_after
-        if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
-            yield quiet_since(claim) + after
-        expiry = expires_at(claim)
-        if expiry is not None and pool.replaces_first(claim):
-            yield expiry
-        for pod in member.pods:
-            if pod.do_not_disrupt is not None and is_active(pod):
-                until = protection(pod, fleet.now).until
-                if until is not None:
-                    yield until
+        moments = fleet.aside.judge(member.node or member.claim, "next look", lambda m: [*_of_member(fleet, m)], member)
+        if not isinstance(moments, Unjudged):
+            yield from moments
+
+
+def _of_member(fleet: Fleet, member: Member) -> Iterator[float]:
+    claim, pool = member.claim, fleet.pools.get(member.pool_name)
+    if claim is None or pool is None or not member.managed or claim.deleting_since is not None:
+        return
+    after = pool.disruption.consolidate_after
+    if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
+        yield quiet_since(claim) + after
+    expiry = expires_at(claim)
+    if expiry is not None and pool.replaces_first(claim):
+        yield expiry
+    for pod in member.pods:
+        if pod.do_not_disrupt is not None and is_active(pod):
+            held = fleet.aside.judge(pod, "disruption", protection, pod, fleet.now)
+            if not isinstance(held, Unjudged) and held.until is not None:
+                yield held.until

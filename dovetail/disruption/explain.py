@@ -11,14 +11,16 @@ from dovetail.disruption.budgets.allowances import Allowance
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.methods.balanced import Score
 from dovetail.disruption.methods.consolidation import Computed, compute
-from dovetail.disruption.nodes.candidates import Block, Candidate, candidate_of, node_blocks, pod_blocks
+from dovetail.disruption.nodes.candidates import Candidate, candidate_of
 from dovetail.disruption.nodes.fleet import Member
-from dovetail.disruption.rounds import Method, Round, ShouldStop, never, run
+from dovetail.disruption.nodes.screening import judged_blocks
+from dovetail.disruption.rounds import Method, Round, ShouldStop, never, run, why_not
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.disruption.upkeep.timers import expires_at
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
 
 SHOWN_TYPES: Final = 5
@@ -77,7 +79,7 @@ def explain_node(
         return NodeExplanation(node=node, exists=False)
     checks = _checks(round_, member)
     known = member.managed and member.pool_name in round_.fleet.pools
-    candidate = candidate_of(round_.fleet, member) if known else None
+    candidate = round_.aside.judge(member.node, "explanation", candidate_of, round_.fleet, member) if known else None
     found = NodeExplanation(
         node=member.name,
         claim=member.claim.name if member.claim else "",
@@ -86,7 +88,10 @@ def explain_node(
         quiet_since=quiet_since(member.claim) if member.claim else None,
         expires_at=expires_at(member.claim) if member.claim else None,
     )
-    return found if candidate is None else _in_depth(round_, found, candidate)
+    if candidate is None or isinstance(candidate, Unjudged):
+        return found
+    deep = round_.aside.judge(member.node, "explanation", _in_depth, round_, found, candidate)
+    return found if isinstance(deep, Unjudged) else deep
 
 
 def _find(round_: Round, name: str) -> Member | None:
@@ -95,7 +100,7 @@ def _find(round_: Round, name: str) -> Member | None:
 
 
 def _checks(round_: Round, member: Member) -> tuple[Answer, ...]:
-    blocks = [*node_blocks(round_.fleet, member), *pod_blocks(round_.fleet, member)]
+    blocks = judged_blocks(round_.fleet, member)
     return tuple(Answer(why=b.why, message=b.message) for b in blocks) or (Answer(),)
 
 
@@ -128,7 +133,7 @@ def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> No
 
 
 def _method(method: Method, round_: Round, candidate: Candidate) -> Answer:
-    block: Block | None = method.why_not(round_, candidate)
+    block = why_not(method, round_, candidate)
     if block is None:
         return Answer(method=method.name)
     return Answer(method=method.name, why=block.why, message=block.message)

@@ -7,6 +7,7 @@ unexpected takes the mark off again.
 from collections.abc import Iterable
 
 from dovetail.messages.plans import Target
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.names import DO_NOT_DISRUPT
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_protected, is_reschedulable, is_terminal
@@ -21,12 +22,19 @@ def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Targe
         return "the Node is being deleted"
     if node.annotations.get(DO_NOT_DISRUPT) == "true":
         return f"the Node carries {DO_NOT_DISRUPT}"
-    known = set(target.pods)
+    known, aside = frozenset(target.pods), SetAside()
     for pod in pods:
-        if is_terminal(pod):
-            continue
-        if is_protected(pod, now) and claim.termination_grace is None:
-            return f"pod {pod.key} carries {DO_NOT_DISRUPT}"
-        if is_reschedulable(pod) and pod.uid not in known:
-            return f"pod {pod.key} was bound after the decision"
+        why_not = aside.judge(pod, "live check", _why_pod_holds, pod, claim, known, now)
+        if why_not:
+            return why_not.says if isinstance(why_not, Unjudged) else why_not
+    return ""
+
+
+def _why_pod_holds(pod: Pod, claim: NodeClaim, known: frozenset[str], now: float) -> str:
+    if is_terminal(pod):
+        return ""
+    if is_protected(pod, now) and claim.termination_grace is None:
+        return f"pod {pod.key} carries {DO_NOT_DISRUPT}"
+    if is_reschedulable(pod) and pod.uid not in known:
+        return f"pod {pod.key} was bound after the decision"
     return ""

@@ -4,16 +4,23 @@ Lists of instance types are stored once per plan. Nothing in a plan depends on t
 process to process.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from dovetail.disruption.commands import Command
-from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
+from dovetail.messages.sizes import encoded_bytes
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.placement.proposals import proposed_nodes
+
+TOO_LARGE: Final = Block(
+    why=WhyNot.TOO_LARGE, message="Its replacement is more than a plan can carry", event="DisruptionBlocked"
+)
 
 
 def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> DisruptionPlan:
@@ -22,18 +29,71 @@ def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> Dis
     lists: dict[tuple[str, ...], int] = {}
     return DisruptionPlan(
         seen=Seen.of(snapshot),
-        commands=tuple(_command(method, command, settings.well_known, lists) for command in commands),
+        commands=tuple(_command(method.name, command, settings.well_known, lists) for command in commands),
         type_lists=tuple(lists),
         validate_after=settings.validate_after if method.reason.waits else 0.0,
     )
 
 
+class PlanSize:
+    """The encoded bytes of a plan while its commands are chosen: each list of instance types counts once."""
+
+    def __init__(self, round_: Round) -> None:
+        self.limit, self.well_known = round_.settings.plan_bytes, round_.settings.well_known
+        self.bytes, self._lists = 0, dict[tuple[str, ...], int]()
+
+    def takes(self, command: Command) -> bool:
+        """Whether the command still fits; then it counts."""
+        size, lists = self._size_with(command)
+        if size > self.limit:
+            return False
+        self.bytes, self._lists = size, lists
+        return True
+
+    def takes_target(self, candidate: Candidate) -> bool:
+        """The same for one more node of a command without replacements, which names it twice."""
+        size = self.bytes + encoded_bytes(target_of(candidate, DisruptionReason.EMPTY)) + encoded_bytes(candidate.name)
+        if size > self.limit:
+            return False
+        self.bytes = size
+        return True
+
+    def _size_with(self, command: Command) -> tuple[int, dict[tuple[str, ...], int]]:
+        lists = dict(self._lists)
+        planned = _command(str(command.reason), command, self.well_known, lists)
+        added = tuple(lists)[len(self._lists) :]
+        return self.bytes + encoded_bytes(planned) + sum(encoded_bytes(each) for each in added), lists
+
+
+def first_that_fit(
+    round_: Round, commands: Iterable[Command]
+) -> tuple[tuple[Command, ...], tuple[tuple[Candidate, Block], ...]]:
+    """As many commands as a plan holds, the others follow in the next; and those that no plan holds."""
+    size, taken = PlanSize(round_), list[Command]()
+    blocks: list[tuple[Candidate, Block]] = []
+    for command in commands:
+        if len(taken) == round_.settings.wave_size:
+            break
+        if size.takes(command):
+            taken.append(command)
+        elif is_too_large(round_, command):
+            blocks.extend((candidate, TOO_LARGE) for candidate in command.candidates)
+        else:
+            break
+    return tuple(taken), tuple(blocks)
+
+
+def is_too_large(round_: Round, command: Command) -> bool:
+    """Whether a plan of this command alone would be too large to carry."""
+    return not PlanSize(round_).takes(command)
+
+
 def _command(
-    method: Method, command: Command, well_known: frozenset[str], lists: dict[tuple[str, ...], int]
+    method: str, command: Command, well_known: frozenset[str], lists: dict[tuple[str, ...], int]
 ) -> DisruptionCommand:
     return DisruptionCommand(
         reason=str(command.reason),
-        method=method.name,
+        method=method,
         targets=tuple(target_of(c, command.reason) for c in command.candidates),
         replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),

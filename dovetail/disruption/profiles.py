@@ -45,6 +45,8 @@ class Profile:
     """Whether every command that multi-node consolidation tries is announced, not only the one that it plans."""
     announces_shared_rejections: bool
     """Whether the rejection of a command for several nodes is announced (DIQ-1)."""
+    needs_a_pool: bool
+    """Whether a simulation fails as a whole where no dynamic NodePool is ready (DIS-93)."""
     placement: placement_profiles.Profile
     """The placement engine's own answers."""
 
@@ -73,6 +75,7 @@ DOVETAIL: Final = Profile(
     needs_launchable_spot=True,
     announces_probes=False,
     announces_shared_rejections=True,
+    needs_a_pool=False,
     placement=placement_profiles.DOVETAIL,
 )
 
@@ -90,5 +93,6 @@ KARPENTER: Final = Profile(
     needs_launchable_spot=False,
     announces_probes=True,
     announces_shared_rejections=False,
+    needs_a_pool=True,
     placement=placement_profiles.KARPENTER,
 )

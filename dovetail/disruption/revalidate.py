@@ -15,10 +15,11 @@ from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.methods.emptiness import awaited_nodes
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.plan import target_of, text_for
-from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never, why_not
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
 from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
+from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
@@ -66,7 +67,9 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
     refused: list[Invalid] = []
     notices: list[Notice] = []
     for command in plan.commands:
-        result = _judge(round_, plan, command, notices)
+        result = round_.aside.judge(command, "second look", _judge, round_, plan, command, notices)
+        if isinstance(result, Unjudged):
+            result = _invalid(command, Invalidity.UNKNOWN, result.says)
         if isinstance(result, Invalid):
             refused.append(result)
             notices.extend(_rejections(round_, command, result))
@@ -98,7 +101,7 @@ def _judge(
     method = next((m for m in METHODS if m.name == command.method), None)
     if method is None:
         return _invalid(command, Invalidity.UNKNOWN, f"no method is called {command.method}")
-    blocks = [(c, method.why_not(round_, c)) for c in round_.screening.candidates(method.eventual)]
+    blocks = [(c, why_not(method, round_, c)) for c in round_.screening.candidates(method.eventual)]
     notices.extend(screening_notices(round_, method.eventual))
     notices.extend(n for c, block in blocks if block for n in block_notices(c, block))
     wanted = {t.claim_uid for t in command.targets}

@@ -11,13 +11,15 @@ from functools import cached_property
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Found
 from dovetail.disruption.methods.balanced import Scales
-from dovetail.disruption.nodes.candidates import Block, Candidate, Screening, screen
+from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.screening import Screening, not_judged, screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
@@ -45,6 +47,11 @@ class Round:
         self.deciding = deciding  # plans that wait are judged again before a mark, by the allowances of that moment
         self.fleet = Fleet(snapshot, settings)
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
+
+    @property
+    def aside(self) -> SetAside:
+        """What this round cannot judge."""
+        return self.fleet.aside
 
     @cached_property
     def screening(self) -> Screening:
@@ -144,12 +151,24 @@ class Attempt:
     found: Found
 
 
+def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
+    """The method's own question to one candidate."""
+    found = round_.aside.judge(candidate.member.node, method.name, method.why_not, round_, candidate)
+    return not_judged(found) if isinstance(found, Unjudged) else found
+
+
+def _decision(method: Method, round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """What the method decides; where that fails, the other methods go on."""
+    found = round_.aside.judge(method, "decision", method.decide, round_, candidates)
+    return Found(error=found.says) if isinstance(found, Unjudged) else found
+
+
 def run(method: Method, round_: Round) -> Attempt:
     """The candidates of the method's class, its own question to each, the allowances, its decision (DIS-4)."""
     chosen: list[Candidate] = []
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in round_.screening.candidates(method.eventual):
-        block = method.why_not(round_, candidate)
+        block = why_not(method, round_, candidate)
         if block is None:
             chosen.append(candidate)
         else:
@@ -160,5 +179,5 @@ def run(method: Method, round_: Round) -> Attempt:
         candidates=candidates,
         blocks=tuple(blocks),
         allowances=round_.allowances(method.reason) if candidates else {},
-        found=method.decide(round_, candidates) if candidates else Found(),
+        found=_decision(method, round_, candidates) if candidates else Found(),
     )

@@ -1,9 +1,11 @@
 """What may be set about disruption: Karpenter's options and gates, our limits, and the profile to decide by."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.disruption.profiles import DOVETAIL, Profile
+from dovetail.messages.sizes import PLAN_BYTES
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
 
@@ -19,9 +21,10 @@ class DisruptionSettings:
     default_spread: tuple[SpreadConstraint, ...] = ()
     well_known: frozenset[str] = WELL_KNOWN_LABELS
     validate_after: float = 15.0  # seconds between a plan and its second look (DIS-132)
+    search_seconds: float = math.inf  # how long one round may search before it answers with what it has
 
     wave_size: int = 100  # commands of one plan
-    most_targets: int = 500  # empty nodes of one command: a plan stays below 200 KiB, the others follow in the next
-    plan_bytes: int = 200 * 1024  # a wave ends before its plan becomes larger than this
+    most_targets: int = 500  # empty nodes of one command; the others follow in the next
+    plan_bytes: int = PLAN_BYTES  # a plan ends before it becomes larger than this, encoded
 
     profile: Profile = DOVETAIL

@@ -35,7 +35,7 @@ def frozen_request(claim: NodeClaim) -> LaunchRequest:
     try:
         found = json.loads(text)
         return LaunchRequest(generation=int(found["generation"]), request=str(found["request"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
         raise UnreadableRequest(f"annotation {LAUNCH_REQUEST} is not readable: {error}") from error
 
 

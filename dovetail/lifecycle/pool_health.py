@@ -100,7 +100,7 @@ def read_record(pool: NodePool) -> Record | None:
             since=float(found["since"]),
             results=tuple((str(uid), bool(good)) for uid, good in found["results"])[-KEPT:],
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
 
 

@@ -19,6 +19,8 @@ from dovetail.model.taints import Taint
 
 VALIDATION: Final = "ValidationSucceeded"
 CLASS_READY: Final = "NodeClassReady"
+CLASS_NOT_FOUND: Final = "NodeClassNotFound"
+CLASS_TERMINATING: Final = "NodeClassTerminating"
 
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -45,9 +47,9 @@ def conditions_of_pool(pool: NodePool, now: float) -> ConditionSet:
 def class_readiness(found: bool, deleting: bool, ready: Condition) -> tuple[str, str] | None:
     """NPL-15: why the NodeClass is not ready, as (reason, message); None where it is. `ready`: its own condition."""
     if not found:
-        return "NodeClassNotFound", "NodeClass not found on cluster"
+        return CLASS_NOT_FOUND, "NodeClass not found on cluster"
     if deleting:
-        return "NodeClassTerminating", "NodeClass is being deleted"
+        return CLASS_TERMINATING, "NodeClass is being deleted"
     if ready.status == "Unknown":
         return "NodeClassReadinessUnknown", "NodeClass does not say yet whether it is ready"
     return None if ready.status == "True" else (ready.reason, ready.message)

@@ -96,6 +96,7 @@ class OrdersRequest:
     """Asks for the next orders, in the knowledge of what the last ones have written."""
 
     must_see: tuple[Write, ...] = ()
+    must_see_until: float = 0.0  # after this moment nothing of must_see is waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

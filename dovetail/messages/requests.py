@@ -20,6 +20,7 @@ class ProvisioningRequest:
     nominated: tuple[str, ...] = ()
     launching: tuple[ClaimRef, ...] = ()
     launching_since: float = 0.0
+    must_see_until: float = 0.0  # after this moment nothing of must_see is waited for
     refused_pods: tuple[str, ...] = ()  # a claim for them is proposed only once the API server would take it
 
 
@@ -31,6 +32,8 @@ class DisruptionRequest:
     nominations: tuple[tuple[str, float], ...] = ()
     held: tuple[Held, ...] = ()
     quiet_until: float = 0.0
+    must_see_until: float = 0.0  # after this moment nothing of must_see is waited for
+    holds_enough: bool = False  # nothing new is chosen; held plans are checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,14 @@ class DeleteRequest:
     pool: str = ""
     target: Target | None = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletesRequest:
+    """Delete the claims of these targets of one disruption."""
+
+    targets: tuple[Target, ...]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.sizes import HELD_BYTES, NOMINATED_BYTES, encoded_bytes
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
 
 MOST_REFUSED_PODS: Final = 2000  # 80 kB in each request
 FRESH_QUIET_SECONDS: Final = 20.0  # of a Scheduler that begins anew
+MOST_GONE: Final = 100  # objects that are gone, of those that a snapshot must no longer contain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +26,27 @@ class Remembered:
 
 
 def remembered(known: tuple[Remembered, ...], writes: tuple[Write, ...], until: float) -> tuple[Remembered, ...]:
-    """With these writes added; a newer one of the same object replaces an older."""
-    latest = {(r.write.kind, r.write.name): r for r in known}
-    latest.update({(w.kind, w.name): Remembered(write=w, until=until) for w in writes})
-    return tuple(latest[key] for key in sorted(latest))
+    """With these writes added: the newest of each kind, since who has seen that has seen all before it, and the last
+    objects that are gone, which no version tells."""
+    newest: dict[str, Remembered] = {}
+    gone: dict[tuple[str, str], Remembered] = {}
+    for each in (*known, *[Remembered(write=write, until=until) for write in writes]):
+        write = each.write
+        if write.version == 0:
+            gone.pop((write.kind, write.name), None)
+            gone[write.kind, write.name] = each
+        elif write.kind not in newest or newest[write.kind].write.version <= write.version:
+            newest[write.kind] = each
+    latest = sorted(gone.values(), key=lambda each: each.until)[-MOST_GONE:]
+    return (
+        *[newest[kind] for kind in sorted(newest)],
+        *sorted(latest, key=lambda each: (each.write.kind, each.write.name)),
+    )
+
+
+def expiry_of(known: tuple[Remembered, ...]) -> float:
+    """When the last of these is no longer waited for; 0 where there is none."""
+    return max((each.until for each in known), default=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +101,21 @@ class SchedulerState:
         return replace(self, refused_pods=tuple(sorted(pods[:MOST_REFUSED_PODS])))
 
     def nominate(self, nodes: tuple[str, ...], until: float) -> "SchedulerState":
-        """With these nodes nominated until then, or longer where they already are."""
+        """With these nodes nominated until then, or longer where they already are.
+
+        Where they are more than a request carries, nothing is disrupted until then instead.
+        """
         latest = dict(self.nominations)
         latest.update({node: max(until, latest.get(node, 0.0)) for node in nodes})
-        return replace(self, nominations=tuple(sorted(latest.items())))
+        nominations = tuple(sorted(latest.items()))
+        if encoded_bytes(nominations) > NOMINATED_BYTES:
+            return replace(self, quiet_until=max(until, self.quiet_until))
+        return replace(self, nominations=nominations)
+
+    @property
+    def holds_enough(self) -> bool:
+        """Whether so much is held that nothing more is chosen until some of it has been carried out or dropped."""
+        return encoded_bytes(self.held) > HELD_BYTES
 
     def forget(self, now: float) -> "SchedulerState":
         """Without what has run out."""

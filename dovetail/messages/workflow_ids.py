@@ -37,5 +37,5 @@ def node_owner_id(cluster: str, node: str) -> str:
 
 
 def task_queue(cluster: str, name: str) -> str:
-    """One of the task queues control, waits, plan, cloud."""
+    """One of the task queues control, waits, watches, plan, cloud."""
     return f"dovetail/{cluster}/{name}"

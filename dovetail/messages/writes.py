@@ -5,6 +5,7 @@ decision on a snapshot without our own writes would be about yesterday's cluster
 the watch delivers them).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dovetail.model.nodes import Node, NodeClaim
@@ -18,6 +19,18 @@ class Write:
     name: str  # namespace/name for namespaced kinds
     uid: str
     version: int
+
+
+def newest_of_each_kind(writes: Iterable[Write]) -> tuple[Write, ...]:
+    """The newest write of each kind, and every object that is gone: who has seen these has seen all."""
+    newest: dict[str, Write] = {}
+    gone: list[Write] = []
+    for write in writes:
+        if write.version == 0:
+            gone.append(write)
+        elif write.kind not in newest or newest[write.kind].version < write.version:
+            newest[write.kind] = write
+    return (*[newest[kind] for kind in sorted(newest)], *gone)
 
 
 def claim_write(claim: NodeClaim) -> Write:

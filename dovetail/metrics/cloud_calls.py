@@ -42,8 +42,8 @@ class MeasuredCloud:
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         return await self._timed("Get", lambda: self._cloud.find(claim_uid=claim_uid, provider_id=provider_id))
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
-        found = await self._timed("Delete", lambda: self._cloud.terminate(provider_id))
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
+        found = await self._timed("Delete", lambda: self._cloud.terminate(provider_id, claim))
         if found == "gone":
             self._failed("Delete", "NodeClaimNotFoundError")
         return found

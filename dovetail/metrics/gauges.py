@@ -9,11 +9,14 @@ from typing import Final
 
 from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model import names
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.nodes import Node
 from dovetail.model.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.resources import CPU, Resources, total
 from dovetail.model.snapshot import Snapshot
+
+_MOST: Final = 10**300
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -65,14 +68,22 @@ class Sample:
 
 def gauges(snapshot: Snapshot) -> Iterator[Sample]:
     """All gauges that follow from a snapshot."""
-    pods = _pods_by_node(snapshot)
+    pods, aside = _pods_by_node(snapshot), SetAside()
     managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
     for _, node in sorted(snapshot.nodes.items()):
-        yield from _of_node(node, pods.get(node.name, []), snapshot.now, managed=node.provider_id in managed)
-    yield from _of_cluster(snapshot, pods)
-    yield from _of_pools(snapshot)
+        known, on_node = node.provider_id in managed, pods.get(node.name, [])
+        yield from _sound(aside.judge(node, "metrics", _of_node, node, on_node, snapshot.now, managed=known))
+    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, pods)]))
+    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_pools(snapshot)]))
     for _, pod in sorted(snapshot.pods.items()):
-        yield _of_pod(pod, snapshot.nodes.get(pod.node_name), managed)
+        found = aside.judge(pod, "metrics", _of_pod, pod, snapshot.nodes.get(pod.node_name), managed)
+        if not isinstance(found, Unjudged):
+            yield found
+
+
+def _sound(found: list[Sample] | Unjudged) -> list[Sample]:
+    """What could be worked out: one bad object never empties a scrape."""
+    return [] if isinstance(found, Unjudged) else found
 
 
 def _pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
@@ -83,7 +94,7 @@ def _pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
     return found
 
 
-def _of_node(node: Node, pods: list[Pod], now: float, *, managed: bool) -> Iterator[Sample]:
+def _of_node(node: Node, pods: list[Pod], now: float, *, managed: bool) -> list[Sample]:
     place = {label: node.labels.get(key, "") for label, key in _PLACE.items()}
     labels = {"node_name": node.name, "phase": "", "managed": _word(managed), **place}
     overhead = {name: amount - node.allocatable.get(name, 0) for name, amount in node.capacity.items()}
@@ -93,9 +104,9 @@ def _of_node(node: Node, pods: list[Pod], now: float, *, managed: bool) -> Itera
         "nodes_total_daemon_requests": total([pod.requests for pod in pods if is_daemon(pod)]),
         "nodes_system_overhead": overhead,
     }
-    for name, resources in amounts.items():
-        yield from _amounts(name, resources, labels)
-    yield Sample(name="nodes_current_lifetime_seconds", labels=tuple(labels.items()), value=now - node.created)
+    found = [sample for name, resources in amounts.items() for sample in _amounts(name, resources, labels)]
+    lifetime = now - node.created
+    return [*found, Sample(name="nodes_current_lifetime_seconds", labels=tuple(labels.items()), value=lifetime)]
 
 
 def _of_cluster(snapshot: Snapshot, pods: Mapping[str, list[Pod]]) -> Iterator[Sample]:
@@ -104,7 +115,7 @@ def _of_cluster(snapshot: Snapshot, pods: Mapping[str, list[Pod]]) -> Iterator[S
     for resource, amount in sorted(offered.items()):
         if amount:
             labels = (("resource_type", _snake(resource)),)
-            share = 100.0 * asked.get(resource, 0) / amount
+            share = 100.0 * _bounded(asked.get(resource, 0)) / _bounded(amount)
             yield Sample(name="cluster_utilization_percent", labels=labels, value=share)
     yield Sample(name="cluster_state_node_count", value=float(len(snapshot.nodes)))
     yield Sample(name="cluster_state_synced", value=1.0)
@@ -137,8 +148,13 @@ def _of_pod(pod: Pod, node: Node | None, managed: set[str]) -> Sample:
 def _amounts(name: str, resources: Resources, labels: Mapping[str, str]) -> Iterator[Sample]:
     """A series for each resource; cpu in cores, the rest in its own unit (MET-3)."""
     for resource, amount in sorted(resources.items()):
-        value = amount / 10**9 if resource == CPU else float(amount)
+        value = _bounded(amount) / 10**9 if resource == CPU else float(_bounded(amount))
         yield Sample(name=name, labels=(*labels.items(), ("resource_type", _snake(resource))), value=value)
+
+
+def _bounded(amount: int) -> int:
+    """The amount, as far as a float can show it."""
+    return max(-_MOST, min(_MOST, amount))
 
 
 def _snake(resource: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from dovetail.metrics.catalogue import gauge, observe
+from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.model.placements import Placement
 
@@ -17,8 +18,8 @@ CONTROLLER: Final = {"controller": "provisioner"}
 class Decisions:
     """The pods that wait for their first decision, as far as this process has seen them."""
 
-    def __init__(self, times: PodTimes | None = None) -> None:
-        self.times = times or PodTimes()
+    def __init__(self, times: PodTimes | None = None, faults: Faults | None = None) -> None:
+        self.times, self.faults = times or PodTimes(), faults or Faults()
         self._since: dict[str, float] = {}
         self._decided: set[str] = set()
         self._zones: set[str] = set()
@@ -34,6 +35,7 @@ class Decisions:
     def record(self, placement: Placement, took: float, now: float) -> None:
         """PLC-228, PLC-231, PLC-232, PLC-236: one pass has ended."""
         observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
+        self.faults.judged("provisioning", placement.unjudged)
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
         gauge("scheduler_ignored_pods_count").set(len(placement.ignored))

@@ -19,6 +19,9 @@ from dovetail.metrics import surroundings
 from dovetail.metrics.background import OWN_PREFIX
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
+from dovetail.metrics.faults import HELP as FAULTS
+from dovetail.metrics.faults import PREFIX as OWN
+from dovetail.metrics.faults import Faults
 from dovetail.metrics.gauges import Sample, gauges
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.pool_costs import pool_costs
@@ -53,6 +56,7 @@ class Scrape:
     clock: Clock = field(default_factory=SameClock)
     why_unfit: Callable[[], str] = str  # why this worker takes no step
     catalogues: Catalogues | None = None  # None: no costs
+    faults: Faults = field(default_factory=Faults)
     conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
 
@@ -70,25 +74,35 @@ class Scrape:
             return ()  # the view cannot be used; cluster_state_synced says so
 
     def _text(self, costs: tuple[Sample, ...]) -> str:
-        samples = [*self._samples(), *costs, *self.times.samples()]
+        snapshot = self._snapshot()
+        samples = [*self._samples(snapshot), *costs, *self.times.samples()]
         lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
         lines += measured(
             [*watch_samples(self.view.stale()), clock_sample(self.clock), fit_sample(self.why_unfit())],
             surroundings.HELP,
             OWN_PREFIX,
         )
+        if snapshot is not None:
+            lines += measured(self.faults.samples(snapshot), FAULTS, OWN)
         if self.conditions is not None:
             lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
         return "\n".join(lines) + "\n"
 
-    def _samples(self) -> Iterator[Sample]:
+    def _snapshot(self) -> Snapshot | None:
+        """None while the view cannot be used, or where the cluster's state is not observed."""
+        if not self.observed:
+            return None
+        try:
+            return replace(self.view.snapshot(READS), supported_node_classes=self.supported())
+        except Failure:
+            return None
+
+    def _samples(self, snapshot: Snapshot | None) -> Iterator[Sample]:
         build = {"version": self.version, "goversion": "", "goarch": platform.machine(), "commit": ""}
         yield Sample(name="build_info", labels=tuple(build.items()), value=1.0)
         if not self.observed:
             return
-        try:
-            snapshot = replace(self.view.snapshot(READS), supported_node_classes=self.supported())
-        except Failure:
+        if snapshot is None:
             yield Sample(name="cluster_state_synced", value=0.0)
             return
         yield from gauges(snapshot)

@@ -97,6 +97,16 @@ class WhyNot(StrEnum):
         "PoolNotFound",
         "its NodePool is gone, or its instance types cannot be listed (see `dovetail doctor`)",
     )
+    # Ours: what the pod asks for is not known, so nobody can say whether it may leave and where it would fit.
+    POD_UNREADABLE = (
+        "PodUnreadable",
+        "put the pod right or delete it; a pod that has ended holds nothing",
+    )
+    # Ours: the object that the message names makes a check fail.
+    NOT_JUDGED = (
+        "CannotBeJudged",
+        "put the object right that the message names, or delete it; `dovetail doctor` names all of them",
+    )
     POD_PROTECTED = (
         "PodDoNotDisrupt",
         (
@@ -222,6 +232,11 @@ class WhyNot(StrEnum):
     SCORE_TOO_LOW = (
         "ScoreTooLow",
         "the saving is too small for the disturbance (policy Balanced)",
+    )
+    # Ours: what a plan may hold is limited by what Temporal carries.
+    TOO_LARGE = (
+        "TooLarge",
+        "its pods, labels and annotations are more than a plan can carry; make the NodePool's template smaller",
     )
     OUT_OF_TIME = (
         "OutOfTime",

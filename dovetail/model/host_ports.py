@@ -1,15 +1,33 @@
 """Whether two pods want the same port of a node.
 
-The unspecified address stands for every address, in both families. Ports of init containers do not count; the parser
-leaves them out.
+Addresses are compared as addresses: the parser writes each in one spelling. The unspecified one stands for every
+address, in both families. Ports of init containers do not count; the parser leaves them out.
 """
 
 from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from dovetail.model.pods import HostPort
+from dovetail.model.remembering import MEGABYTE, remembered
 
 _ANY: Final = frozenset({"0.0.0.0", "::", ""})
+NO_ADDRESS: Final = "invalid"
+
+
+@remembered(MEGABYTE)
+def canonical_address(text: str) -> str:
+    """The address in its one spelling; an IPv4 address within an IPv6 one is itself. All that are none are alike.
+
+    As Go reads addresses: no zone, no leading zeros in IPv4.
+    """
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return NO_ADDRESS
+    if isinstance(address, IPv6Address):
+        return NO_ADDRESS if address.scope_id is not None else str(address.ipv4_mapped or address)
+    return str(address)
 
 
 def ports_conflict(a: HostPort, b: HostPort) -> bool:

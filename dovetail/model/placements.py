@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dovetail.model.judging import Unjudged
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
@@ -46,6 +47,7 @@ Reason = Literal[
     "uninitialized_node",
     "not_reached",
     "volume_lookup",
+    "not_judged",
 ]
 
 
@@ -57,6 +59,12 @@ class PoolRefusal:
     reason: Reason
     conflict: str = ""
     remedy: str = ""
+    within: Reason | None = None  # the reason behind the reason: volumes that ask for a label no node has
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The reason, and the one behind it."""
+        return (self.reason,) if self.within is None else (self.reason, self.within)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +79,9 @@ class RefusedPod:
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons in order, without immediate repeats."""
         result: list[Reason] = []
-        for refusal in self.pools:
-            if not result or result[-1] != refusal.reason:
-                result.append(refusal.reason)
+        for reason in (reason for refusal in self.pools for reason in refusal.reasons):
+            if not result or result[-1] != reason:
+                result.append(reason)
         return tuple(result)
 
     @property
@@ -128,6 +136,7 @@ class Placement:
     ignored: tuple[IgnoredPod, ...] = ()
     empty_pools: tuple[EmptyPool, ...] = ()
     by_zone: Mapping[str, int] = field(default_factory=dict)  # PLC-232: pending pods by the zone that they are bound to
+    unjudged: tuple[Unjudged, ...] = ()  # objects that were set aside
     complete: bool = True  # False: the time was up; pods not reached are refused as such (PLQ-23)
 
     @property

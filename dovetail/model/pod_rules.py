@@ -10,6 +10,7 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.pods import Pod, Toleration
+from dovetail.model.quoting import quoted
 
 STUCK_AFTER: Final = 60.0  # seconds after its deletion time from which a pod no longer delays a drain (TRM-13)
 
@@ -113,9 +114,9 @@ def protection(pod: Pod, now: float) -> Protection:
     try:
         nanoseconds = parse_nanoseconds(text)
     except DurationError as error:
-        return Protection(active=False, fault=f'failed to parse "{text}" as a duration: {error}')
+        return Protection(active=False, fault=f"failed to parse {quoted(text)} as a duration: {error}")
     if nanoseconds <= 0:
-        return Protection(active=False, fault=f'duration "{text}" must be positive')
+        return Protection(active=False, fault=f"duration {quoted(text)} must be positive")
     if pod.started is None:
         return PROTECTED
     until = pod.started + nanoseconds / 10**9

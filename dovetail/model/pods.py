@@ -106,7 +106,7 @@ class VolumeUse:
     storage_class: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class PodShape:
     """What decides where a pod may go, but for its requests. Shared among pods that are alike; compared by identity."""
 

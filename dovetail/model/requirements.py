@@ -6,19 +6,16 @@ requirement; an absent key means "anything". Note that "overlaps" (PLC-40), by w
 as "the intersection is not empty".
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
+from dovetail.model.digits import MAX_INT, integer, nearest_integer
 from dovetail.model.names import HOSTNAME, KEY_ALIASES
 from dovetail.model.pods import Expression
+from dovetail.model.remembering import MEGABYTE, remembered
 
-MAX_INT: Final = 2**63 - 1
-MIN_INT: Final = -(2**63)
 NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
 _SHOWN_VALUES: Final = 5
 
 
@@ -55,32 +52,20 @@ class Requirement:
 RequirementSet = Mapping[str, Requirement]
 
 
-@lru_cache(maxsize=65536)
-def as_integer(text: str) -> int | None:
-    """The 64-bit integer that a label value spells, or None."""
-    if not _INTEGER.match(text):
-        return None
-    value = int(text)
-    return value if MIN_INT <= value <= MAX_INT else None
-
-
 def within(value: str, gte: int | None, lte: int | None) -> bool:
     """PLC-37: with a bound, a value that is no integer is out of bounds."""
     if gte is None and lte is None:
         return True
-    number = as_integer(value)
+    number = integer(value)
     return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
 
 
 def _operand(values: tuple[str, ...]) -> int:
     """PLC-34: operands were validated before; what is no integer counts as 0, what overflows as the nearest one."""
-    text = values[0] if values else ""
-    if not _INTEGER.match(text):
-        return 0
-    return max(MIN_INT, min(MAX_INT, int(text)))
+    return (nearest_integer(values[0]) if values else None) or 0
 
 
-@lru_cache(maxsize=65536)
+@remembered(8 * MEGABYTE)
 def requirement(key: str, operator: str, values: tuple[str, ...] = (), min_values: int | None = None) -> Requirement:
     """PLC-33, PLC-34: the set of values that an expression describes, under the key's modern name."""
     key = KEY_ALIASES.get(key, key)

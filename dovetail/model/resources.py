@@ -1,14 +1,29 @@
 """Amounts of resources: exact integers, never floats.
 
-Cpu is counted in nanocores and every other resource in whole units of its own, rounded up, because quantities compare
-exactly (PLC-77) and the smallest cpu that Kubernetes can write is `1n`.
+Cpu is counted in nanocores and every other resource in whole units of its own, rounded away from zero, because
+quantities compare exactly (PLC-77) and the smallest cpu that Kubernetes can write is `1n`.
+
+Texts are read as Kubernetes reads them (resource.Quantity), and as cheaply whatever they say: `1e30000000` is a
+quantity that the API server takes, and a number of 30 million digits. Digits and powers are therefore cut before
+anything is converted, and what is beyond all reason counts as MOST.
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Final
 
+from dovetail.model.digits import MAX_INT, integer
+from dovetail.model.quoting import shown
+from dovetail.model.remembering import MEGABYTE, remembered
+
 Resources = Mapping[str, int]
+
+
+class SharedAmounts(dict[str, int]):
+    """Amounts that are one object for all who ask for the same, and can be let go of when nobody does any more."""
+
+    __slots__ = ("__weakref__",)
+
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -18,7 +33,12 @@ EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 
 NANO: Final = 10**9
 
-_BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_MOST_POWER: Final = 100
+MOST: Final = 10**_MOST_POWER  # the largest amount, before it is counted in nanocores; sums of it are still floats
+_KEPT_DIGITS: Final = 150  # more than MOST has in nanocores; of the digits behind, only whether there are any counts
+
+_QUANTITY: Final = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+(.*)", re.DOTALL)
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 # Decimal suffixes as powers of ten; n, u and m are fractions.
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
@@ -27,33 +47,57 @@ class QuantityError(ValueError):
     """A text that is no Kubernetes quantity."""
 
 
-def _split(text: str) -> tuple[int, int, int]:
-    """A quantity as (digits, power of ten, multiplier): the value is digits * 10**power * multiplier."""
-    body, multiplier, power = text, 1, 0
-    if text[-2:] in _BINARY:
-        body, multiplier = text[:-2], _BINARY[text[-2:]]
-    elif text[-1:] in _DECIMAL and not text[-1:].isdigit():
-        body, power = text[:-1], _DECIMAL[text[-1:]]
-    else:
-        mantissa, mark, exponent = text.replace("E", "e").partition("e")
-        if mark:
-            body, power = mantissa, int(exponent)
-    whole, _, fraction = body.partition(".")
-    digits = int((whole or "0") + fraction) if whole not in {"-", "+"} else int(whole + (fraction or ""))
-    return digits, power - len(fraction), multiplier
+def _wrapped(number: int) -> int:
+    """The number as Go keeps it in 32 bits: `1e4294967297` is 10."""
+    return (number + 2**31) % 2**32 - 2**31
 
 
-@lru_cache(maxsize=65536)
-def parse_quantity(text: str, scale: int = 1) -> int:
-    """The value of a quantity times `scale`, rounded up to an integer."""
-    try:
-        digits, power, multiplier = _split(text)
-    except (ValueError, IndexError):
-        raise QuantityError(f"not a quantity: {text!r}") from None
-    value = digits * multiplier * scale
+def _power_of(suffix: str, decimals: int) -> int | None:
+    """The power of ten by which the digits, written without the point, are to be multiplied."""
+    if suffix in _BINARY:
+        return -decimals
+    power = _DECIMAL.get(suffix)
+    if power is None and suffix[0] in "eE":
+        power = integer(suffix[1:])
+    return None if power is None else -_wrapped(decimals + _wrapped(-power))
+
+
+def _may_lack_digits(suffix: str, power: int) -> bool:
+    """Whether a text without any digit is 0 all the same: `.`, `Ki` and `e3` are."""
+    return _BINARY.get(suffix, 0) <= _BINARY["Ti"] and power >= _DECIMAL["n"]
+
+
+def _rounded(digits: str, power: int, factor: int) -> int:
+    """digits * 10**power * factor as a whole number, rounded up."""
+    kept, cut = digits[:_KEPT_DIGITS], digits[_KEPT_DIGITS:]
+    power += len(cut)
+    if not kept:
+        return 0
+    if len(kept) + power > _MOST_POWER + 1:
+        return MOST * factor
+    value = int(kept) * factor
     if power >= 0:
-        return value * int(10**power)
-    return -(-value // int(10**-power))
+        return min(value * int(10**power), MOST * factor)
+    if power < -2 * _KEPT_DIGITS:
+        return 1
+    whole, rest = divmod(value, int(10**-power))
+    return min(whole + bool(rest or cut.strip("0")), MOST * factor)
+
+
+@remembered(4 * MEGABYTE)
+def parse_quantity(text: str, scale: int = 1) -> int:
+    """The value of a quantity times `scale`, as a whole number, rounded away from zero as Kubernetes rounds."""
+    found = _QUANTITY.fullmatch(text)
+    sign, whole, fraction, suffix = found.groups("") if found else ("", "", "", text)
+    power = _power_of(suffix, len(fraction)) if text else None
+    if power is None:
+        raise QuantityError(f"not a quantity: {shown(text)}")
+    if not text[: len(text) - len(suffix)].strip("+-.") and not _may_lack_digits(suffix, power):
+        raise QuantityError(f"a quantity without digits: {shown(text)}")
+    size = _rounded((whole + fraction).lstrip("0"), power, scale << _BINARY.get(suffix, 0))
+    if suffix in _BINARY:
+        size = min(size, MAX_INT * scale)  # as Kubernetes does, to quantities with these suffixes only
+    return -size if sign == "-" else size
 
 
 def parse_amount(resource: str, text: str | int | float) -> int:
@@ -66,18 +110,20 @@ def parse_resources(amounts: Mapping[str, str | int | float] | None) -> dict[str
     return {name: parse_amount(name, text) for name, text in (amounts or {}).items()}
 
 
-@lru_cache(maxsize=65536)
-def _as_written(amounts: tuple[tuple[str, str | int | float], ...]) -> Resources:
+@remembered(4 * MEGABYTE)
+def _as_written(amounts: tuple[tuple[str, str], ...]) -> Resources:
     return {name: parse_amount(name, text) for name, text in amounts}
 
 
 def shared_resources(amounts: Mapping[str, str | int | float] | None) -> Resources:
     """A resource list as one object, never changed, for all lists written alike: many nodes are of one type."""
-    return _as_written(tuple(amounts.items())) if amounts else {}
+    return _as_written(tuple([(name, str(text)) for name, text in amounts.items()])) if amounts else {}
 
 
 def format_amount(resource: str, amount: int) -> str:
     """The amount as a Kubernetes quantity that parses back to the same amount."""
+    if abs(amount) >= MOST * (NANO if resource == CPU else 1):
+        return f"{'-' if amount < 0 else ''}1e{_MOST_POWER}"
     if resource != CPU:
         return str(amount)
     for suffix, unit in (("", NANO), ("m", NANO // 10**3), ("u", NANO // 10**6)):

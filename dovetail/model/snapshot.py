@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dovetail.model.buffers import CapacityBuffer
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import (
     CsiNode,
     DaemonSet,
@@ -58,6 +59,12 @@ class Snapshot:
     resting: Mapping[str, float] = field(default_factory=dict)  # node name -> not to be tried again before
     buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (DIS-68)
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
+    unreadable: tuple[Unreadable, ...] = ()  # what is left out because it cannot be read
+
+    def is_ours(self, reference: NodeClassRef) -> bool:
+        """Whether this cloud understands the NodeClass; claims and pools of another are another provider's (PLM-1)."""
+        supported = self.supported_node_classes
+        return not supported or (reference.group, reference.kind) in supported
 
     @cached_property
     def pairing(self) -> Pairing:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.model.digits import integer
 from dovetail.model.names import UNREGISTERED_TAINT
 from dovetail.model.pods import Toleration
 
@@ -47,8 +48,8 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
     """Gt: the taint's number is above the toleration's. Numbers must be written without leading zeros or signs."""
     if not (_DECIMAL.match(taint.value) and _DECIMAL.match(toleration.value)):
         return False
-    number, bound = int(taint.value), int(toleration.value)
-    if max(abs(number), abs(bound)) >= 2**63:
+    number, bound = integer(taint.value), integer(toleration.value)
+    if number is None or bound is None:
         return False
     return number > bound if toleration.operator == "Gt" else number < bound
 

@@ -4,10 +4,14 @@ Nothing in this module asks for the time: a decision is given its moment.
 """
 
 from datetime import UTC, datetime
-from functools import lru_cache
+from typing import Final
+
+from dovetail.model.remembering import MEGABYTE, remembered
+
+_LAST: Final = 253402300799.0  # the end of the year 9999, behind which there are no texts
 
 
-@lru_cache(maxsize=16384)
+@remembered(4 * MEGABYTE)
 def parse_time(text: str) -> float:
     """A time as the API server writes it; ValueError where it is none. Remembered, since a cluster repeats a few."""
     return datetime.fromisoformat(text).timestamp()
@@ -29,4 +33,4 @@ def time_or_none(text: str) -> float | None:
 
 def format_time(moment: float) -> str:
     """A moment in UTC, in whole seconds, as upstream prints it."""
-    return datetime.fromtimestamp(int(moment // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(int(max(0.0, min(moment, _LAST)) // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,6 +13,11 @@ def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
     return _warning(claim, "InsufficientCapacityError", text)
 
 
+def launch_warning(claim: NodeClaim, reason: str, message: str) -> Notice:
+    """What the cloud has to say of the launch beside its outcome."""
+    return _warning(claim, reason, message)
+
+
 def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
     """The node is smaller than the instance that was launched (EVT-8)."""
     return _warning(claim, "FailedConsistencyCheck", issue)

@@ -7,6 +7,7 @@ from dovetail.model.placements import Placement
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types
+from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
 
@@ -14,11 +15,12 @@ FAILED_WINDOW = 300.0  # PLC-226
 
 
 def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
-    """All notices of one pass: PLC-225 for nodes that stand, PLC-226, PLC-227."""
+    """All notices of one pass: PLC-225 for nodes that stand, PLC-226, PLC-227, and what could not be judged."""
     yield from refusal_notices(placement)
     yield from _nominations(snapshot, placement)
     for empty in placement.empty_pools:
         yield publishable(snapshot, no_compatible_types(empty.pool, empty.because_of_min_values))
+    yield from unjudged_notices(placement.unjudged)
 
 
 def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:

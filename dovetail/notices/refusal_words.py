@@ -41,6 +41,7 @@ _WORDS: Final[Mapping[Reason, str]] = {
     "it_pair_fits_offering": (
         "no instance type which had enough resources and the required offering met the scheduling requirements"
     ),
+    "not_judged": "the pod cannot be judged",
     "it_tuple": "no instance type met the requirements/resources/offering tuple",
 }
 

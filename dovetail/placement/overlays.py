@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dovetail.model import names
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.requirements import (
@@ -55,14 +56,17 @@ def overlay(
     is."""
     chosen = sorted(overlays, key=lambda item: item.name, reverse=True)
     chosen.sort(key=lambda item: -item.weight)
-    selector = _Selector(pools, catalogues)
+    selector, aside = _Selector(pools, catalogues), SetAside()
     changes: dict[Place, _Change] = {}
     verdicts: dict[str, OverlayVerdict] = {}
     for item in chosen:
         if item.fault:
             verdicts[item.name] = "invalid"
             continue
-        selected = list(selector.by(item))
+        selected = aside.judge(item, "overlay", _selected, selector, item)
+        if isinstance(selected, Unjudged):
+            verdicts[item.name] = "invalid"
+            continue
         if any(_contradicts(item, changes.get(place), offerings) for place, offerings in selected):
             verdicts[item.name] = "conflict"
             continue
@@ -72,6 +76,10 @@ def overlay(
                 changes[place] = _Change(prices={}, capacity={}, price_weights={}, capacity_weights={})
             _record(item, changes[place], offerings)
     return Overlaid(verdicts=verdicts, catalogues=_applied(catalogues, changes))
+
+
+def _selected(selector: "_Selector", item: NodeOverlay) -> list[tuple[Place, list[int]]]:
+    return list(selector.by(item))
 
 
 class _Selector:

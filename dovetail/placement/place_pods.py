@@ -35,18 +35,19 @@ def place(
     pods: Sequence[Pod] | None = None,
     should_stop: Callable[[], bool] | None = None,
     packing: Packing = emptiest_first,
+    first: frozenset[str] = frozenset(),
 ) -> Placement:
     """Provisioning's question (PLC-10): reserved capacity is waited for, and settling nodes are used like any other.
 
     Without `pods` it is asked for all that need room: pending ones for which no node is on its way, and those of
-    leaving nodes (PLC-8).
+    leaving nodes (PLC-8). `first`: UIDs of pods that come before all others.
     """
     if pods is None:
         pods = (*index.waiting().pending, *index.waiting().leaving)
     if not index.pools:  # PLC-12: not even existing nodes are considered
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
-        return Placement(ignored=(*index.ignored, *unserved))
-    run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, count_zones=True))
+        return Placement(ignored=(*index.ignored, *unserved), unjudged=index.aside.found)
+    run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, first=first, count_zones=True))
     run.run(pods)
     return of_round(run)
 

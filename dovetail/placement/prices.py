@@ -12,6 +12,7 @@ from dovetail.placement.search.go_sort import unstable_sorted
 
 PricedOffering = tuple[RequirementSet, float]
 
+_HIGHEST = 1e100  # a price that sorts behind all others, and whose sums are still numbers
 _CLASSES = (names.CAPACITY_RESERVED, names.CAPACITY_SPOT, names.CAPACITY_ON_DEMAND)
 
 
@@ -46,8 +47,7 @@ def adjusted_price(price: float, change: str) -> float:
     """A node overlay's price: absolute, or a difference (+0.1), or a percentage (-10%); never below zero (PLC-138)."""
     if not change:
         return price
+    number = max(-_HIGHEST, min(_HIGHEST, float(change.removesuffix("%"))))  # however many digits there are
     if change[0] not in "+-":
-        return float(change)
-    if change.endswith("%"):
-        return max(0.0, price * (1 + float(change[:-1]) / 100))
-    return max(0.0, price + float(change))
+        return number
+    return max(0.0, price * (1 + number / 100) if change.endswith("%") else price + number)

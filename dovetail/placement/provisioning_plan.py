@@ -5,13 +5,14 @@ follows at once.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
-import orjson
-
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
+from dovetail.messages.sizes import NOMINATED_BYTES, PLAN_BYTES, encoded_bytes
+from dovetail.messages.type_lists import TypeLists, with_own_lists
 from dovetail.model import names
+from dovetail.model.judging import Unjudged
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
@@ -20,30 +21,45 @@ from dovetail.placement.place_pods import Index, place
 from dovetail.placement.proposals import proposed_nodes
 from dovetail.placement.settings import PlacementSettings
 
-# A payload over 2 MB is refused; these leave room for what travels beside the plan.
 MOST_NODES = 100
-MOST_BYTES = 200 * 1024
 EXAMPLES = 3
+TOO_LARGE = "the node's NodeClaim would be too large for a plan"
 
 
 def plan_provisioning(
-    snapshot: Snapshot, settings: PlacementSettings, should_stop: Callable[[], bool]
+    snapshot: Snapshot,
+    settings: PlacementSettings,
+    should_stop: Callable[[], bool],
+    first: frozenset[str] = frozenset(),
 ) -> tuple[ProvisioningPlan, Placement]:
-    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need."""
-    placement = place(Index(snapshot, settings), should_stop=should_stop)
+    """The plan, and the placement that it was made from; of buffers the plan knows only the nodes that they need.
+
+    `first`: UIDs of pods that the pass before this one had no time for.
+    """
+    index = Index(snapshot, settings)
+    placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
-    proposed = in_launch_order(proposed)
-    kept = cut(proposed, lists)
+    proposed = in_launch_order(_writable(proposed, index))
+    too_large = [node for node in proposed if _bytes_alone(node, lists) > PLAN_BYTES]
+    fitting = tuple(node for node in proposed if node not in too_large)
+    kept, own = with_own_lists(cut(fitting, lists), lists)
     plan = ProvisioningPlan(
         seen=Seen.of(snapshot),
         proposed=kept,
-        type_lists=lists,
-        nominated=tuple(n for n in real.nominated if n in snapshot.nodes),
-        refusals=refusals(real),
-        more=len(kept) < len(proposed),
+        type_lists=own,
+        nominated=first_names(tuple(n for n in real.nominated if n in snapshot.nodes)),
+        refusals=(*refusals(real), *_too_large(too_large)),
+        more=len(kept) < len(fitting),
     )
-    return _with_used_lists(plan), placement
+    return plan, replace(placement, unjudged=index.aside.found)
+
+
+def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
+    """The nodes that a plan can hold; of another one the first pod is named."""
+    first = [index.snapshot.pods.get(node.pods[0].uid) if node.pods else None for node in proposed]
+    written = [index.aside.judge(pod, "plan", encoded_bytes, node) for pod, node in zip(first, proposed, strict=True)]
+    return tuple(n for n, text in zip(proposed, written, strict=True) if not isinstance(text, Unjudged))
 
 
 def in_launch_order(proposed: tuple[ProposedNode, ...]) -> tuple[ProposedNode, ...]:
@@ -72,24 +88,37 @@ def _zones(node: ProposedNode) -> str:
     return ",".join(value for some in values for value in sorted(some))
 
 
-def cut(proposed: tuple[ProposedNode, ...], lists: tuple[tuple[str, ...], ...]) -> tuple[ProposedNode, ...]:
+def _bytes_alone(node: ProposedNode, lists: TypeLists) -> int:
+    return encoded_bytes(node) + encoded_bytes(lists[node.type_list])
+
+
+def _too_large(nodes: Collection[ProposedNode]) -> tuple[Refusal, ...]:
+    """A pool's template may be as large as the API server admits; its pods wait, everybody else goes on."""
+    pods = sorted(f"{pod.namespace}/{pod.name}" for node in nodes for pod in node.pods)
+    return (Refusal(reason=TOO_LARGE, count=len(pods), examples=tuple(pods[:EXAMPLES])),) if nodes else ()
+
+
+def cut(proposed: tuple[ProposedNode, ...], lists: TypeLists) -> tuple[ProposedNode, ...]:
     """The first nodes that fit a plan, with the lists that they need."""
     size, seen = 0, set[int]()
     for count, node in enumerate(proposed):
-        size += len(orjson.dumps(node))
+        size += encoded_bytes(node)
         if node.type_list not in seen:
             seen.add(node.type_list)
-            size += len(orjson.dumps(lists[node.type_list]))
-        if count == MOST_NODES or (count and size > MOST_BYTES):
+            size += encoded_bytes(lists[node.type_list])
+        if count == MOST_NODES or (count and size > PLAN_BYTES):
             return proposed[:count]
     return proposed
 
 
-def _with_used_lists(plan: ProvisioningPlan) -> ProvisioningPlan:
-    used = sorted({node.type_list for node in plan.proposed})
-    new = {old: number for number, old in enumerate(used)}
-    proposed = tuple(replace(node, type_list=new[node.type_list]) for node in plan.proposed)
-    return replace(plan, proposed=proposed, type_lists=tuple(plan.type_lists[old] for old in used))
+def first_names(nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """The first nodes to nominate; the pods of the others are still pending in the next round, and nominate then."""
+    size = 0
+    for count, name in enumerate(nodes):
+        size += encoded_bytes(name)
+        if size > NOMINATED_BYTES // 2:
+            return nodes[:count]
+    return nodes
 
 
 def refusals(placement: Placement) -> tuple[Refusal, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.judging import SetAside
 from dovetail.model.pod_rules import is_provisionable, is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
@@ -54,9 +55,9 @@ def pending_uids(snapshot: Snapshot) -> frozenset[str]:
 
 def _buffers(snapshot: Snapshot) -> Iterator[str]:
     """The buffers whose pods would take part."""
-    coming = on_their_way(snapshot)
+    coming, aside = on_their_way(snapshot), SetAside()
     for buffer in ours(snapshot):
-        found = resolve(buffer, snapshot)
+        found = aside.judge(buffer, "trigger", resolve, buffer, snapshot)
         if isinstance(found, Resolved) and found.replicas > coming[buffer.uid]:
             yield buffer.uid
 
@@ -75,8 +76,9 @@ def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
             yield "claim", claim.name
     if not snapshot.buffers:
         return
+    aside = SetAside()
     for buffer in ours(snapshot):
-        found = resolve(buffer, snapshot)
+        found = aside.judge(buffer, "trigger", resolve, buffer, snapshot)
         if isinstance(found, Resolved):
             yield "buffer", buffer.uid, str(buffer.generation), str(found.generation), str(found.replicas)
     running = [(uid, pod.node_name) for uid, pod in snapshot.pods.items() if pod.node_name and not is_terminal(pod)]

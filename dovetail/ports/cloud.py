@@ -22,11 +22,20 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchWarning:
+    """What a person should know of a launch, whatever came of it; an Event on its claim."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoCapacity:
     """Nothing that the claim allows can be launched now. The offerings refused are remembered as shortages."""
 
     kind: Literal["no_capacity"] = "no_capacity"
     message: str
+    warnings: tuple[LaunchWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +53,7 @@ class LaunchRefused:
     kind: Literal["refused"] = "refused"
     reason: str
     message: str
+    warnings: tuple[LaunchWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +71,7 @@ class Instance:
     annotations: Mapping[str, str]
     capacity: Resources
     allocatable: Resources
+    warnings: tuple[LaunchWarning, ...] = ()  # of the launch that this answers
 
 
 class Cloud(Protocol):
@@ -77,8 +88,11 @@ class Cloud(Protocol):
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         """The live instance of that claim or that id; None where it is gone or terminated."""
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
-        """Terminate it. `gone` only once it is fully gone; repeating is safe (CLD-2)."""
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
+        """Terminate it. `gone` only once it is fully gone; repeating is safe (CLD-2).
+
+        Refused for an instance that is not of this cluster, or that says it is of another claim than the one named.
+        """
 
     async def list_instances(self) -> tuple[Instance, ...]:
         """Every instance that carries this cluster's tag and is not yet gone."""

@@ -13,19 +13,9 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds
 from dovetail.model.workloads import VolumeAttachment, VolumeClaim
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """An object that could not be parsed: reported, and left out of every decision."""
-
-    kind: str
-    name: str
-    field: str
-    message: str
-    node: str = ""  # the node that a pod or an attachment stands on, where that much could be read
 
 
 class ClusterView(Protocol):
@@ -66,7 +56,8 @@ class ClusterLookups(Protocol):
         """The nodes with that providerID; an empty one matches nothing (PLM-3)."""
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods bound to a node; NotReadable while one cannot be read: it might be one that must not be evicted."""
+        """The pods bound to a node; NotReadable while one that still holds it cannot be read: it might be one that must
+        not be evicted."""
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         """The volumes attached to a node; NotReadable while one of them cannot be read."""

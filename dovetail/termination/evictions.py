@@ -7,6 +7,7 @@ force, whatever its tier (TRM-14). A pod that terminates still holds its tier: t
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.model.pods import Pod
 
@@ -23,24 +24,53 @@ class Evictions:
     evict: tuple[Pod, ...] = ()  # ask for an eviction
     protected: tuple[Pod, ...] = ()  # of the tier that leaves now, but they ask not to be disrupted
     waiting: tuple[Pod, ...] = ()  # everything that holds the node, these included
+    unjudged: tuple[Unjudged, ...] = ()  # what is wrong with pods that cannot be judged: they hold the node too
 
 
 def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Evictions:
-    """For a node with these pods."""
-    waiting = tuple(sorted((pod for pod in pods if awaits_eviction(pod, now)), key=lambda pod: (pod.key, pod.uid)))
-    force = tuple(pod for pod in waiting if must_force(pod, deadline, now))
-    forced = {pod.uid for pod in force}
-    rest = [pod for pod in waiting if pod.uid not in forced]
-    first = min((tier(pod) for pod in rest), default=0)
-    asked = [pod for pod in rest if tier(pod) == first and pod.deleting_since is None]
-    protected = tuple(pod for pod in asked if is_protected(pod, now))
-    held = {pod.uid for pod in protected}
+    """For a node with these pods. One that cannot be judged is not evicted, since it may be protected: it holds the
+    node until it is gone, or until the deadline has passed."""
+    aside = SetAside()
+    waiting: list[Pod] = []
+    force: list[Pod] = []
+    leaving: list[tuple[int, Pod, bool]] = []
+    for pod in sorted(pods, key=lambda pod: (pod.key, pod.uid)):
+        found = aside.judge(pod, "drain", _judge, pod, deadline, now)
+        if found is None:
+            continue
+        waiting.append(pod)
+        if isinstance(found, Unjudged):
+            if deadline is not None and now > deadline:
+                force.append(pod)
+        elif found.force:
+            force.append(pod)
+        else:
+            leaving.append((found.tier, pod, found.protected))
+    first = min((of_pod for of_pod, _, _ in leaving), default=0)
+    asked = [(pod, held) for of_pod, pod, held in leaving if of_pod == first and pod.deleting_since is None]
     return Evictions(
-        force=force,
-        evict=tuple(pod for pod in asked if pod.uid not in held),
-        protected=protected,
-        waiting=waiting,
+        force=tuple(force),
+        evict=tuple(pod for pod, held in asked if not held),
+        protected=tuple(pod for pod, held in asked if held),
+        waiting=tuple(waiting),
+        unjudged=aside.found,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What holds of one pod that delays the drain."""
+
+    force: bool
+    tier: int
+    protected: bool
+
+
+def _judge(pod: Pod, deadline: float | None, now: float) -> _Judged | None:
+    """None: it does not delay the drain."""
+    if not awaits_eviction(pod, now):
+        return None
+    return _Judged(force=must_force(pod, deadline, now), tier=tier(pod), protected=is_protected(pod, now))
 
 
 def must_force(pod: Pod, deadline: float | None, now: float) -> bool:

@@ -284,7 +284,7 @@ class FakeCloud:
         # Newest first: a claim may have an older one that is ending.
         return next(iter(sorted(wanted, key=lambda i: i.state != "running")), None)
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         self.world.ledger.append(f"terminate {provider_id}")
         if provider_id in self.world.instances and self.lingers > 0:
             self.lingers -= 1

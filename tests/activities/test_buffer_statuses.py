@@ -135,6 +135,11 @@ async def test_virtual_pods_get_no_notices() -> None:
     assert [n.kind for n in notices.published] == ["NodePool"]
 
 
-async def test_with_the_gate_closed_nothing_is_written() -> None:
-    world = a_snapshot(nodes=[a_node("n1")], **with_buffers(a_buffer()))
-    await PlacementPublisher(Notices(), None, lambda: 7.0).publish(world, placed(world))
+async def test_with_the_gate_closed_pods_get_their_notices_and_nothing_is_written() -> None:
+    """There is no port to write to, although the snapshot has a buffer."""
+    notices = Notices()
+    world = a_snapshot([a_pod("huge", "99")], nodes=[a_node("n1")], **with_buffers(a_buffer()))
+
+    await PlacementPublisher(notices, None, lambda: 7.0).publish(world, placed(world))
+
+    assert [(n.reason, n.name) for n in notices.published] == [("FailedScheduling", "huge")]

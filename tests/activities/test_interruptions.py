@@ -1,10 +1,15 @@
 """The answer to a warning: whose claim goes, what is remembered first, which notices are published."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pytest import MonkeyPatch
+
 from dovetail.activities.interruptions.answer_interruptions import Answering
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
+from dovetail.background.supervised import health_of, stop, supervised
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
@@ -129,3 +134,37 @@ async def test_a_broken_instance_is_not_drained_patiently() -> None:
 async def test_a_warning_about_an_instance_without_a_claim_does_nothing() -> None:
     """AWS-128."""
     assert await answered(World(), a_warning("spot_interrupted", "i-0b")) == []
+
+
+class Checks:
+    """A cloud whose checks fail in ways that nobody foresaw, and then find an impaired instance."""
+
+    def __init__(self) -> None:
+        self.asked, self.done = 0, asyncio.Event()
+
+    async def troubles(self) -> tuple[Interruption, ...]:
+        self.asked += 1
+        if self.asked == 6:
+            self.done.set()
+        if self.asked in (1, 3):
+            raise KeyError("InstanceId")
+        return (a_warning("instance_status"),)
+
+
+async def test_checks_that_fail_unexpectedly_go_on_and_answer_each_trouble_once(monkeypatch: MonkeyPatch) -> None:
+    """AWS-136, AWS-139: a failure that nobody foresaw is no reason never to look again."""
+    monkeypatch.setattr("dovetail.activities.interruptions.watch_interruptions.CHECK_SECONDS", 0)
+    cloud, answered = Checks(), list[Interruption]()
+
+    async def answer(found: Sequence[Interruption]) -> None:
+        answered.extend(found)
+
+    async def no_pause(seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    checks = supervised("checks", InstanceChecks(cloud, answer).run, no_pause)  # type: ignore[arg-type]
+    await cloud.done.wait()
+    await stop(checks)
+
+    assert answered == [a_warning("instance_status")]
+    assert health_of("checks").failures == 2

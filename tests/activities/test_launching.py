@@ -11,7 +11,7 @@ from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
@@ -157,6 +157,19 @@ async def test_no_capacity_is_an_outcome_with_a_notice(stage: Stage) -> None:
         "InsufficientCapacityError",
         "NodeClaim pool-1 event: nothing to be had",
     )
+
+
+async def test_what_the_cloud_says_of_a_launch_is_an_event_whatever_came_of_it(stage: Stage) -> None:
+    """AWS-75, AWS-89."""
+    warning = LaunchWarning(reason="SpotSLRCreationFailed", message="spot is left out")
+    stage.cloud.answer = NoCapacity(message="nothing to be had", warnings=(warning,))
+
+    await stage.launch()
+
+    assert [(notice.type, notice.kind, notice.reason, notice.message) for notice in stage.world.notices] == [
+        ("Warning", "NodeClaim", "SpotSLRCreationFailed", "spot is left out"),
+        ("Warning", "NodeClaim", "InsufficientCapacityError", "NodeClaim pool-1 event: nothing to be had"),
+    ]
 
 
 async def test_a_class_that_is_not_ready_is_an_outcome_without_a_notice(stage: Stage) -> None:

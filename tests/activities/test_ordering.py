@@ -17,8 +17,8 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
 from dovetail.ports.cloud import Instance, NodeClassState
-from dovetail.ports.view import Unreadable
 from dovetail.termination.leaving import LEAVING_TAINT
 from tests.activities.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance

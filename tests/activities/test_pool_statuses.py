@@ -1,5 +1,7 @@
 """Which pools get a status, and how often their NodeClass is looked at (NPL-15)."""
 
+from dataclasses import replace
+
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.cloud import NodeClassState
@@ -33,13 +35,25 @@ async def test_a_pool_of_another_provider_gets_no_status() -> None:
 
 async def test_a_class_that_is_not_ready_is_looked_at_more_often() -> None:
     """Pods wait for it."""
-    counts = []
-    for ready in (True, False):
-        world, classes = World(), Counted(ready=ready)
-        statuses = PoolStatuses(classes, world.now)
-        for _ in range(11):
-            await statuses.wanted(seen(world, a_pool()))
-            world.clock += 1.0
-        counts.append(classes.asked)
+    world = World()
+    again = [
+        (await PoolStatuses(Counted(ready=ready), world.now).wanted(seen(world, a_pool())))[1]
+        for ready in (True, False)
+    ]
 
-    assert counts == [2, 6]
+    assert again == [world.clock + 10.0, world.clock + 2.0]
+
+
+async def test_a_class_that_has_changed_is_seen_with_the_look_that_its_change_brings_about() -> None:
+    """NPL-15: a class that is deleted is not believed to be ready for some seconds more."""
+    world, classes = World(), Counted()
+    statuses = PoolStatuses(classes, world.now)
+    await statuses.wanted(seen(world, a_pool("a"), a_pool("b")))
+    once = classes.asked
+    classes.state = replace(classes.state, deleting=True)
+
+    wanted, _ = await statuses.wanted(seen(world, a_pool("a"), a_pool("b")))
+
+    assert once == 1, "however many pools refer to it"
+    for pool in ("a", "b"):
+        assert "NodeClassTerminating" in {condition.reason for condition in wanted[pool].conditions or ()}

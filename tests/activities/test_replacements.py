@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import Awaiting
@@ -18,8 +19,10 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.taints import Taint
+from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_gated_orders import OnePool
@@ -148,6 +151,26 @@ def a_marked_world(**claim: Any) -> World:
 
 def marking(world: World) -> Marking:
     return Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
+
+
+async def test_a_pod_that_cannot_be_read_after_the_taint_takes_the_mark_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the step would fail for ever, and taint and budget stay."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node())
+
+    async def unreadable(self: FakePods, node: str) -> tuple[Pod, ...]:
+        assert DISRUPTED in world.nodes[node].taints, "the node is tainted before its pods are read"
+        raise NotReadable("Pod/apps/odd", "spec.tolerations: not a list")
+
+    monkeypatch.setattr(FakePods, "list_on", unreadable)
+
+    outcome = await mark(world)
+
+    assert outcome.marked == ()
+    [(claim, why)] = outcome.refused
+    assert claim == "pool-1" and "Pod/apps/odd" in why
+    assert DISRUPTED not in world.nodes["node-1"].taints
+    assert names.OWNER not in world.claims["pool-1"].annotations
 
 
 async def mark(world: World) -> MarkOutcome:

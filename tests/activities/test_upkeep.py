@@ -1,14 +1,16 @@
 """What upkeep writes on pools and publishes about claims: one writer for a pool, one notice for a change."""
 
 from dataclasses import replace
+from typing import Literal
 
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.keep_up import UpkeepTask
 from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
@@ -120,6 +122,54 @@ async def test_a_claim_that_becomes_ready_is_reported_once() -> None:
     assert "Unknown -> True" in world.notices[-1].message
 
 
+async def test_a_pool_whose_class_is_missing_or_leaves_is_named_once_for_each() -> None:
+    """AWS-113, AWS-168: without its class a pool has no instance types at all."""
+    world = World()
+    task = NoticeUpkeep(FakeNotices(world))
+
+    def with_class(reason: str, status: Literal["True", "False"] = "False") -> NodePool:
+        condition = Condition(type="NodeClassReady", status=status, reason=reason, message="it is so")
+        return replace(a_pool(), conditions=(condition,))
+
+    states = [
+        with_class("NodeClassReady", "True"),
+        with_class("SubnetsNotFound"),
+        with_class("NodeClassTerminating"),
+        with_class("NodeClassTerminating"),
+        with_class("NodeClassNotFound"),
+        with_class("NodeClassReady", "True"),
+    ]
+    published = [await said(task, world, seen(world, state)) for state in states]
+
+    told = [("NodePool", "pool", "FailedResolvingNodeClass")]
+    assert published == [[], [], told, [], told, []]
+    assert (world.notices[0].type, world.notices[0].message) == ("Warning", "Failed resolving NodeClass: it is so")
+
+
+OTHER = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
+
+
+async def test_pools_and_claims_of_another_provider_are_written_by_nobody_here() -> None:
+    """PLM-1: not their hashes, not their conditions, and no Event speaks of them."""
+    world = World()
+    pool = a_pool(hash="123", template={"node_class": OTHER})
+    claim = a_joined_claim(node_class=OTHER, conditions=(is_now(names.LAUNCHED),))
+    world.put(claim, a_joined_node())
+    claims, catalogues = FakeClaims(world), ReadyClass()
+    notices = NoticeUpkeep(FakeNotices(world))
+    tasks: list[UpkeepTask] = [
+        PoolUpkeep(Pools(pool), claims, catalogues, world.now),
+        ClaimUpkeep(claims, catalogues, world.now),
+        ConsistencyUpkeep(claims, FakeNotices(world), world.now),
+        notices,
+    ]
+    due = [(await task.look(seen(world, pool))).due for task in tasks]
+    lost = Condition(type="NodeClassReady", status="False", reason="NodeClassNotFound")
+    due.append((await notices.look(seen(world, replace(pool, conditions=(lost,))))).due)
+
+    assert [list(each) for each in due] == [[]] * 5
+
+
 async def test_what_has_lost_our_finalizer_is_reported() -> None:
     """EVT-14, on claims and nodes alike."""
     world = World()
@@ -191,3 +241,17 @@ async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -
         stamps.append(world.claims["pool-1"].last_pod_event)
 
     assert stamps == [None, None, world.clock - 20.0, world.clock - 20.0]
+
+
+async def test_a_claim_that_cannot_be_judged_keeps_its_conditions_and_the_others_get_theirs() -> None:
+    world, quiet = World(), replace(a_pool().disruption, consolidate_after=0.0)
+    world.put(a_joined_claim("odd", created=None), a_joined_claim("sound"))
+    pool = replace(a_pool(), disruption=quiet)
+    task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
+
+    look = await task.look(seen(world, pool))
+    for write in look.due:
+        await write()
+
+    assert world.claims["sound"].is_true(names.CONSOLIDATABLE)
+    assert world.claims["odd"].condition(names.DRIFTED) is None

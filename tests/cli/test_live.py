@@ -137,7 +137,7 @@ async def test_without_workers_the_doctor_names_each_queue_and_what_to_start(sta
     answer = await doctor(settings)
 
     found = verdicts(answer)
-    assert [found[f"workers on {queue}"] for queue in ("control", "waits", "cloud", "plan")] == ["fails"] * 4
+    assert [found[f"workers on {queue}"] for queue in ("control", "waits", "watches", "cloud", "plan")] == ["fails"] * 5
     assert (found["Scheduler"], found["Caretaker"], found["Temporal server"]) == ("fails", "fails", "holds")
     assert "dovetail worker --roles plan" in doctor_text(answer)
 

@@ -7,8 +7,8 @@ import pytest
 
 from dovetail.disruption.commands import Command
 from dovetail.disruption.methods.balanced import Scales, Totals
-from dovetail.disruption.nodes.candidates import screen
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.disruption_reasons import DisruptionReason
 from tests.disruption.worlds import a_pair, a_pod, a_pool, a_world

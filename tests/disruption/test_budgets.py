@@ -54,6 +54,15 @@ def test_whatever_is_wrong_with_a_budget_closes_the_pool_for_every_reason(bad: B
     assert [allowed(budgets, 10, reason=r) for r in ("Empty", "Drifted", "Underutilized")] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("nodes", ["x", "9" * 5000, "9" * 5000 + "%"], ids=["word", "digits", "percent"])
+def test_the_value_of_a_budget_counts_only_while_the_budget_is_active(nodes: str) -> None:
+    """DIS-54: a malformed one closes the pool during its window and is not looked at outside."""
+    budgets = (Budget(nodes="7"), Budget(nodes=nodes, schedule="0 3 * * *", duration=3600.0))
+
+    assert allowed(budgets, 10, at("2026-08-20T12:00:00")) == 7
+    assert allowed(budgets, 10, at("2026-08-20T03:30:00")) == 0
+
+
 NINE_TO_FIVE = Budget(nodes="0", schedule="0 9 * * mon-fri", duration=8 * 3600.0)
 
 

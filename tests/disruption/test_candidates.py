@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.disruption.nodes.candidates import screen
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose, decide
+from dovetail.disruption.methods.emptiness import by_ratio
+from dovetail.disruption.methods.single_node import pools_alternating
+from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.revalidate import Valid, look_again
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
@@ -165,6 +168,49 @@ def test_without_a_ready_pool_pods_may_still_fit_on_nodes_that_stand() -> None:
     assert choice.errors == ()
     [held] = [r for r in choice.refusals if r.reason == "PodsHaveNoPlace"]
     assert "default/p" in held.examples[0]
+
+
+def test_as_karpenter_does_a_simulation_without_a_ready_pool_fails_as_a_whole() -> None:
+    """DIS-93, under the profile that repeats its answers."""
+    closed = [a_pool(conditions=(condition("Ready", status="False"),), consolidate_after=None)]
+    settings = replace(SETTINGS, profile=KARPENTER)
+
+    choice = choose(a_world([a_drifted("n1"), a_pair("n2")], [a_pod("n1")], pools=closed), settings, never)
+
+    assert isinstance(choice, NothingToDo)
+    assert choice.errors == ("drift: no ready NodePool",)
+
+
+def test_the_pool_with_the_most_to_save_comes_first() -> None:
+    """DIS-116: pools take turns, in the order of their best candidates."""
+    pairs = [a_pair("n1", "m8"), a_pair("n2", "m16", pool="b"), a_pair("n3", "m8", pool="b")]
+    world = a_world(pairs, [a_pod(pair.node.name) for pair in pairs], pools=[a_pool("a"), a_pool("b")])
+    candidates = Round(world, SETTINGS).screening.graceful
+
+    assert [c.name for c in pools_alternating(by_ratio(candidates))] == ["n2", "n1", "n3"]
+
+
+def test_a_simulation_says_what_the_annotations_of_leaving_pods_mean() -> None:
+    """DIS-42: also those of nodes that leave already, which are judged in every simulation."""
+    leaving = a_pair("old", claim={"deleting_since": NOW})
+    pods = [
+        a_pod("old", name="over", do_not_disrupt="5m"),
+        a_pod("old", name="held", do_not_disrupt="2h"),
+        a_pod("old", name="daemon", owner="DaemonSet", do_not_disrupt="5m"),
+        a_pod("old", name="mirror", owner="Node", do_not_disrupt="5m"),
+        a_pod("old", name="ended", phase="Succeeded", do_not_disrupt="5m"),
+        a_pod("n1"),
+    ]
+
+    notices = decide(a_world([leaving, a_drifted("n1")], pods), SETTINGS, never).notices
+    unasked = decide(a_world([leaving, a_pair("n1")], pods[:-1]), SETTINGS, never).notices
+
+    assert sorted((n.name, n.reason) for n in notices if n.kind == "Pod") == [
+        ("daemon", "DoNotDisruptGracePeriodElapsed"),
+        ("held", "DoNotDisruptUntil"),
+        ("over", "DoNotDisruptGracePeriodElapsed"),
+    ]
+    assert [n for n in unasked if n.kind == "Pod"] == []
 
 
 def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None:

@@ -13,11 +13,11 @@ from tests.faults.orders import Kill
 # In the order of a life, so that one life can be struck several times.
 LAUNCH = ("create_node_claims", "launch_instance", "await_joined")
 LEAVE = ("begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim")
-DISRUPT = ("mark_nodes", "await_marked", "delete_claim", "await_gone")
+DISRUPT = ("mark_nodes", "await_marked", "delete_claims", "await_gone")
 STEPS = (*LAUNCH, *LEAVE, *DISRUPT)
 
 # One call stands for all claims of the plan; the others are called claim by claim.
-ONCE = frozenset({"create_node_claims", "mark_nodes", "await_marked", "await_gone"})
+ONCE = frozenset({"create_node_claims", "mark_nodes", "await_marked", "delete_claims", "await_gone"})
 
 # Not a step: in workflow code, around the start of a child.
 CHILDREN = ("starts:LaunchNode", "started:LaunchNode", "starts:DisruptNodes", "started:DisruptNodes")
@@ -42,7 +42,7 @@ MOMENTS = ("answered:launch", "during:drain_node", "after:mark_nodes")
 
 FEW = {
     "killed": life(*MOMENTS),
-    "killed-in-between": life("started:LaunchNode", "before:terminate_instance", "before:delete_claim"),
+    "killed-in-between": life("started:LaunchNode", "before:terminate_instance", "before:delete_claims"),
     "database-lost": life(*MOMENTS, lose_database=True),
     "each-step-twice": Life(mode="twice"),
     "each-step-failing": Life(mode="fail"),

@@ -168,8 +168,8 @@ class KillingCloud:
     async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
         return await self.cloud.find(claim_uid=claim_uid, provider_id=provider_id)
 
-    async def terminate(self, provider_id: str) -> Any:
-        return await self.cloud.terminate(provider_id)
+    async def terminate(self, provider_id: str, claim: str = "") -> Any:
+        return await self.cloud.terminate(provider_id, claim)
 
     async def list_instances(self) -> tuple[Instance, ...]:
         return await self.cloud.list_instances()

@@ -25,7 +25,20 @@ def test_a_claim_without_a_request_is_at_the_first_generation() -> None:
     assert frozen_request(a_claim()) == LaunchRequest(generation=1)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"generation": "x", "request": ""}', '{"request": "r"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"generation": "x", "request": ""}',
+        '{"request": "r"}',
+        '{"generation": 1e999, "request": ""}',
+        '{"generation": "' + "9" * 5000 + '", "request": ""}',
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[:20],
+)
 def test_a_request_that_cannot_be_read_is_not_guessed(text: str) -> None:
     """Guessing a generation could launch a second instance."""
     with pytest.raises(UnreadableRequest, match=names.LAUNCH_REQUEST):

@@ -1,6 +1,9 @@
 """Where pods go: one rule each."""
 
+import math
 from dataclasses import replace
+
+import pytest
 
 from dovetail.model import names
 from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
@@ -8,6 +11,7 @@ from dovetail.model.pools import DisruptionPolicy
 from dovetail.model.resources import parse_resources
 from dovetail.model.taints import Taint
 from dovetail.placement.place_pods import SimulationOptions, place, simulate
+from dovetail.placement.prices import adjusted_price
 from dovetail.placement.settings import KARPENTER, PlacementSettings
 from tests.placement.builders import (
     NOW,
@@ -391,3 +395,10 @@ def test_two_nodes_of_one_hostname_count_as_one_host_for_spread() -> None:
     placement = placed(a_snapshot([there, a_pod("p", shape=shape)], twins))
 
     assert (dict(placement.existing), len(placement.new)) == ({}, 1)
+
+
+@pytest.mark.parametrize("change", ["9" * 5000, "+" + "9" * 5000, "-" + "9" * 5000, "+" + "9" * 5000 + "%", "-1e999%"])
+def test_a_price_of_thousands_of_digits_is_still_a_number(change: str) -> None:
+    """PLC-138: an overlay's, also where the price that it changes is nothing."""
+    for price in (0.0, 0.1, 1000.0):
+        assert 0.0 <= adjusted_price(price, change) < math.inf

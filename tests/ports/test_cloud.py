@@ -66,7 +66,7 @@ class TestPreparing:
     async def test_a_class_that_is_missing_is_an_answer(self, cloud_world: CloudWorld, claim: NodeClaim) -> None:
         await cloud_world.remove_class(claim.node_class)
 
-        assert isinstance(await cloud_world.cloud.prepare(claim), ClassNotReady)
+        assert isinstance(await cloud_world.cloud.prepare(claim), ClassNotReady | NoCapacity)
 
 
 class TestLaunching:

@@ -8,6 +8,7 @@ from typing import Final
 
 _HERE: Final = Path(__file__).parent
 RESULTS: Final = _HERE / "vectors"
+FOUND: Final = _HERE / "vectors-found"  # more of the same, which were answered otherwise when they were first tried
 TRAFFIC: Final = _HERE / "vectors-aws"
 MID_FLIGHT: Final = _HERE / "adopt" / "mid_flight.jsonl.gz"
 BENCHMARKS: Final = _HERE / "bench"

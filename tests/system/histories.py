@@ -13,11 +13,14 @@ from temporalio.worker import Replayer
 from dovetail.worker.run import WORKFLOWS
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.converter import DATA_CONVERTER
+from dovetail.workflows.task_size import TaskSizeGuard
 
 
 def replayer() -> Replayer:
     """Configured as the workers are."""
-    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=DATA_CONVERTER)
+    return Replayer(
+        workflows=WORKFLOWS, workflow_runner=runner(), data_converter=DATA_CONVERTER, interceptors=[TaskSizeGuard()]
+    )
 
 
 async def executions(client: Client, cluster: str) -> list[WorkflowExecution]:
@@ -70,3 +73,30 @@ def next_task_after(history: WorkflowHistory, moment: float) -> float | None:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
     ]
     return min((t for t in times if t > moment), default=None)
+
+
+# Which events belong to a workflow task: those that name it as the one that asked for them.
+ASKED_BY = "workflow_task_completed_event_id"
+
+
+def task_sizes(history: WorkflowHistory) -> list[int]:
+    """How many bytes each workflow task asked for, by the events that it left."""
+    sizes: dict[int, int] = {}
+    for event in history.events:
+        attributes = getattr(event, event.WhichOneof("attributes") or "", None)
+        task = getattr(attributes, ASKED_BY, 0)
+        if task:
+            sizes[task] = sizes.get(task, 0) + event.ByteSize()
+    return list(sizes.values())
+
+
+def payload_sizes(history: WorkflowHistory) -> list[tuple[int, str]]:
+    """The size of what each event carries, and the event's type."""
+    sizes = []
+    for event in history.events:
+        attributes = getattr(event, event.WhichOneof("attributes") or "", None)
+        for name in ("input", "result"):
+            carried = getattr(attributes, name, None)
+            kind = EventType.Name(event.event_type)
+            sizes += [(len(payload.data), kind) for payload in getattr(carried, "payloads", ())]
+    return sizes

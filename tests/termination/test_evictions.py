@@ -126,3 +126,15 @@ def test_a_terminating_pod_is_forced_if_it_would_end_after_the_deadline() -> Non
 def test_the_grace_of_force_is_what_is_left_and_never_zero(deadline: float, grace: int) -> None:
     """TRM-27, BEH-38."""
     assert forced_grace(deadline, NOW) == grace
+
+
+def test_a_pod_that_cannot_be_judged_holds_its_node_until_the_deadline_and_stops_no_other_eviction() -> None:
+    """It may be one that must not leave; after the deadline it leaves by force."""
+    odd = a_pod("odd", do_not_disrupt=7)
+
+    waits = plan_evictions((odd, a_pod("plain")), None, NOW)
+    assert (names_of(waits.evict), names_of(waits.waiting), waits.force) == (["plain"], ["odd", "plain"], ())
+    assert [fault.name for fault in waits.unjudged] == [odd.key]
+
+    assert plan_evictions((odd,), NOW + 1, NOW).force == ()
+    assert names_of(plan_evictions((odd,), NOW - 1, NOW).force) == ["odd"]

@@ -61,7 +61,7 @@ class MadeUpCloud:
             None,
         )
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         self.instances.pop(provider_id, None)
         return "gone"
 

@@ -21,6 +21,7 @@ from dovetail.messages.workflow_ids import task_queue
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.attributes import ALL
 from dovetail.workflows.converter import DATA_CONVERTER
+from dovetail.workflows.task_size import TaskSizeGuard
 
 TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 
@@ -65,13 +66,14 @@ def serving_on(client: Client) -> Serving:
     async def serve(workflows: list[type], steps: list[Callable[..., Any]]) -> AsyncIterator[str]:
         cluster = f"test-{uuid.uuid4().hex[:8]}"
         async with AsyncExitStack() as stack:
-            for queue in ("control", "waits", "plan", "cloud"):
+            for queue in ("control", "waits", "watches", "plan", "cloud"):
                 worker = Worker(
                     client,
                     task_queue=task_queue(cluster, queue),
                     workflows=workflows if queue == "control" else [],
                     activities=steps,
                     workflow_runner=runner(),
+                    interceptors=[TaskSizeGuard()],
                 )
                 await stack.enter_async_context(worker)
             yield cluster

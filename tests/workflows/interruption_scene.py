@@ -55,7 +55,7 @@ class Scene:
         self.server, self.client, self.cluster = server, client, f"test-{uuid.uuid4().hex[:8]}"
         self.world, self.notices = World(), Notices()
         for number in range(instances):
-            self.world.put(claim_of(f"i-{number}"))
+            self.world.put(claim_of(instance_id(number)))
         self.since = server.control("GET", "ledger")["last"]
 
     def snapshot(self, reads: object = None) -> Snapshot:
@@ -69,7 +69,7 @@ class Scene:
     def send_burst(self, number: int) -> None:
         """Spot warnings of the instances 0 to number, several at once as EventBridge would."""
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda each: self.send(SPOT, f"i-{each}"), range(number)))
+            list(pool.map(lambda each: self.send(SPOT, instance_id(each)), range(number)))
 
     def send_text(self, body: str) -> None:
         self.server.control("POST", "sqs", {"body": body})
@@ -118,6 +118,11 @@ class Scene:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         )
         return handle
+
+
+def instance_id(number: int) -> str:
+    """An id as EC2 gives it."""
+    return f"i-{number:08x}"
 
 
 def claim_of(instance: str) -> NodeClaim:

@@ -1,6 +1,7 @@
 """Interruptions over a real queue: every warning durable before it is acknowledged, none lost, none answered twice."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from dovetail.ports.interruptions import Interruptions as Queue
 from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import ClassStore, open_adapter
-from tests.workflows.interruption_scene import REBALANCE, SPOT, STATE, Scene
+from tests.workflows.interruption_scene import REBALANCE, SPOT, STATE, Scene, instance_id
 
 pytestmark = pytest.mark.temporal
 
@@ -33,7 +34,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer]:
 async def adapter(cloud: CloudServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AwsAdapter]:
     """An unacknowledged message comes again after two seconds instead of twenty."""
     monkeypatch.setattr("dovetail.adapters.aws.interruptions.queue._VISIBLE_AGAIN_SECONDS", 2)
-    monkeypatch.setattr("dovetail.adapters.aws.interruptions.queue._WAIT_SECONDS", 1)
+    monkeypatch.setattr("dovetail.adapters.aws.interruptions.queue.WAIT_SECONDS", 1)
     cloud.control("POST", "reset")
     found = open_adapter(cloud, ClassStore())
     yield found
@@ -41,9 +42,7 @@ async def adapter(cloud: CloudServer, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
 
 def queue_of(adapter: AwsAdapter) -> Queue:
-    queue = adapter.interruptions
-    assert queue is not None
-    return queue
+    return adapter.interruptions
 
 
 async def until(holds: Callable[[], bool], pause: float = 0.1) -> None:
@@ -56,24 +55,43 @@ async def until(holds: Callable[[], bool], pause: float = 0.1) -> None:
 async def test_every_message_is_acknowledged_and_only_warnings_that_end_instances_delete_their_claims_once(
     cloud: CloudServer, adapter: AwsAdapter, full_server: Client
 ) -> None:
-    """AWS-124 to AWS-134: duplicates, unknown kinds, broken bodies, instances of others."""
+    """AWS-124 to AWS-134: duplicates, unknown kinds, broken and hostile bodies, instances of others."""
     scene = Scene(cloud, full_server, instances=3)
-    scene.send(SPOT, "i-0")
-    scene.send(SPOT, "i-0")
-    scene.send(REBALANCE, "i-1")
-    scene.send(STATE, "i-2", state="stopping")
-    scene.send(SPOT, "i-unknown")
-    scene.send("Some Other Event", "i-1")
+    scene.send(SPOT, instance_id(0))
+    scene.send(SPOT, instance_id(0))
+    scene.send(REBALANCE, instance_id(1))
+    scene.send(STATE, instance_id(2), state="stopping")
+    scene.send(SPOT, instance_id(99))
+    scene.send("Some Other Event", instance_id(1))
     scene.send_text("no JSON at all")
     scene.send_text('{"version": "0"}')
+    scene.send_text("[" * 100_000)
+    scene.send(SPOT, "\ud800")
+    scene.send(SPOT, "i-" + "0" * 2000)
 
     async with scene.worker(queue_of(adapter)):
-        await until(lambda: scene.acknowledged() >= 8 and len(set(scene.deletes())) >= 2)
+        await until(lambda: scene.acknowledged() >= 11 and len(set(scene.deletes())) >= 2)
         await until(lambda: len(scene.notices.published) >= 3)
 
-    assert sorted(scene.deletes()) == ["claim-i-0", "claim-i-2"]
+    assert sorted(scene.deletes()) == ["claim-i-00000000", "claim-i-00000002"]
     assert {"SpotInterrupted", "SpotRebalanceRecommendation", "InstanceStopping"} <= set(scene.notices.reasons())
     assert all(notice.reason and notice.name for notice in scene.notices.published)
+
+
+async def test_an_outage_of_thousands_is_answered_in_parts(
+    cloud: CloudServer, adapter: AwsAdapter, full_server: Client
+) -> None:
+    """One message of AWS Health may name as many instances as fit into it; an answer for all would be too large."""
+    scene = Scene(cloud, full_server, instances=3)
+    named = [{"entityValue": instance_id(number)} for number in range(5000)]
+    detail = {"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": named}
+    body = {"version": "0", "id": "h", "source": "aws.health", "detail-type": "AWS Health Event", "detail": detail}
+    scene.send_text(json.dumps(body))
+
+    async with scene.worker(queue_of(adapter)):
+        await until(lambda: scene.acknowledged() >= 1 and len(scene.deletes()) >= 3)
+
+    assert sorted(scene.deletes()) == [f"claim-{instance_id(number)}" for number in range(3)]
 
 
 class Dying:
@@ -121,7 +139,7 @@ async def test_a_worker_that_is_gone_at_any_point_loses_no_warning(
     """AWS-127, AWS-187: durable before it is acknowledged, answered once."""
     scene = Scene(cloud, full_server, instances=1)
     dying = Dying(queue_of(adapter), point)
-    scene.send(SPOT, "i-0")
+    scene.send(SPOT, instance_id(0))
 
     async with scene.worker(dying):
         await asyncio.wait_for(dying.reached.wait(), PATIENCE_SECONDS)
@@ -131,7 +149,7 @@ async def test_a_worker_that_is_gone_at_any_point_loses_no_warning(
 
     # An answer may run while its message is being acknowledged; at the other points the message is still there, or not.
     assert point == "while the answer is given" or acknowledged == (point == "after the message is acknowledged")
-    assert scene.deletes() == ["claim-i-0"]
+    assert scene.deletes() == ["claim-i-00000000"]
 
 
 @pytest.mark.soak
@@ -149,4 +167,4 @@ async def test_five_hundred_warnings_in_one_burst_are_all_answered_once(
         await until(lambda: scene.acknowledged() >= 500, pause=2.0)
     await adapter.close()
 
-    assert sorted(scene.deletes()) == sorted(f"claim-i-{number}" for number in range(500))
+    assert sorted(scene.deletes()) == sorted(f"claim-{instance_id(number)}" for number in range(500))

@@ -6,10 +6,11 @@ goes on in the background: prices and instance types are refreshed twice a day.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
+from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.calls import Calls, Observer
 from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache, Sources
@@ -23,8 +24,10 @@ from dovetail.adapters.aws.failures import refusal
 from dovetail.adapters.aws.instance_types.observed_memory import ClaimsWithNodes, ObservedMemory
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
 from dovetail.adapters.aws.instances.inventory import Inventory
-from dovetail.adapters.aws.interruptions.queue import AwsInterruptions
-from dovetail.adapters.aws.launch.launch import Launcher
+from dovetail.adapters.aws.instances.sized_instances import SizedInstances
+from dovetail.adapters.aws.interruptions.announcements import AwsInterruptions, WarningSources
+from dovetail.adapters.aws.interruptions.queue import WarningQueue
+from dovetail.adapters.aws.launch.launch import Launcher, LaunchParts
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import called
@@ -42,10 +45,11 @@ from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep, UpkeepParts
 from dovetail.adapters.aws.upkeep.partitions import Partitions
-from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
+from dovetail.adapters.aws.upkeep.reserved_instances import ReservationSources, ReservedInstances
 from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
+from dovetail.background.supervised import stop, supervised
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.raw_objects import RawObjects
@@ -58,6 +62,7 @@ class Surroundings:
     node_classes: RawClasses
     cluster: ClusterFacts = field(default_factory=ClusterFacts)
     store: ShortageStore | None = None  # where shortages outlive a process
+    account: Account | None = None  # that was seen before; None: not looked at
     claims_with_nodes: ClaimsWithNodes = tuple
     overlays: PoolOverlays = field(default_factory=PoolOverlays)
     version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
@@ -91,6 +96,7 @@ class AwsAdapter:
     cluster: Cluster
     inventory: Inventory
     templates: LaunchTemplates
+    account: Account | None
     running: list[asyncio.Task[None]]
     clock: Callable[[], float]
     owns_calls: bool
@@ -106,13 +112,15 @@ class AwsAdapter:
         cluster = Cluster(calls, settings, given.cluster, given.version_now, clock)
         inventory, templates = Inventory(calls, settings, clock), LaunchTemplates(calls, clock)
         inventory.shifted = lambda: offerings.shifted
+        sized = SizedInstances(offerings, given.overlays)
         parts = Parts(
             calls=calls,
             classes=classes,
             offerings=offerings,
             inventory=inventory,
             preparer=LaunchPreparer(classes, offerings, cluster, calls.region, given.overlays),
-            launcher=Launcher(calls, offerings, cluster, templates, clock),
+            launcher=Launcher(calls, offerings, cluster, LaunchParts(templates=templates, sized=sized), clock),
+            sized=sized,
         )
         return cls(
             settings=settings,
@@ -124,16 +132,30 @@ class AwsAdapter:
             cluster=cluster,
             inventory=inventory,
             templates=templates,
+            account=given.account,
             running=[],
             clock=clock,
             owns_calls=given.calls is None,
         )
 
     async def check(self) -> None:
-        """What must hold before a worker starts: the right to ask EC2, a cluster known to zonal shifts (AWS-159)."""
+        """What must hold before a worker starts (AWS-159): the right to ask EC2, the same account as before, a cluster
+        whose endpoint and version are known, a region that offers instance types, a cluster known to zonal shifts."""
         denied = await self.calls.dry_run("DescribeInstanceTypes")
         if denied is not None:
             raise refusal("ec2:DescribeInstanceTypes", denied)
+        if self.account is not None:
+            await self.account.check(self.calls)
+        facts = await self.cluster.for_launch(with_cidr=False)
+        if not facts.endpoint:
+            raise Misconfigured("CLUSTER_ENDPOINT", f"not set, and EKS names none for cluster {self.settings.cluster}")
+        if not await self.cluster.version():
+            raise Misconfigured("CLUSTER_NAME", f"the Kubernetes version of {self.settings.cluster} is not known")
+        region = await self.offerings.sources.region_types.region()
+        if not region.types:
+            raise Misconfigured("AWS_REGION", f"EC2 knows no instance types in {self.calls.region!r}")
+        if not region.offered:
+            raise Misconfigured("AWS_REGION", f"EC2 offers no instance types in any zone of {self.calls.region!r}")
         if self.settings.enable_zonal_shift:
             self._shift(await ZonalShift(self.calls, self.settings.cluster, self.clock).zones())
 
@@ -141,13 +163,18 @@ class AwsAdapter:
         self.offerings.shifted_ids = zone_ids
 
     @property
-    def interruptions(self) -> AwsInterruptions | None:
-        """The cloud's warnings; None where no queue is named. Each access makes a new one."""
-        if not self.settings.interruption_queue:
-            return None
-        sources = self.offerings.sources
+    def interruptions(self) -> AwsInterruptions:
+        """The cloud's warnings; without the name of a queue only what EC2's own checks find. Each access makes a new
+        one."""
+        sources, queue = self.offerings.sources, self.settings.interruption_queue
         return AwsInterruptions(
-            self.calls, self.settings.interruption_queue, sources.shortages, sources.reservations, self.clock
+            WarningSources(
+                calls=self.calls,
+                queue=WarningQueue(self.calls, queue, self.clock) if queue else None,
+                shortages=sources.shortages,
+                reservations=sources.reservations,
+            ),
+            self.clock,
         )
 
     def node_class_upkeep(self, cluster: UpkeepCluster) -> Ec2NodeClassUpkeep:
@@ -183,27 +210,30 @@ class AwsAdapter:
         if claims is not None:
             tasks.append(Partitions(inventory, claims, clock))
             if cluster.nodes is not None and settings.reserved_capacity:
-                tasks.append(ReservedInstances(inventory, self.classes, claims, cluster.nodes, clock))
+                known = ReservationSources(
+                    inventory=inventory,
+                    classes=self.classes,
+                    reservations=self.offerings.sources.reservations,
+                )
+                tasks.append(ReservedInstances(known, claims, cluster.nodes, clock))
         if settings.enable_zonal_shift:
             offerings, now = self.offerings, cluster.now
             tasks.append(ShiftNotices(lambda: offerings.shifted, self.classes, now.pools, cluster.notices, clock))
         return tuple(tasks)
 
     def start(self) -> None:
-        """Begin to refresh prices and types."""
+        """Begin to refresh prices and types; what fails there unexpectedly is started anew, and counted."""
         sources = self.offerings.sources
         prices = PriceRefresh(self.calls, sources.prices, self.settings)
-        for name, work in (("prices", prices.run()), ("instance types", sources.region_types.run())):
-            self.running.append(_task(work, name))
+        self.running.append(supervised("aws prices", prices.run))
+        self.running.append(supervised("aws instance types", sources.region_types.run))
         if self.settings.enable_zonal_shift:
             shift = ZonalShift(self.calls, self.settings.cluster, self.clock)
-            self.running.append(_task(shift.run(self._shift), "zonal shift"))
+            self.running.append(supervised("aws zonal shift", partial(shift.run, self._shift)))
 
     async def close(self) -> None:
         """Stop refreshing; let the calls under way end."""
-        for task in self.running:
-            task.cancel()
-        await asyncio.gather(*self.running, return_exceptions=True)
+        await stop(*self.running)
         self.running.clear()
         if self.owns_calls:
             await self.calls.close()
@@ -221,7 +251,3 @@ def _sources(settings: AwsSettings, given: Surroundings, calls: Calls) -> Source
         groups=PlacementGroups(calls, clock),
         memory=ObservedMemory(given.claims_with_nodes, clock),
     )
-
-
-def _task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-    return asyncio.create_task(work, name=f"aws {name}")

@@ -1,8 +1,9 @@
 """The one place that talks to AWS.
 
 boto3 blocks, so each call runs on a thread of a pool made for it; nothing of botocore gets out: answers are plain
-dictionaries, errors are failures or a `Denied` to branch on. The pool is our own because `asyncio.to_thread` has six
-threads on two cores, and a few slow calls would hold up every heartbeat.
+dictionaries, errors are failures or a `Denied` to branch on. The pools are our own because `asyncio.to_thread` has six
+threads on two cores, and a few slow calls would hold up every heartbeat. What warns of instances that end has pools to
+itself: while EC2 hangs, the other calls take every thread that they may have, and a spot warning leaves two minutes.
 """
 
 import asyncio
@@ -37,6 +38,8 @@ _CONNECT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call launches nothing twice
 # The SDK's own description of itself is composed anew for each request, which a launch need not pay for.
 _LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__}"
+_QUEUE_THREADS: Final = 16  # one poll, and what ten batches of messages need
+_CHECK_THREADS: Final = 4
 _ONCE: Final = frozenset({"ReceiveMessage"})
 # A JSON body that breaks off is read as an answer without content; these always have one.
 _CONTENT: Final = {
@@ -55,7 +58,11 @@ class Calls:
         self._observe = observe
         self._agent = agent
         self._rates = Rates(settings.rates)
-        self._pool = ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="aws")
+        self._pools = {
+            "aws": ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="aws"),
+            "aws-queue": ThreadPoolExecutor(max_workers=_QUEUE_THREADS, thread_name_prefix="aws-queue"),
+            "aws-checks": ThreadPoolExecutor(max_workers=_CHECK_THREADS, thread_name_prefix="aws-checks"),
+        }
         self._session: Any = None
         self._clients: dict[tuple[str, str], Any] = {}
         self._making = threading.Lock()
@@ -82,7 +89,8 @@ class Calls:
         loop = asyncio.get_running_loop()
         started, code = loop.time(), ""
         try:
-            answer = await loop.run_in_executor(self._pool, partial(self._blocking, service, operation, parameters))
+            pool = self._pools[_pool_of(service, operation)]
+            answer = await loop.run_in_executor(pool, partial(self._blocking, service, operation, parameters))
             if operation in _CONTENT and _CONTENT[operation] not in answer:
                 code = "Incomplete"
                 raise Unreachable(subject, f"the answer ends before its {_CONTENT[operation]}")
@@ -130,7 +138,8 @@ class Calls:
 
     async def close(self) -> None:
         """Let the calls under way end; no new ones."""
-        await asyncio.get_running_loop().run_in_executor(None, partial(self._pool.shutdown, wait=True))
+        for pool in self._pools.values():
+            await asyncio.get_running_loop().run_in_executor(None, partial(pool.shutdown, wait=True))
         for client in self._clients.values():
             client.close()
 
@@ -198,6 +207,12 @@ def pricing_region(region: str) -> str:
         if region.startswith(prefix):
             return serving
     return "us-east-1"
+
+
+def _pool_of(service: str, operation: str) -> str:
+    if service == "sqs":
+        return "aws-queue"
+    return "aws-checks" if operation == "DescribeInstanceStatus" else "aws"
 
 
 def _method(operation: str) -> str:

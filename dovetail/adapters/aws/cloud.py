@@ -4,27 +4,27 @@ EC2's list may not yet have an instance that was launched a second ago, so a lau
 strength of the list: only the launch token keeps a repeated call from launching another.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
+from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
-from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, zone_of
+from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, is_zone_of, zone_of
 from dovetail.adapters.aws.instances.inventory import Inventory
+from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt
 from dovetail.adapters.aws.launch.frozen_launch import UnreadableLaunch, read_launch
 from dovetail.adapters.aws.launch.launch import Launcher
-from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
+from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer, unresolved_class
 from dovetail.adapters.aws.meters import count
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Failure, Refused, Retryable, Unreachable
+from dovetail.ports.failures import Failure, Misconfigured, Refused, Retryable, Unreachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ class Parts:
     inventory: Inventory
     preparer: LaunchPreparer
     launcher: Launcher
+    sized: SizedInstances
 
 
 class AwsCloud:
@@ -58,7 +59,7 @@ class AwsCloud:
         node_class = self._parts.classes.get(launch.node_class)
         if not isinstance(node_class, NodeClass):
             # An attempt that was cut off may have launched an instance; it carries the claim's UID and is collected.
-            return ClassNotReady(message=f"{names.KIND} {launch.node_class} does not exist")
+            return unresolved_class(f"{names.KIND} {launch.node_class} does not exist")
         attempt = LaunchAttempt(claim=claim, node_class=node_class, launch=launch, token=token)
         return await self._parts.launcher.launch(attempt)
 
@@ -69,16 +70,18 @@ class AwsCloud:
             identity = instance_id(provider_id)
             if not identity:
                 return None
+            self._check_place(provider_id)
             known = self._parts.inventory.last_seen(identity) if self._is_shifted(provider_id) else None
             facts = known or await self._parts.inventory.live(identity)
         return None if facts is None else await self._described(facts)
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         identity = instance_id(provider_id)
         if not provider_id:
             return "gone"  # a claim that was never launched has nothing to terminate
         if not identity:
             raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
+        self._check_place(provider_id)
         if self._is_shifted(provider_id):
             # No call at all: EC2's answers about such a zone are not to be relied on (AWS-106).
             raise Unreachable("ec2:TerminateInstances", f"traffic is shifted away from the zone of {provider_id}")
@@ -86,6 +89,7 @@ class AwsCloud:
         if facts is None:
             return "gone"
         if facts.state != "shutting-down":
+            self._check_owner(facts, claim)
             try:
                 await self._terminate(identity)
             except Failure:
@@ -95,6 +99,29 @@ class AwsCloud:
             if facts.reservation_id:
                 self._parts.offerings.sources.reservations.ended(facts.reservation_id)
         return "terminating"
+
+    def _check_place(self, provider_id: str) -> None:
+        """EC2 knows an instance in its own region alone: asked elsewhere, every instance would seem to be gone, and its
+        finalizer would be taken off while it runs on."""
+        region, zone = self._parts.calls.region, zone_of(provider_id)
+        if not is_zone_of(zone, region):
+            raise Misconfigured("AWS_REGION", f"it is {region}, but {provider_id} is an instance in zone {zone}")
+
+    def _check_owner(self, facts: InstanceFacts, claim: str) -> None:
+        """What is terminated must be this cluster's, and the claim's in whose name it is: a providerID is only a text
+        in a status. The tags are those of the look-up that every termination begins with."""
+        cluster = self._parts.offerings.sources.settings.cluster
+        if facts.tags.get(names.owned_tag(cluster)) != "owned" and facts.tags.get(names.CLUSTER_TAG) != cluster:
+            raise Refused(
+                f"instance {facts.id}", f"it lacks the tags of cluster {cluster} and is not terminated; see its tags"
+            )
+        tagged = facts.tags.get(names.CLAIM_TAG, "")
+        if claim and tagged and tagged != claim:
+            raise Refused(
+                f"NodeClaim/{claim}",
+                f"status.providerID names instance {facts.id}, whose tag {names.CLAIM_TAG} says {tagged}; "
+                "it is not terminated",
+            )
 
     async def list_instances(self) -> tuple[Instance, ...]:
         return tuple([await self._described(facts) for facts in await self._parts.inventory.every()])
@@ -114,17 +141,14 @@ class AwsCloud:
 
     async def _described(self, facts: InstanceFacts) -> Instance:
         node_class = self._parts.classes.get(facts.tags.get(names.NODE_CLASS, ""))
-        sized: Mapping[str, SizedType] = {}
+        sized: SizedType | None = None
         annotations: dict[str, str] = {}
         if isinstance(node_class, NodeClass):
-            try:
-                sized = await self._parts.offerings.sized_types(node_class)
-            except NoTypes:
-                sized = {}
+            sized = await self._parts.sized.of(facts, node_class)
             if facts.tags.get(core.CLAIM_UID_TAG) and facts.profile:
                 annotations = {names.PROFILE_NAME: facts.profile}
             group = self._parts.offerings.sources.groups.known(node_class)
             if group is not None and group.partitions and group.id == facts.group_id and not facts.partition:
                 facts = replace(facts, partitioned=True)
                 annotations[core.REGISTRATION_HOOK] = names.PARTITION_HOOK
-        return instance_of(facts, sized.get(facts.instance_type), annotations)
+        return instance_of(facts, sized, annotations)

@@ -1,7 +1,8 @@
 """What new nodes must know of their cluster (AWS-157, AWS-40).
 
-What was given is used; what was not is asked of EKS once and kept for the life of the process. A class's hash covers
-only what was given: with what is learned at the first launch it would change then, and every node drift.
+What was given is used; what was not is asked of EKS once and kept for the life of the process, but for the version,
+which an upgrade changes. A class's hash covers only what was given: with what is learned at the first launch it would
+change then, and every node drift.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ class Cluster:
         self._version_now, self._clock = version_now, clock
         self._version_at = clock()
         self._asking = asyncio.Lock()
-        self._asked = False
+        self._asked = self._asked_for_cidr = False
 
     @property
     def known(self) -> ClusterFacts:
@@ -49,33 +50,49 @@ class Cluster:
         """Major.minor, looked at again every five minutes: after an upgrade an alias means other images (AWS-159)."""
         if not self._facts.version:
             await self._ask()
-        if self._version_now is not None and self._clock() - self._version_at >= VERSION_SECONDS:
+        reread = self._version_now or (None if self._given.version else self._version_of_eks)
+        if reread is not None and self._clock() - self._version_at >= VERSION_SECONDS:
             self._version_at = self._clock()
             try:
-                self._facts = replace(self._facts, version=await self._version_now() or self._facts.version)
+                self._facts = replace(self._facts, version=await reread() or self._facts.version)
             except Failure as failure:
                 _log.warning("the cluster's version is taken to be %s still: %s", self._facts.version, failure)
         return self._facts.version
 
     async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:
-        """Everything that user data needs."""
-        if not self._facts.endpoint or (with_cidr and not self._facts.service_cidr):
+        """Everything that user data needs; the services' addresses only where its family names them."""
+        if not self._facts.endpoint:
             await self._ask()
+        if with_cidr and not self._facts.service_cidr:
+            await self._ask_for_cidr()
         return self._facts
 
     async def _ask(self) -> None:
         async with self._asking:
             if self._asked:
                 return
-            answer = await self._calls.call("eks", "DescribeCluster", name=self._settings.cluster)
-            cluster: Json = answer["cluster"]
-            network = cluster.get("kubernetesNetworkConfig") or {}
-            facts = self._facts
+            cluster, facts = await self._described(), self._facts
             self._facts = replace(
                 facts,
                 version=facts.version or str(cluster.get("version", "")),
                 endpoint=facts.endpoint or str(cluster.get("endpoint", "")),
                 ca_bundle=facts.ca_bundle or str((cluster.get("certificateAuthority") or {}).get("data", "")),
-                service_cidr=network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or "",
             )
             self._asked = True
+
+    async def _ask_for_cidr(self) -> None:
+        async with self._asking:
+            if self._asked_for_cidr:
+                return
+            network = (await self._described()).get("kubernetesNetworkConfig") or {}
+            cidr = network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or ""
+            self._facts = replace(self._facts, service_cidr=cidr)
+            self._asked_for_cidr = True
+
+    async def _version_of_eks(self) -> str:
+        return str((await self._described()).get("version", ""))
+
+    async def _described(self) -> Json:
+        answer = await self._calls.call("eks", "DescribeCluster", name=self._settings.cluster)
+        cluster: Json = answer["cluster"]
+        return cluster

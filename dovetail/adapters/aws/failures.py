@@ -1,7 +1,8 @@
 """What an error of AWS means: its code becomes one of dovetail.ports.failures, or an answer to branch on.
 
-Classified by code and status, never by the message's text (AWS-108, AWS-188). Only a code of AWS's own says that
-nothing happened; an internal error or a broken connection does not.
+Classified by code and status, never by the message's text (AWS-108, AWS-188), but for one code that EC2 uses for two
+things: `AuthFailure` says that credentials are not valid, and that an image is not shared with the account. Only a code
+of AWS's own says that nothing happened; an internal error or a broken connection does not.
 """
 
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ THROTTLED: Final = frozenset(
         "ResourceCountLimitExceeded",
     }
 )
+NOT_AUTHORISED_FOR_IMAGES: Final = "Not authorized for images"
 _EXPIRED: Final = frozenset(
     {
         "AuthFailure",
@@ -98,7 +100,7 @@ class Denied:
 def denial_of(error: sdk.ClientError) -> Denied | None:
     """The refusal that an error stands for; None where it says nothing certain or only asks for time."""
     code, status = code_of(error), _status(error)
-    if code in THROTTLED or code in _EXPIRED or code in _NOT_NOW or status >= 500:
+    if code in THROTTLED or _is_about_credentials(error) or code in _NOT_NOW or status >= 500:
         return None
     return Denied(code=code, message=message_of(error))
 
@@ -131,6 +133,10 @@ def message_of(error: sdk.ClientError) -> str:
     return str(error.response.get("Error", {}).get("Message", ""))
 
 
+def _is_about_credentials(error: sdk.ClientError) -> bool:
+    return code_of(error) in _EXPIRED and NOT_AUTHORISED_FOR_IMAGES not in message_of(error)
+
+
 def _status(error: sdk.ClientError) -> int:
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
@@ -139,7 +145,7 @@ def _answered(subject: str, error: sdk.ClientError) -> Failure:
     code, text = code_of(error), f"{code_of(error)}: {message_of(error)}"
     if code in THROTTLED:
         return Throttled(subject, text)
-    if code in _EXPIRED:
+    if _is_about_credentials(error):
         return Unauthenticated(subject, f"AWS does not take our credentials ({text})")
     if code in _NOT_NOW or _status(error) >= 500:
         return Unreachable(subject, text)

@@ -3,8 +3,10 @@
 from typing import Final
 
 from dovetail.adapters.aws import names
+from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings, UpkeepCluster
 from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
+from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
 from dovetail.adapters.aws.environment import AwsEnvironment, aws_settings
@@ -43,11 +45,13 @@ async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surr
     shared, view = cluster.settings, cluster.view
     version_now = None if given.eks_control_plane else cluster.version
     services = cluster.objects("Service", _SERVICES, DNS_NAMESPACE)
+    config_maps = cluster.objects("ConfigMap", _CONFIG_MAPS, shared.namespace)
     facts = ClusterFacts(endpoint=shared.endpoint, ca_bundle=shared.ca_bundle)
     return Surroundings(
         node_classes=lambda: cluster.node_classes(NODE_CLASS),
         cluster=await facts_of(services, version_now, facts),
-        store=ConfigMapStore(cluster.objects("ConfigMap", _CONFIG_MAPS, shared.namespace)),
+        store=ConfigMapStore(config_maps),
+        account=Account(config_maps, SHORTAGES),
         claims_with_nodes=lambda: _claims_with_nodes(view),
         overlays=PoolOverlays(
             overlays=lambda: view.snapshot(OVERLAYS).overlays.values(), pools=lambda: view.snapshot(POOLS).pools

@@ -7,8 +7,7 @@ UID are in the launch call itself, so that an instance whose launch was never wr
 from collections.abc import Mapping
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.api.aws.ec2_node_class import RESERVED_TAGS
+from dovetail.adapters.aws.node_class.node_class import NodeClass, is_forbidden_tag
 from dovetail.model import names as core
 from dovetail.model.json import Json
 
@@ -19,9 +18,9 @@ class ForbiddenTag(ValueError):
 
 def class_tags(node_class: NodeClass, cluster: str, pool: str) -> dict[str, str]:
     """For instances, volumes, fleets, interfaces, templates. Raises ForbiddenTag."""
-    own = node_class.spec.tags or {}
+    own: dict[str, str] = node_class.raw_spec.get("tags") or {}
     for key in sorted(own):
-        if key in RESERVED_TAGS or key.startswith("kubernetes.io/cluster/"):
+        if is_forbidden_tag(key):
             raise ForbiddenTag(f"tag {key} is set by the product and must not be in spec.tags")
     return {
         **own,

@@ -19,14 +19,14 @@ from dovetail.ports.failures import Forbidden
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 
 _LOOK: Final = ("get", "list", "watch")
-_CHANGE: Final = ("update", "patch")
+_CHANGE: Final = ("patch",)
 
 # (group, resource[/subresource], verbs), in the order of the cluster role.
 RIGHTS: Final = (
     ("karpenter.sh", "nodepools", (*_LOOK, *_CHANGE)),
     ("karpenter.sh", "nodeclaims", (*_LOOK, "create", *_CHANGE, "delete")),
-    *[("karpenter.sh", f"nodepools/{part}", _CHANGE) for part in ("status", "finalizers")],
-    *[("karpenter.sh", f"nodeclaims/{part}", ("create", *_CHANGE, "delete")) for part in ("status", "finalizers")],
+    *[("karpenter.sh", f"{name}/status", _CHANGE) for name in ("nodepools", "nodeclaims")],
+    *[("karpenter.sh", f"{name}/finalizers", ("update",)) for name in ("nodepools", "nodeclaims")],
     ("", "nodes", (*_LOOK, "patch", "delete")),
     ("", "pods", (*_LOOK, "delete")),
     ("", "pods/eviction", ("create",)),
@@ -35,12 +35,15 @@ RIGHTS: Final = (
     *[("apps", name, _LOOK) for name in ("daemonsets", "replicasets", "statefulsets")],
     ("policy", "poddisruptionbudgets", _LOOK),
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
-    ("", "events", ("create", "patch")),
+    ("", "events", ("create",)),
     ("coordination.k8s.io", "leases", ("list",)),
 )
 
 # In the namespace of the worker: (group, resource, verbs).
-OWN_RIGHTS: Final = (("", "configmaps", (*_LOOK, "create", *_CHANGE)),)
+OWN_RIGHTS: Final = (("", "configmaps", ("get", "create", *_CHANGE)),)
+
+# Of these kinds one object alone may be seen and changed. What is created cannot be named.
+NAMES: Final = {"leases": "karpenter-leader-election", "configmaps": "dovetail-shortages"}
 
 # Of the kinds that a feature gate opens, those that are written.
 _WRITTEN: Final = frozenset({"nodeoverlays", "capacitybuffers"})
@@ -51,8 +54,12 @@ Right = tuple[str, str, tuple[str, ...]]
 def rights_of_class(path: str) -> tuple[Right, ...]:
     """What upkeep needs of a kind of NodeClass: it writes status, hash and finalizer."""
     group, resource = _group_and_resource(path)
-    parts = [(group, f"{resource}/{part}", _CHANGE) for part in ("status", "finalizers")]
-    return ((group, resource, (*_LOOK, *_CHANGE)), *parts)
+    return ((group, resource, (*_LOOK, *_CHANGE)), (group, f"{resource}/status", _CHANGE))
+
+
+def name_of(resource: str, verb: str) -> str:
+    """The one object to which a right is granted; empty where it is granted to all."""
+    return "" if verb == "create" else NAMES.get(resource, "")
 
 
 def rights_of_gated(path: str) -> tuple[Right, ...]:
@@ -133,6 +140,8 @@ class KubeInspection:
         name, _, subresource = resource.partition("/")
         attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
         attributes |= {"namespace": namespace} if namespace else {}
+        alone = name_of(resource, verb)
+        attributes |= {"name": alone} if alone else {}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.bell import Bell
-from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, name_in
+from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
 from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
 from dovetail.model.json import Json
+from dovetail.model.quoting import one_line
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.view import Unreadable
+from dovetail.model.unreadable import Unreadable
 
 _log = logging.getLogger(__name__)
 
@@ -118,6 +120,7 @@ class Cache:
                     shared.update({f"{name}/{key}": value for key, value in values.items()})
                 elif kind.snapshot_field:
                     fields[kind.snapshot_field] = values.copy()
+            fields["unreadable"] = tuple(u for store in self._stores.values() for u in store.contents.aside.values())
         return Snapshot(now=now, seen=seen, **fields)
 
     def get(self, kind: str, key: str) -> Any:
@@ -138,10 +141,11 @@ class Cache:
         with self._lock:
             return self._stores[kind].contents.values.copy()
 
-    def unreadable_on(self, kind: str, node: str) -> Unreadable | None:
-        """One of the unreadable objects that are on that node."""
+    def unreadable_on(self, kind: str, node: str, now: float) -> Unreadable | None:
+        """One of the unreadable objects that hold that node."""
         with self._lock:
-            return next((u for u in self._stores[kind].contents.aside.values() if u.node == node), None)
+            aside = self._stores[kind].contents.aside.values()
+            return next((u for u in aside if u.node == node and u.holds_its_node(now)), None)
 
     def unreadable(self) -> tuple[Unreadable, ...]:
         """The objects that cannot be read now, by kind and name."""
@@ -173,9 +177,17 @@ class Cache:
             return Entry(key, uid, version, value=kind.parse(raw))
         except UnreadableObject as error:
             place, message = error.field, error.message
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            place, message = "", f"{type(error).__name__}: {error}"
-        unreadable = Unreadable(kind=kind.name, name=full_name(raw), field=place, message=message, node=_node_of(raw))
+        except RAW_FAULTS as error:
+            place, message = "", one_line(f"{type(error).__name__}: {error}")
+        unreadable = Unreadable(
+            kind=kind.name,
+            name=full_name(raw),
+            field=place,
+            message=message,
+            node=_node_of(raw),
+            uid=uid,
+            pod=outline_of(raw) if kind.name == "Pod" else None,
+        )
         if self._reported.get((kind.name, key)) != unreadable:
             self._reported[kind.name, key] = unreadable
             self._report(unreadable)
@@ -236,9 +248,8 @@ def identify(kind: Kind, raw: Json) -> Identity:
         meta = raw["metadata"]
         uid, version = str(meta.get("uid") or ""), int(meta["resourceVersion"])
         return Identity(uid if kind.by_uid else full_name(raw), uid, version)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        name = full_name(raw) if isinstance(raw, dict) else ""
-        raise UnreadableObject(kind.name, name, "metadata", "no name or no resourceVersion") from None
+    except RAW_FAULTS:
+        raise UnreadableObject(kind.name, name_in(raw), "metadata", "no name or no resourceVersion") from None
 
 
 def full_name(raw: Json) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.ports.view import Unreadable
+from dovetail.model.unreadable import Unreadable
 
 # How many deletions are remembered, at 150 bytes each. The server sends events in order, so one would do; this many
 # covers any overlap of two streams.

@@ -14,10 +14,10 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import CLAIMS, NODES, Kinds
 from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 from dovetail.ports.failures import NotReadable, NotSeenYet
-from dovetail.ports.view import Unreadable
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
 
@@ -117,8 +117,8 @@ class CachedView:
         return next(filter(None, map(self._problem, watched)), "")
 
     def _insist_on(self, kind: str, node: str) -> None:
-        """NotReadable while an object on that node cannot be read: the node must not look empty."""
+        """NotReadable while an object that holds that node cannot be read: the node must not look empty."""
         self.insist(frozenset({kind}))
-        aside = self.cache.unreadable_on(kind, node)
+        aside = self.cache.unreadable_on(kind, node, self._clock())
         if aside is not None:
             raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")

@@ -62,7 +62,10 @@ class NodeOverlayRequirement(Requirement):
 
 def is_whole_number(text: str) -> bool:
     """As the API server's CEL reads it: decimal, optional sign, 64 bits; and not negative."""
-    return bool(re.fullmatch(r"[+-]?[0-9]+", text)) and 0 <= int(text) < 2**63
+    found = re.fullmatch(r"([+-]?)0*+([0-9]{0,19})", text)  # no more digits than 64 bits have are converted
+    if found is None or not text[-1:].isdigit():
+        return False
+    return 0 <= int(f"{found[1]}{found[2] or 0}") < 2**63
 
 
 def _has_values(operator: str) -> Rule:

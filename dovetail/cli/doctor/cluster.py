@@ -9,22 +9,26 @@ from collections.abc import Awaitable
 from typing import Final
 
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.cli.doctor.judged import NAME, judged
 from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET
-from dovetail.ports.failures import Failure
+from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts
+from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import World
 
 # Deadlines come from the API server's clock and are compared with ours; a plan is refused after a minute.
 CLOCK_WARNS: Final = 2.0
 CLOCK_FAILS: Final = 15.0
 CLOUD_SECONDS: Final = 20.0
+SHOWN: Final = 10  # of the objects that are left out
+SHOWN_WORDS: Final = 200
 
 
-async def cluster_checks(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
+async def cluster_checks(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
     """All of them."""
-    answers = await asyncio.gather(_server(world), _view(world, ready), _cloud(world))
+    answers = await asyncio.gather(_server(world), _view(world, settings, ready), _cloud(world))
     server, view, cloud = answers
     return (*server, *view, *cloud)
 
@@ -80,7 +84,7 @@ def _kinds(facts: ClusterFacts) -> Check:
     return failed("custom resources", f"not served: {', '.join(facts.missing_kinds)}", "kubectl apply -f deploy/crds")
 
 
-async def _view(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
+async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
     try:
         await ready
         snapshot = world.view.snapshot(FLEET)
@@ -88,9 +92,11 @@ async def _view(world: World, ready: Awaitable[None]) -> tuple[Check, ...]:
         why = str(error) or "it is not complete within 20 s"
         return (
             failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
-            skipped("unreadable objects, NodePools", "there is no view"),
+            skipped(f"unreadable objects, {NAME}, NodePools", "there is no view"),
         )
-    return (fine("view", _counted(snapshot)), _watches(world), _unreadable(world), *await _pools(world, snapshot))
+    pools, places = await _pools(world, snapshot), await _places(world, snapshot)
+    set_aside = (_unreadable(world), await judged(world, settings))
+    return (fine("view", _counted(snapshot)), _watches(world), *set_aside, *pools, *places)
 
 
 def _watches(world: World) -> Check:
@@ -112,9 +118,10 @@ def _unreadable(world: World) -> Check:
     aside = world.view.unreadable()
     if not aside:
         return fine("unreadable objects", "none")
-    first = "; ".join(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in aside[:3])
+    first = "; ".join(f"{u.kind} {u.name}: {u.field}: {u.message[:SHOWN_WORDS]}" for u in aside[:SHOWN])
     found = f"{plural(len(aside), 'object')} left out of every decision: {first}"
-    return warned("unreadable objects", found, "put them right; their nodes are left alone until then")
+    advice = "put them right; their nodes are left alone until then, but for those of pods that have ended"
+    return warned("unreadable objects", found, advice)
 
 
 async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
@@ -145,6 +152,21 @@ async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
         else:
             found.append(fine(name, f"{plural(len(catalogue.types), 'instance type')}"))
     return tuple(found) or (warned("NodePools", "there is none", "apply one: without a NodePool nothing is done"),)
+
+
+async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
+    """Whether this cloud can see the instances at all: in another region or account they would all seem to be gone."""
+    claim = next((claim for _, claim in sorted(snapshot.claims.items()) if claim.provider_id), None)
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            if claim is not None:
+                await world.cloud.find(provider_id=claim.provider_id)
+    except Misconfigured as error:
+        advice = "set it right before anything else: nothing is terminated or released until then"
+        return (failed("instances", str(error), advice),)
+    except (Failure, TimeoutError):
+        return ()  # the check of the cloud itself says why
+    return ()
 
 
 async def _cloud(world: World) -> tuple[Check, ...]:

@@ -60,7 +60,7 @@ async def _cluster(settings: Settings, reads_queue: asyncio.Future[bool]) -> tup
         return failed(name, str(error), "see --kubeconfig and KUBECONFIG"), skipped(rest, "there is no cluster to ask")
     reads_queue.set_result(world.interruptions is not None)
     try:
-        return await cluster_checks(world, _ready(world))
+        return await cluster_checks(world, settings, _ready(world))
     finally:
         await world.close()
 

@@ -20,7 +20,7 @@ from dovetail.cli.explain.sources import ANSWER_SECONDS
 from dovetail.cli.history.history import story_of
 from dovetail.cli.wording import duration_text, plural
 
-SILENT_SECONDS: Final = 30.0  # a step beats every 2.5 s; after 10 s of silence Temporal gives it to another worker
+SILENT_SECONDS: Final = 90.0  # an idle step beats once in 48 s; after a minute of silence Temporal gives it to another
 ENDED_WITHIN_SECONDS: Final = 3600.0
 PLANNERS: Final = frozenset(LOOPS) - {"watch_interruptions"}
 LIFE_SECONDS: Final = 8.0  # for an answer of a workflow; a worker that lives may be busy

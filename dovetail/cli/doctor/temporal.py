@@ -26,7 +26,7 @@ from dovetail.worker.temporal import missing_search_attributes
 
 RETENTION_DAYS: Final = 30
 DAY: Final = 86400
-QUEUES: Final = ("control", "waits", "cloud", "plan")
+QUEUES: Final = ("control", "waits", "watches", "cloud", "plan")
 POLLED_SECONDS: Final = 90.0  # a poll lasts a minute at most
 
 TYPE_ACTIVITY: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY

@@ -40,6 +40,7 @@ POOL_WORDS: Final[Mapping[Reason, str]] = {
     "it_pair_fits_offering": "types large enough are for sale, but none of those has the labels asked for",
     "it_tuple": "no single instance type has the labels, is large enough and is for sale",
     "uninitialized_node": "its place would be on a node that is not up yet",
+    "not_judged": "the pod cannot be judged, so it is left out: put right what is named here",
     "not_reached": "planning ran out of time before this pod; it is tried again in the next round",
     "volume_lookup": "something that its volumes refer to does not exist",
 }

@@ -21,7 +21,7 @@ from dovetail.cli.wording import moment_text
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.view import Unreadable
+from dovetail.model.unreadable import Unreadable
 from dovetail.worker.settings import Settings
 from dovetail.worker.temporal import TemporalUnusable, connect
 from dovetail.worker.wiring import World, open_world, recorded_view

@@ -12,8 +12,9 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
-from dovetail.model.pools import Budget
+from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 
@@ -49,7 +50,18 @@ def allowances(
 
 def allowances_for(fleet: Fleet, reason: DisruptionReason, ahead: bool = False) -> dict[str, Allowance]:
     """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged again before its mark."""
-    return {name: _allowance(fleet, name, reason, ahead) for name in fleet.pools}
+    return {name: _judged(fleet, pool, reason, ahead) for name, pool in fleet.pools.items()}
+
+
+def _judged(fleet: Fleet, pool: NodePool, reason: DisruptionReason, ahead: bool) -> Allowance:
+    """The pool's allowance; none where the pool cannot be judged, and the other pools go on."""
+    found = fleet.aside.judge(pool, "budgets", _allowance, fleet, pool.name, reason, ahead)
+    if not isinstance(found, Unjudged):
+        return found
+    nodes = len(fleet.by_pool.get(pool.name, ()))
+    return Allowance(
+        pool=pool.name, reason=reason, nodes=nodes, allowed=0, consuming=0, binding=None, errors=(found.says,)
+    )
 
 
 def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool) -> Allowance:

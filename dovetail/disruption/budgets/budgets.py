@@ -1,10 +1,9 @@
 """How many nodes of a pool may be disrupted now, for one reason, and which budget says so (DIS-49 to DIS-62).
 
-A fault in any budget of a pool closes the pool for every reason (DIS-54). Windows are in UTC, and percentages are
-computed without floats. This is the only file that uses croniter.
+A fault in any schedule of a pool, or in the value of any budget that is active now, closes the pool for every reason
+(DIS-54). Windows are in UTC, and percentages are computed without floats. This is the only file that uses croniter.
 """
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -12,11 +11,12 @@ from typing import Final
 from croniter import CroniterBadDateError, croniter
 
 from dovetail.disruption.budgets.schedules import Calendar, Every, Field, ScheduleError, parse_schedule
+from dovetail.model.digits import integer
 from dovetail.model.pools import Budget
+from dovetail.model.quoting import shown
 
 UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget limits this reason
 
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _YEARS_TO_LOOK: Final = 5  # as far as upstream's cron library looks before it gives up
 _OVERLAPS_TO_FOLLOW: Final = 64  # the end of a window that more hits extend is worked out again at that end
 
@@ -50,16 +50,18 @@ def judge_budgets(budgets: tuple[Budget, ...], now: float) -> tuple[BudgetState,
 
 
 def limit_for(states: tuple[BudgetState, ...], reason: str, nodes: int) -> Limit:
-    """The least that any active budget for this reason allows; 0 if anything is wrong with any of them."""
+    """The least that any active budget for this reason allows; 0 if anything is wrong with any active one."""
     errors = [v.error for v in states if v.error]
     allowed, binding = UNBOUNDED, None
     for state in states:
+        if not state.active:
+            continue
         try:
             amount = allowed_nodes(state.budget.nodes, nodes)
         except BudgetError as error:
             errors.append(str(error))
             continue
-        if state.active and _limits(state.budget, reason) and amount < allowed:
+        if _limits(state.budget, reason) and amount < allowed:
             allowed, binding = amount, state.budget
     if errors:
         return Limit(allowed=0, binding=None, errors=tuple(errors))
@@ -68,12 +70,10 @@ def limit_for(states: tuple[BudgetState, ...], reason: str, nodes: int) -> Limit
 
 def allowed_nodes(text: str, nodes: int) -> int:
     """How many nodes the text means: a number, or a percentage of them rounded up (DIS-53)."""
-    number = text.removesuffix("%")
-    if not _NUMBER.fullmatch(number) or not number.isascii() or not -(2**63) <= int(number) < 2**63:
-        raise BudgetError(f"invalid nodes value of a budget: {text!r}")
-    if number == text:
-        return int(number)
-    return -(-int(number) * nodes // 100)
+    number = integer(text.removesuffix("%"))
+    if number is None:
+        raise BudgetError(f"invalid nodes value of a budget: {shown(text)}")
+    return -(-number * nodes // 100) if text.endswith("%") else number
 
 
 def _limits(budget: Budget, reason: str) -> bool:

@@ -8,11 +8,18 @@ an error must close the budget (DIS-54).
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.model.digits import integer
 from dovetail.model.durations import NANOSECONDS, DurationError, parse_nanoseconds
+from dovetail.model.quoting import one_line, shown
+
+_LONGEST: Final = 1024  # characters; upstream has no limit, and nobody writes such a schedule
 
 
 class ScheduleError(ValueError):
     """A text that is no schedule."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,8 @@ _MACROS: Final = {
 
 def parse_schedule(text: str) -> Calendar | Every:
     """The schedule that a budget names."""
+    if len(text) > _LONGEST:
+        raise ScheduleError(f"longer than {_LONGEST} characters: {shown(text)}")
     if text.startswith("@every "):
         return _parse_every(text.removeprefix("@every "))
     if text.startswith("@"):
@@ -134,7 +143,7 @@ def _number_or_name(text: str, bounds: _Bounds) -> int:
 
 
 def _number(text: str) -> int:
-    digits = text.removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()):
-        raise ScheduleError(f"failed to parse int from {text}")
-    return int(digits)
+    number = None if text.startswith("-") else integer(text)
+    if number is None:
+        raise ScheduleError(f"failed to parse int from {shown(text)}")
+    return number

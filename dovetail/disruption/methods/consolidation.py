@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.disruption.commands import Command, both
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.plan import TOO_LARGE, is_too_large
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
@@ -63,7 +64,14 @@ def _unconsolidatable(why: WhyNot, message: str) -> Block:
 
 
 def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
-    """Simulate, then see whether the result is fewer nodes or a cheaper one (DIS-99)."""
+    """Simulate, then see whether the result is fewer nodes or a cheaper one (DIS-99), and one that a plan can carry."""
+    computed = _compute(round_, candidates)
+    if computed.command is not None and is_too_large(round_, computed.command):
+        return _refused(candidates, WhyNot.TOO_LARGE, TOO_LARGE.message)
+    return computed
+
+
+def _compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
         return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     simulation = round_.simulator.simulate(candidates, consolidating=True)

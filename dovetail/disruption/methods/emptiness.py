@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.plan import PlanSize
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 
@@ -43,13 +44,13 @@ def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     left = RemainingAllowances.of(round_.allowances(reason))
     taken: list[Candidate] = []
     blocks: list[tuple[Candidate, Block]] = []
-    awaited = awaited_nodes(round_)
+    awaited, size = awaited_nodes(round_), PlanSize(round_)
     for candidate in by_ratio(candidates):
         if candidate.name in awaited:
             blocks.append((candidate, AWAITED))
         elif not left.take(candidate.pool.name):
             blocks.append(out_of_budget(candidate, reason))
-        elif len(taken) < round_.settings.most_targets:
+        elif size.takes_target(candidate) and len(taken) < round_.settings.most_targets:
             taken.append(candidate)
     commands = (Command(reason=reason, candidates=tuple(taken)),) if taken else ()
     return Found(commands=commands, blocks=tuple(blocks))

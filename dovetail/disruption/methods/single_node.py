@@ -22,11 +22,11 @@ NOT_WORTH_IT: Final = Block(why=WhyNot.SCORE_TOO_LOW, message="Not worth the dis
 
 
 def pools_alternating(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The first of each pool, then the second of each, and so on; pools by name (DIS-116)."""
+    """The first of each pool, then the second of each, and so on; pools in the order of their first (DIS-116)."""
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
-    queues = [by_pool[name] for name in sorted(by_pool)]
+    queues = list(by_pool.values())
     longest = max((len(queue) for queue in queues), default=0)
     return [queue[place] for place in range(longest) for queue in queues if place < len(queue)]
 

@@ -12,6 +12,7 @@ from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.drift import by_age
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.lifecycle.numbering import Numbering, numbering_of
@@ -51,7 +52,8 @@ def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: D
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
         commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
         blocks.extend((c, block) for c in found[grant:] if block is not None)
-    return Found(commands=tuple(commands), blocks=tuple(blocks))
+    carried, too_large = first_that_fit(round_, commands)
+    return Found(commands=carried, blocks=(*blocks, *too_large))
 
 
 def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | None]:

@@ -6,18 +6,14 @@ without the others.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-
-# The rough size of a command and of each of its pods in a history; a pod is named in the target and in a replacement.
-COMMAND_BYTES: Final = 1200
-POD_BYTES: Final = 180
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
@@ -57,18 +53,21 @@ def _take(
     """The commands of a wave, and the failure that ended it early, if one did."""
     run = round_.simulator.wave(wave)
     commands: list[Command] = []
-    size = 0
+    size = PlanSize(round_)
     for candidate in wave:
-        if size > round_.settings.plan_bytes:
-            break
         simulation = run.take(candidate)
         if simulation.failed:
             return commands, simulation.failed
         if simulation.unplaced:
             blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
+            continue
+        command = _command(round_, candidate, simulation, reason)
+        if size.takes(command):
+            commands.append(command)
+        elif is_too_large(round_, command):
+            blocks.append((candidate, TOO_LARGE))
         else:
-            commands.append(_command(round_, candidate, simulation, reason))
-            size += COMMAND_BYTES + POD_BYTES * len(candidate.pods)
+            break
     return commands, ""
 
 
@@ -88,7 +87,11 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
         if simulation.unplaced:
             blocks.append((candidate, Block(why=WhyNot.PODS_HAVE_NO_PLACE, message=unplaced_text(simulation))))
             continue
-        return Found(commands=(_command(round_, candidate, simulation, reason),), blocks=tuple(blocks))
+        command = _command(round_, candidate, simulation, reason)
+        if is_too_large(round_, command):
+            blocks.append((candidate, TOO_LARGE))
+            continue
+        return Found(commands=(command,), blocks=tuple(blocks))
     return Found(blocks=tuple(blocks))
 
 

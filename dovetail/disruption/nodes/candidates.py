@@ -14,11 +14,9 @@ from dovetail.disruption.simulation.costs import node_price, reschedule_cost
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable
+from dovetail.model.pod_rules import is_protected, is_reschedulable
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.notices.decisions import pod_notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,25 +61,6 @@ class Candidate:
     def is_static(self) -> bool:
         """Whether its pool has a fixed number of nodes (DIS-37)."""
         return self.pool.replicas is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screening:
-    """All nodes, judged once: the candidates of each class, every block, and the notices about pods."""
-
-    graceful: tuple[Candidate, ...]
-    eventual: tuple[Candidate, ...]
-    blocked: tuple[tuple[Member, Block], ...]  # in the graceful class; those of the eventual class are among them
-    waived: frozenset[str]  # nodes blocked only for the graceful class
-    notices: tuple[Notice, ...]
-
-    def candidates(self, eventual: bool) -> tuple[Candidate, ...]:
-        """The candidates of one class, by name."""
-        return self.eventual if eventual else self.graceful
-
-    def blocks(self, eventual: bool) -> tuple[tuple[Member, Block], ...]:
-        """The blocks of one class."""
-        return tuple(b for b in self.blocked if not (eventual and b[0].name in self.waived))
 
 
 Check = Callable[[Fleet, Member], Block | None]
@@ -139,6 +118,12 @@ def _pool_not_found(fleet: Fleet, member: Member) -> Block | None:
     return Block(why=WhyNot.POOL_NOT_FOUND, message=f"NodePool not found (NodePool={pool})")
 
 
+def _unreadable(fleet: Fleet, member: Member) -> Block | None:
+    # Not waived for any class: when the node is marked its pods are read live, and that would fail.
+    pod = fleet.unreadable.get(member.name)
+    return None if pod is None else Block(why=WhyNot.POD_UNREADABLE, message=pod.says)
+
+
 def _promised(fleet: Fleet, member: Member) -> Block | None:
     if not fleet.promises.holds(member.claim):
         return None
@@ -165,6 +150,7 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
     _protected,
     _no_pool_label,
     _pool_not_found,
+    _unreadable,
     _promised,
     _resting,
 )
@@ -216,44 +202,3 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
         price=node_price(instance_type, zone, capacity_type),
         cost=reschedule_cost(pods),
     )
-
-
-def screen(fleet: Fleet) -> Screening:
-    """Judge all nodes."""
-    graceful: list[Candidate] = []
-    eventual: list[Candidate] = []
-    blocked: list[tuple[Member, Block]] = []
-    waived: set[str] = set()
-    notices: list[Notice] = []
-    for member in fleet.members:
-        first = next(node_blocks(fleet, member), None)
-        if first is not None:
-            blocked.append((member, first))
-            continue
-        notices.extend(_pod_notices(member, fleet.now))
-        block, candidate = next(pod_blocks(fleet, member), None), candidate_of(fleet, member)
-        if block is None:
-            graceful.append(candidate)
-            eventual.append(candidate)
-            continue
-        blocked.append((member, block))
-        if candidate.claim.termination_grace is not None:
-            waived.add(member.name)
-            eventual.append(candidate)
-    return Screening(
-        graceful=tuple(graceful),
-        eventual=tuple(eventual),
-        blocked=tuple(blocked),
-        waived=frozenset(waived),
-        notices=tuple(notices),
-    )
-
-
-def _pod_notices(member: Member, now: float) -> Iterator[Notice]:
-    for pod in member.pods:
-        if pod.do_not_disrupt is not None and is_active(pod):
-            notice = pod_notice(pod, now)
-            if notice is not None:
-                yield notice
-            if is_protected(pod, now):
-                return  # the first protected pod settles it; the others are not judged

@@ -10,10 +10,12 @@ from functools import cached_property
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.judging import SetAside
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
 from dovetail.placement.pdbs import PdbIndex
 
 
@@ -50,8 +52,9 @@ class Member:
 class Fleet:
     """All members of one snapshot, and what a decision knows of them."""
 
-    def __init__(self, snapshot: Snapshot, settings: DisruptionSettings) -> None:
+    def __init__(self, snapshot: Snapshot, settings: DisruptionSettings, aside: SetAside | None = None) -> None:
         self.snapshot = snapshot
+        self.aside = aside or SetAside()  # what this decision cannot judge
         self.settings = settings
         self.now = snapshot.now
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
@@ -84,6 +87,12 @@ class Fleet:
         for member in self.members:
             result.setdefault(member.pool_name, []).append(member)
         return result
+
+    @cached_property
+    def unreadable(self) -> dict[str, Unreadable]:
+        """By node, a pod there that cannot be read and still holds it."""
+        found = (u for u in self.snapshot.unreadable if u.kind == "Pod" and u.node)
+        return {u.node: u for u in found if u.holds_its_node(self.now)}
 
     @cached_property
     def promises(self) -> Promises:

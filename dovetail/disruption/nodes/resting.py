@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.digits import integer
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
@@ -42,9 +43,10 @@ def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> 
 def read_rest(claim: NodeClaim) -> Rest:
     """The claim's rest; one that is long over where there is none or none that can be read."""
     until, count, reason = (*claim.annotations.get(names.REST, "").split("/", 2), "", "", "")[:3]
-    if not (until.isdecimal() and count.isdecimal()):
+    moment, number = integer(until), integer(count)
+    if moment is None or number is None or min(moment, number) < 0:
         return Rest()
-    return Rest(until=float(until), count=int(count), reason=reason)
+    return Rest(until=float(moment), count=number, reason=reason)
 
 
 def resting(snapshot: Snapshot) -> Mapping[str, float]:

@@ -18,7 +18,10 @@ NODE_COST: Final = 1.0  # what disturbing a node costs even without pods
 MOST: Final = 10.0  # an eviction costs between -10 and 10
 
 # Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to DIS-32).
-_NUMBER: Final = re.compile(r"[+-]?(?:(?:[0-9_]+\.?[0-9_]*|\.[0-9_]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
+# Possessive, so that a long text is read once.
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:(?:[0-9_]++\.?[0-9_]*+|\.[0-9_]++)(?:[eE][+-]?[0-9]++)?|infinity|inf)", re.IGNORECASE
+)
 
 
 def _deletion_cost(text: str | None) -> float:

@@ -5,9 +5,10 @@ nodes whose room is promised take no other pods, pods that have been promised ro
 candidates cause is held against them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Final
 
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.nodes.fleet import Fleet
@@ -15,15 +16,18 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import is_hopeless
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
+from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, Placement, RefusedPod
-from dovetail.model.pod_rules import is_provisionable
+from dovetail.model.pod_rules import is_active, is_mirror, is_provisionable, is_reschedulable, tolerates_disrupted
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.decisions import no_compatible_types
+from dovetail.notices.decisions import no_compatible_types, pod_notice
 from dovetail.placement.buffers.virtual_pods import is_virtual
 from dovetail.placement.place_pods import FreeRoom, Index, SimulationOptions, StepwiseSimulation, simulate
 from dovetail.placement.settings import PlacementSettings
+
+NO_POOLS: Final = "no ready NodePool"
 
 
 class PlacementSimulator:
@@ -33,11 +37,12 @@ class PlacementSimulator:
         self._fleet = fleet
         self._prices = prices
         self._should_stop = should_stop
+        self._asked: set[str] = set()  # nodes whose leaving was imagined
 
     @cached_property
     def index(self) -> Index:
         """The snapshot compiled, with those nodes leaving that disruption counts as leaving."""
-        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings))
+        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.aside)
 
     @cached_property
     def _options(self) -> SimulationOptions:
@@ -53,7 +58,15 @@ class PlacementSimulator:
         """The cluster without these nodes (DIS-82)."""
         if any(self._fleet.is_leaving(c.member) for c in candidates):
             return Simulation(candidate_leaves=True)
+        self._asked.update(_names(candidates))
+        if self._fails:
+            return Simulation(failed=NO_POOLS)
         options = replace(self._options, spare_settling_nodes=consolidating)
+        first = candidates[0].member.node if candidates else None
+        outcome = self._fleet.aside.judge(first, "simulation", self._simulated, candidates, options)
+        return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
+
+    def _simulated(self, candidates: Sequence[Candidate], options: SimulationOptions) -> Simulation:
         outcome = _simulation_of(simulate(self.index, _names(candidates), options))
         return self._own(outcome, candidates) if self._fleet.settings.profile.keeps_waiting_pods_apart else outcome
 
@@ -100,7 +113,12 @@ class PlacementSimulator:
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule these nodes out, so that a simulation can be saved."""
-        return is_hopeless(self._room, candidates, self.movers)
+        self._asked.update(_names(candidates))
+        return not self._fails and is_hopeless(self._room, candidates, self.movers)
+
+    @property
+    def _fails(self) -> bool:
+        return self._fleet.settings.profile.needs_a_pool and not self.index.pools
 
     @cached_property
     def _room(self) -> FreeRoom:
@@ -108,14 +126,29 @@ class PlacementSimulator:
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
         """The cluster without all of these, one after the other."""
+        self._asked.update(_names(candidates))
         return PlacementWave(self, candidates, self._options)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Pools that have nothing to offer, as far as anything was simulated (DIS-95)."""
+        """What people are to know of the simulations: pools that have nothing to offer (DIS-95), and what the
+        annotations of the pods mean that would have to move, those of leaving nodes among them (DIS-42)."""
         if "index" not in self.__dict__:
             return ()
-        return tuple(no_compatible_types(e.pool, e.because_of_min_values) for e in self.index.empty_pools)
+        empty = tuple(no_compatible_types(e.pool, e.because_of_min_values) for e in self.index.empty_pools)
+        return (*empty, *self._pod_notices())
+
+    def _pod_notices(self) -> Iterator[Notice]:
+        if not self._asked:
+            return
+        leaving = {item.node_name for item in self.index.leaving if item.node is not None}
+        for name in sorted(leaving | self._asked):
+            for pod in self.index.on_node.get(name, ()):
+                if pod.do_not_disrupt is None or not _is_judged(pod, on_leaving_node=name in leaving):
+                    continue
+                notice = pod_notice(pod, self._fleet.now)
+                if notice is not None:
+                    yield notice
 
     def movers(self, candidate: Candidate) -> list[Pod]:
         """The candidate's pods that will need another place (DIS-47)."""
@@ -135,8 +168,21 @@ class PlacementWave:
 
     def take(self, candidate: Candidate) -> Simulation:
         """Where this node's pods go, after all those that were taken before it."""
+        aside = self._simulator.index.aside
+        outcome = aside.judge(candidate.member.node, "simulation", self._moved, candidate)
+        return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
+
+    def _moved(self, candidate: Candidate) -> Simulation:
         pods = [*self._simulator.movers(candidate), *self._simulator.virtual_on(candidate)]
         return _simulation_of(self._steps.move(pods))
+
+
+def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
+    """Whether a simulation asks for a pod's annotation: because it would have to move, or, where the node leaves
+    anyway, because a drain would evict it."""
+    if not is_active(pod):
+        return False
+    return is_reschedulable(pod) or (on_leaving_node and not (is_mirror(pod) or tolerates_disrupted(pod)))
 
 
 def _names(candidates: Sequence[Candidate]) -> frozenset[str]:

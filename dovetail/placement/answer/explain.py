@@ -7,14 +7,17 @@ check that fails is the reason (PLC-150 to PLC-157), and where no types were lef
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from dovetail.model.judging import Unjudged
+from dovetail.model.names import HOSTNAME
 from dovetail.model.placements import PoolRefusal, Reason, RefusedPod
 from dovetail.model.pods import Pod
 from dovetail.model.requirements import conflicts, text, text_of_set, undefined
 from dovetail.model.resources import format_amount
 from dovetail.model.taints import untolerated
 from dovetail.placement.answer.remedies import remedy
-from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
@@ -30,16 +33,30 @@ _BY_GROUP: dict[str, Reason] = {
 }
 
 
+class _Why(NamedTuple):
+    """Why one pool does not take a pod, in words too, and the reason behind it where there is one."""
+
+    reason: Reason
+    conflict: str
+    within: Reason | None = None
+
+
 class Explainer:
     """Reasons of one finished pass."""
 
     def __init__(self, run: Pass) -> None:
         self._run = run
-        self._known: dict[Demand, tuple[PoolRefusal, ...]] = {}
+        self._known: dict[Demand, tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}
 
     def explain(self, refused: Refused) -> RefusedPod:
-        """Everything that can be said about one refused pod."""
+        """Everything that can be said about one refused pod; of one that cannot be judged, that."""
+        found = self._run.index.aside.judge(refused.pod, "explanation", self._explained, refused)
+        return _plain(refused.pod, "not_judged", found.message) if isinstance(found, Unjudged) else found
+
+    def _explained(self, refused: Refused) -> RefusedPod:
         match refused.reason:
+            case "not_judged":
+                return _plain(refused.pod, "not_judged", refused.fault)
             case "dra":
                 return _plain(refused.pod, "dra", "resource claims are not supported yet")
             case "volumes":
@@ -48,10 +65,10 @@ class Explainer:
                 return _plain(refused.pod, "not_reached", "the time was up")
         demand = refused.demand
         assert demand is not None
-        pools = self._known.get(demand)
-        if pools is None:
-            pools = self._known[demand] = tuple(self._pools(demand, refused.pod))
-        return RefusedPod(pod=refused.pod, pools=pools, existing=self._existing(demand))
+        known = self._known.get(demand)
+        if known is None:
+            known = self._known[demand] = (tuple(self._pools(demand, refused.pod)), self._existing(demand))
+        return RefusedPod(pod=refused.pod, pools=known[0], existing=known[1])
 
     def _existing(self, demand: Demand) -> dict[str, int]:
         """The number of existing nodes that failed each check, in the order of the checks."""
@@ -79,40 +96,48 @@ class Explainer:
                 conflict="nodepool requirements filtered out all available instance types",
             )
         for template in self._run.index.templates:
-            reason, conflict = self._template(demand, pod, template)
-            advice = remedy(reason, demand, template, self._run.index.dimensions)
-            yield PoolRefusal(pool=template.pool.name, reason=reason, conflict=conflict, remedy=advice)
-            if reason == "reserved_offering":
+            why = self._template(demand, pod, template)
+            advice = remedy(why.reason, demand, template, self._run.index.dimensions)
+            yield PoolRefusal(
+                pool=template.pool.name, reason=why.reason, conflict=why.conflict, remedy=advice, within=why.within
+            )
+            if why.reason == "reserved_offering":
                 return  # PLC-160: no lighter pool is tried
 
-    def _template(self, demand: Demand, pod: Pod, template: Template) -> tuple[Reason, str]:
+    def _template(self, demand: Demand, pod: Pod, template: Template) -> _Why:
         drafts, facts = self._run.drafts, demand.shape.facts
         if drafts.limits.nodes_exhausted(template):
-            return "node_limits", "node limits have been exhausted for nodepool"
+            return _Why("node_limits", "node limits have been exhausted for nodepool")
         rows = drafts.limits.rows(template)
         if not rows:
-            return "limits", "all available instance types exceed limits for nodepool"
+            return _Why("limits", "all available instance types exceed limits for nodepool")
         taint = untolerated(template.pool.template.taints, facts.pod_shape.tolerations)
         if taint is not None:
-            return "taints", f"did not tolerate taint {taint.key}={taint.value}:{taint.effect}"
+            return _Why("taints", f"did not tolerate taint {taint.key}={taint.value}:{taint.effect}")
         narrowed = template.start.narrow(facts.needs)
         if narrowed is None:
-            return self._requirements(demand, template)
-        reason: Reason = "volume_requirements"
-        conflict = "no node of the pool can be where its volumes are"
+            return _Why(*self._requirements(demand, template))
+        found = _Why("volume_requirements", "no node of the pool can be where its volumes are")
         for alternative in facts.alternatives:
             state = narrowed.narrow(alternative)
             if state is None:
-                reason, conflict = "volume_requirements", text_of_set(alternative.requirements)
-                continue
-            reason, conflict = self._state(demand, pod, template, state, rows)
-        return reason, conflict
+                found = self._volumes(narrowed, alternative)
+            else:
+                found = _Why(*self._state(demand, pod, template, state, rows))
+        return found
+
+    def _volumes(self, have: State, needs: Needs) -> _Why:
+        """Why no node of the pool reaches the volumes: they ask for a label that it does not know, or for others."""
+        known = self._run.index.settings.well_known | {HOSTNAME}  # a new node has a name, if none that is known yet
+        if missing := undefined(have.requirements, needs.requirements, known):
+            return _Why("volume_requirements", _unknown(missing[0]), "undefined_label")
+        return _Why("volume_requirements", text_of_set(needs.requirements))
 
     def _requirements(self, demand: Demand, template: Template) -> tuple[Reason, str]:
         needs = demand.shape.facts.needs.requirements
         have = template.start.requirements
         if missing := undefined(have, needs, self._run.index.settings.well_known):
-            return "undefined_label", f'label "{missing[0]}" does not have known values'
+            return "undefined_label", _unknown(missing[0])
         keys = conflicts(have, needs)
         return "requirements", "; ".join(f"{text(needs[key])} not in {text(have[key])}" for key in keys) or (
             "the hostname of a new node is not known before it exists"
@@ -148,7 +173,7 @@ class Explainer:
         well_known = self._run.index.settings.well_known
         for group, _ in demand.shape.domains:
             if group.term.key not in state.requirements and group.term.key not in well_known:
-                return "undefined_label", f'label "{group.term.key}" does not have known values'
+                return "undefined_label", _unknown(group.term.key)
         return "requirements", "its topology constraints agree on no domain"
 
     def _types(
@@ -210,6 +235,10 @@ _ALONE: dict[frozenset[str], Reason] = {
 
 def _plain(pod: Pod, reason: Reason, conflict: str) -> RefusedPod:
     return RefusedPod(pod=pod, pools=(PoolRefusal(pool="", reason=reason, conflict=conflict),))
+
+
+def _unknown(label: str) -> str:
+    return f'label "{label}" does not have known values'
 
 
 def _of_group(group: DomainGroup | HostGroup) -> str:

@@ -8,6 +8,7 @@ does not trust a node that is still coming up (PLC-219).
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dovetail.model.judging import Unjudged
 from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPod
 from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Pod
@@ -62,6 +63,7 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
         empty_pools=tuple(index.empty_pools),
         by_zone=run.by_zone,
         complete=run.complete,
+        unjudged=index.aside.found,
     )
 
 
@@ -74,8 +76,11 @@ def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]
     for number in run.drafts.order.in_order():
         if number < since.new:
             continue
-        finished = finisher.finish(run.drafts.made[number])
-        if finished.node is not None:
+        draft = run.drafts.made[number]
+        finished = run.index.aside.judge(draft.template.pool, "new node", finisher.finish, draft)
+        if isinstance(finished, Unjudged):
+            short.append(Finished(node=None, draft=draft, short={}))
+        elif finished.node is not None:
             new.append(finished.node)
         else:
             short.append(finished)

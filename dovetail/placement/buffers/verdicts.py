@@ -29,12 +29,15 @@ def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdic
 def for_real_pods(placement: Placement) -> Placement:
     """The same placement without virtual pods (PLC-213). All new nodes stay."""
     existing = {name: real(pods) for name, pods in placement.existing.items()}
+    without = (*(r.pod for r in placement.refused), *(i.pod for i in placement.ignored))
+    virtual = {pod.uid for pod in without if is_virtual(pod)}
     return replace(
         placement,
         new=tuple(replace(node, pods=real(node.pods)) for node in placement.new),
         existing={name: pods for name, pods in existing.items() if pods},
         refused=tuple(refused for refused in placement.refused if not is_virtual(refused.pod)),
         ignored=tuple(ignored for ignored in placement.ignored if not is_virtual(ignored.pod)),
+        unjudged=tuple(fault for fault in placement.unjudged if fault.uid not in virtual),
     )
 
 

@@ -12,6 +12,8 @@ from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer, WorkloadRef
+from dovetail.model.digits import integer
+from dovetail.model.judging import SetAside
 from dovetail.model.pods import Pod
 from dovetail.model.resources import PODS, Resources
 from dovetail.model.snapshot import Snapshot
@@ -111,13 +113,13 @@ class VirtualPods:
     promised: tuple[Pod, ...] = ()
 
 
-def virtual_pods(snapshot: Snapshot) -> VirtualPods:
+def virtual_pods(snapshot: Snapshot, aside: SetAside | None = None) -> VirtualPods:
     """Of each buffer as many as it asks for (PLC-212). They are alike, so that those with a claim are only counted."""
     pending: list[Pod] = []
     promised: list[Pod] = []
-    coming = on_their_way(snapshot)
+    coming, aside = on_their_way(snapshot), aside or SetAside()
     for buffer in ours(snapshot):
-        found = resolve(buffer, snapshot)
+        found = aside.judge(buffer, "placement", resolve, buffer, snapshot)
         if isinstance(found, Resolved):
             made = [*_copies(buffer, found, snapshot.now)]
             waiting = max(len(made) - coming[buffer.uid], 0)
@@ -139,7 +141,8 @@ def on_their_way(snapshot: Snapshot) -> Counter[str]:
 def planned_for(text: str) -> dict[str, int]:
     """The annotation, which is a list of <buffer uid>=<number>; a part that cannot be read counts nothing."""
     pairs = (part.partition("=") for part in text.split(","))
-    return {uid: int(count) for uid, _, count in pairs if uid and count.isdecimal()}
+    counts = {uid: integer(count) or 0 for uid, _, count in pairs if uid}
+    return {uid: count for uid, count in counts.items() if count > 0}
 
 
 def _copies(buffer: CapacityBuffer, found: Resolved, now: float) -> Iterator[Pod]:

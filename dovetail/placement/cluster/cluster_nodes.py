@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.model import names
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
@@ -86,14 +87,17 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     )
 
 
-def cluster_nodes(snapshot: Snapshot) -> list[ClusterNode]:
+def cluster_nodes(snapshot: Snapshot, aside: SetAside | None = None) -> list[ClusterNode]:
     """All that pods may land on or leave: initialised nodes first, then by name (PLC-67)."""
-    pairing = snapshot.pairing
+    pairing, aside = snapshot.pairing, aside or SetAside()
+    pairs: list[tuple[Node | None, NodeClaim | None]] = [(n, pairing.claim_of(n)) for n in snapshot.nodes.values()]
+    pairs += [(None, claim) for claim in pairing.claims_awaiting_node()]
     found: list[ClusterNode] = []
-    for node in snapshot.nodes.values():
-        claim = pairing.claim_of(node)
-        found.append(_joined(node, claim, claim is not None and claim.name in snapshot.disrupting))
-    found += [_joined(None, claim, claim.name in snapshot.disrupting) for claim in pairing.claims_awaiting_node()]
+    for node, claim in pairs:
+        leaving = claim is not None and claim.name in snapshot.disrupting
+        item = aside.judge(node or claim, "placement", _joined, node, claim, leaving)
+        if not isinstance(item, Unjudged):
+            found.append(item)
     found.sort(key=lambda item: (not item.initialized, item.name))
     return found
 

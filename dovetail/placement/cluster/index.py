@@ -7,8 +7,10 @@ it out again. Karpenter rebuilds nodes, templates and topology for every simulat
 
 from collections.abc import Iterable
 
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.placements import EmptyPool, IgnoredPod
 from dovetail.model.pods import Pod, PodShape
+from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.answer.finish import Finisher
@@ -18,7 +20,7 @@ from dovetail.placement.cluster.node_table import NodeTable
 from dovetail.placement.cluster.overhead import daemons_of
 from dovetail.placement.cluster.states import NeedsPool
 from dovetail.placement.cluster.templates import Template, TemplateCompiler, usable_pools
-from dovetail.placement.cluster.type_table import Compilers
+from dovetail.placement.cluster.type_table import CompiledType, Compilers, TypeCompiler
 from dovetail.placement.cluster.universe import Universe
 from dovetail.placement.cluster.waiting_pods import (
     WaitingPods,
@@ -28,6 +30,7 @@ from dovetail.placement.cluster.waiting_pods import (
 )
 from dovetail.placement.constraints.default_spread import DefaultSpread
 from dovetail.placement.constraints.limits import starting_limits
+from dovetail.placement.constraints.preferences import within_reason
 from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
@@ -45,11 +48,13 @@ def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
 class Index:
     """A snapshot, compiled for placement."""
 
-    def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
+    def __init__(self, snapshot: Snapshot, settings: PlacementSettings, aside: SetAside | None = None) -> None:
+        """`aside`: where the decision that this index is made for keeps what cannot be judged."""
         self.snapshot = snapshot
         self.settings = settings
-        self.daemons = daemons_of(snapshot, settings)
-        self.virtual = virtual_pods(snapshot)
+        self.aside = aside or SetAside()
+        self.daemons = daemons_of(snapshot, settings, self.aside)
+        self.virtual = virtual_pods(snapshot, self.aside)
         self.on_node: dict[str, list[Pod]] = {}
         self._unbound: list[Pod] = []
         distinct: dict[int, Resources] = {}
@@ -66,7 +71,7 @@ class Index:
         daemons = [daemon.requests for daemon in self.daemons]
         virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.promised)]
         self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
-        everything = cluster_nodes(snapshot)
+        everything = cluster_nodes(snapshot, self.aside)
         self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
         self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
         self._compile_pools()
@@ -75,7 +80,7 @@ class Index:
         self.needs = NeedsPool()
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
-        self.counts.add_bound(self.on_node)
+        self.counts.add_bound(self.on_node, self.aside)
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
@@ -98,12 +103,15 @@ class Index:
         for pool in self.pools:
             catalogue = self.snapshot.catalogues.get(pool.name)
             listed = catalogue.types if catalogue is not None and not catalogue.error else ()
-            types = [compiler.compile(item) for item in listed]
-            sources.append((pool, types))
+            types = [t for item in listed if not isinstance(t := self._compiled(compiler, pool, item), Unjudged)]
             if not types:
+                sources.append((pool, types))
                 self.empty_pools.append(EmptyPool(pool=pool.name, because_of_min_values=False))
                 continue
-            result = templates.compile(pool, types, len(self.templates))
+            result = self.aside.judge(pool, "placement", templates.compile, pool, types, len(self.templates))
+            if isinstance(result, Unjudged):
+                continue
+            sources.append((pool, types))
             if isinstance(result, EmptyPool):
                 self.empty_pools.append(result)
             else:
@@ -113,6 +121,10 @@ class Index:
         self.prefer_no_schedule = any(
             taint.effect == "PreferNoSchedule" for pool in self.pools for taint in pool.template.taints
         )
+
+    def _compiled(self, compiler: TypeCompiler, pool: NodePool, item: InstanceType) -> CompiledType | Unjudged:
+        """One type as tables hold it; an overlay may have made it what cannot be judged."""
+        return self.aside.judge(pool, f"instance type {item.name}", compiler.compile, item)
 
     def vector(self, requests: Resources) -> tuple[int, ...]:
         """The requests as amounts in the order of the dimensions."""
@@ -144,7 +156,7 @@ class Index:
 
     def _new_facts(self, shape: PodShape, alternatives: Alternatives) -> ShapeFacts:
         return ShapeFacts(
-            shape,
+            within_reason(shape),
             alternatives_as_needs(alternatives, self.needs),
             self.needs,
             self.templates,
@@ -154,10 +166,11 @@ class Index:
     def waiting(self) -> WaitingPods:
         """The pods that need room whichever nodes are disrupted (PLC-19, PLC-30)."""
         if self._waiting is None:
-            found = with_virtual(pending_pods(self.snapshot, self.settings, self._unbound), self.virtual)
+            pending = pending_pods(self.snapshot, self.settings, self._unbound, self.aside)
+            found = with_virtual(pending, self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
-                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.pdbs)),
+                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.pdbs, self.aside)),
                 promised=found.promised,
                 ignored=found.ignored,
             )

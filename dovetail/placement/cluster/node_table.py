@@ -135,7 +135,7 @@ class NodeTable:
         self.remaining = list(map(tuple, left.tolist()))
         fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # PLC-76: one negative entry and nothing fits
         self.usable = mask_of(fits)
-        self._room = np.minimum(left, _LARGEST).astype(np.int64)
+        self._room = np.maximum(np.minimum(left, _LARGEST), -_LARGEST).astype(np.int64)
 
     def label_set(self, bit: int) -> RequirementSet:
         """The node's labels as requirements, its hostname included (PLC-69)."""

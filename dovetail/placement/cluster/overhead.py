@@ -9,6 +9,7 @@ node.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.pods import HostPort, Pod
 from dovetail.model.requirements import RequirementSet, compatible
 from dovetail.model.resources import Resources, total
@@ -17,7 +18,7 @@ from dovetail.model.taints import Taint, untolerated
 from dovetail.placement.cluster.type_table import TypeTable
 from dovetail.placement.constraints.fit import Overhead
 from dovetail.placement.constraints.pod_needs import pod_requirements
-from dovetail.placement.constraints.preferences import PREFER_NO_SCHEDULE
+from dovetail.placement.constraints.preferences import PREFER_NO_SCHEDULE, within_reason
 from dovetail.placement.settings import PlacementSettings
 
 DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
@@ -54,7 +55,7 @@ def _representative(pod: Pod, template: Pod) -> Pod:
     return replace(pod, shape=shape)
 
 
-def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
+def daemons_of(snapshot: Snapshot, settings: PlacementSettings, aside: SetAside) -> list[Daemon]:
     """One representative per DaemonSet, sorted by namespace and name (PLC-182a, PLC-182e)."""
     newest: dict[str, Pod] = {}
     if snapshot.daemon_sets:
@@ -70,13 +71,19 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings) -> list[Daemon]:
         pod = _representative(newest.get(item.uid, item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
-        terms = pod.shape.required_terms or ((),)
-        alternatives = tuple(
-            pod_requirements(replace(pod.shape, required_terms=(term,) if term else ()), preferences=False)
-            for term in terms
-        )
-        found.append(Daemon(name=item.name, pod=pod, alternatives=alternatives))
+        daemon = aside.judge(item, "placement", _daemon, item.name, pod)
+        if not isinstance(daemon, Unjudged):
+            found.append(daemon)
     return found
+
+
+def _daemon(name: str, pod: Pod) -> Daemon:
+    shape = within_reason(pod.shape)
+    alternatives = tuple(
+        pod_requirements(replace(shape, required_terms=(term,) if term else ()), preferences=False)
+        for term in shape.required_terms or ((),)
+    )
+    return Daemon(name=name, pod=pod, alternatives=alternatives)
 
 
 def _rows_for(daemon: Daemon, requirements: RequirementSet, table: TypeTable, daemon_rows: DaemonRows) -> int:

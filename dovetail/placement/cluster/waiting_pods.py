@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.model import names
+from dovetail.model.digits import integer
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.placements import IgnoredPod
 from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Expression, Pod, PodShape
-from dovetail.model.requirements import as_integer
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
@@ -70,7 +71,7 @@ def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
         if key == names.CAPACITY_TYPE and not _CAPACITY_TYPES & set(values):
             return f"no known value for {key}"
     if expression.operator in ("Gt", "Lt", "Gte", "Lte"):
-        number = as_integer(values[0]) if len(values) == 1 else None
+        number = integer(values[0]) if len(values) == 1 else None
         if number is None or number < 0:
             return f"key {key} with operator {expression.operator} must have a single non-negative integer"
     return ""
@@ -102,30 +103,47 @@ def promised_pods(snapshot: Snapshot) -> frozenset[str]:
     )
 
 
-def pending_pods(snapshot: Snapshot, settings: PlacementSettings, unbound: Iterable[Pod] | None = None) -> WaitingPods:
+class _Admission:
+    """Whether a pod takes part; what concerns its shape alone is worked out once per shape."""
+
+    def __init__(self, snapshot: Snapshot, settings: PlacementSettings) -> None:
+        self._snapshot, self._settings = snapshot, settings
+        self._faults: dict[PodShape, tuple[str, bool]] = {}
+
+    def why_not(self, pod: Pod) -> tuple[str, bool]:
+        """Why the pod takes no part, empty where it does; and whether no Event says so (PLC-22)."""
+        shape = pod.shape
+        verdict = self._faults.get(shape)
+        if verdict is None:
+            silent = _refuses_pools(shape)
+            why = "it selects against NodePools" if silent else shape_fault(shape, self._settings.well_known)
+            verdict = self._faults[shape] = (why, silent)
+        if not verdict[0] and shape.volumes:
+            return volume_fault(pod, self._snapshot, self._settings), False
+        return verdict
+
+
+def pending_pods(
+    snapshot: Snapshot,
+    settings: PlacementSettings,
+    unbound: Iterable[Pod] | None = None,
+    aside: SetAside | None = None,
+) -> WaitingPods:
     """The pods that wait for a node, those that have been promised room, and those that take no part (PLC-19 to
-    PLC-25).
+    PLC-25), among them each that cannot be judged.
 
     `unbound`: the pods without a node, where they are known already.
     """
     pending: list[Pod] = []
     promised: list[Pod] = []
     ignored: list[IgnoredPod] = []
-    planned = promised_pods(snapshot)
-    faults: dict[PodShape, tuple[str, bool]] = {}
+    planned, aside, admission = promised_pods(snapshot), aside or SetAside(), _Admission(snapshot, settings)
     may_get_a_node = settings.profile.may_get_a_node
     for pod in snapshot.pods.values() if unbound is None else unbound:
         if not is_provisionable(pod) or not may_get_a_node(pod):
             continue
-        shape = pod.shape
-        verdict = faults.get(shape)
-        if verdict is None:
-            silent = _refuses_pools(shape)
-            why = "it selects against NodePools" if silent else shape_fault(shape, settings.well_known)
-            verdict = faults[shape] = (why, silent)
-        why, silent = verdict
-        if not why and shape.volumes:
-            why = volume_fault(pod, snapshot, settings)
+        verdict = aside.judge(pod, "admission", admission.why_not, pod)
+        why, silent = (verdict.says, False) if isinstance(verdict, Unjudged) else verdict
         if why:
             ignored.append(IgnoredPod(pod=pod, why=why, silent=silent))
         elif pod.uid in planned:
@@ -144,12 +162,14 @@ def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
     )
 
 
-def leaving_pods(nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex) -> list[Pod]:
-    """The pods that must move because their node is leaving (PLC-30)."""
+def leaving_pods(
+    nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex, aside: SetAside
+) -> list[Pod]:
+    """The pods that must move because their node is leaving (PLC-30), without those that cannot be judged."""
     return [
         pod
         for item in nodes
         if item.leaving and item.node is not None
         for pod in on_node.get(item.node_name, ())
-        if pdbs.needs_room(pod)
+        if aside.judge(pod, "leaving", pdbs.needs_room, pod) is True
     ]

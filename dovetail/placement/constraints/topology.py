@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 
+from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.names import HOSTNAME
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod, PodShape
@@ -50,7 +51,7 @@ class ClusterCounts:
         self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
         self.held: list[Term] = []  # inverse terms of bound pods
 
-    def add_bound(self, on_node: Mapping[str, Iterable[Pod]]) -> None:
+    def add_bound(self, on_node: Mapping[str, Iterable[Pod]], aside: SetAside) -> None:
         """Count bound pods, without those that have ended or whose node is gone."""
         holders: list[Pod] = []
         by_shape: dict[PodShape, dict[str, int]] = {}
@@ -70,7 +71,14 @@ class ClusterCounts:
                         counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
                     counts[node_name] = counts.get(node_name, 0) + 1
         holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
-        self.held = list(dict.fromkeys(term for pod in holders for term in self.book.repelling(pod.shape)))
+        terms: dict[Term, None] = {}
+        for pod in holders:
+            held = aside.judge(pod, "anti-affinity", self.book.repelling, pod.shape)
+            if isinstance(held, Unjudged):
+                self._holding.pop(pod.shape, None)
+            else:
+                terms.update(dict.fromkeys(held))
+        self.held = list(terms)
 
     def accepts(self, term: Term, node: Node) -> bool:
         """Whether pods on that node count for the term (PLC-170)."""
@@ -278,8 +286,8 @@ class Topology:
     def hold(self, shape: PodShape) -> None:
         """Pods of this shape keep others away (PLC-181a (ii)); announced for every shape before pods are placed."""
         for term in self.book.repelling(shape):
-            self._inverse_terms[term] = None
             self.inverse_group(term)
+            self._inverse_terms[term] = None  # last: a term without a group would fail for every pod that it counts
 
     def owned(self, shape: PodShape) -> list[Group]:
         """The groups that bind a pod of this shape."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
+from dovetail.model.judging import Unjudged
 from dovetail.model.pods import Pod
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.placement.cluster.index import Index
@@ -25,6 +26,8 @@ from dovetail.placement.search.demands import Demand, Demands
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
 from dovetail.placement.search.packing import Packing, emptiest_first
+
+_LOOK_AT_THE_CLOCK = 100  # demands that are made between two looks
 
 _UID, _CREATED = attrgetter("uid"), attrgetter("created")
 
@@ -39,6 +42,7 @@ class PassOptions:
     should_stop: Callable[[], bool] | None = None
     packing: Packing = emptiest_first
     count_zones: bool = False  # PLC-231: for a metric of provisioning
+    first: frozenset[str] = frozenset()  # UIDs of pods that come before larger ones: a pass had no time for them
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +51,8 @@ class Refused:
 
     pod: Pod
     demand: Demand | None
-    reason: Literal["tried", "dra", "volumes", "not_reached"] = "tried"
+    reason: Literal["tried", "dra", "volumes", "not_reached", "not_judged"] = "tried"
+    fault: str = ""  # of a pod that cannot be judged
 
 
 class Pass:
@@ -114,7 +119,7 @@ class Pass:
 
     def run(self, pods: Sequence[Pod]) -> None:
         """Place what can be placed."""
-        found = self._admitted(self._sorted(pods))
+        found = self._admitted(self._in_turn(self._sorted(pods)))
         if self.options.count_zones:
             self.by_zone = count_by_zone(demand.shape for pod, demand in found if pod.phase == "Pending")
         queue: deque[tuple[Pod, Demand]] = deque()  # those that failed; `pushed`: the length of the queue when they did
@@ -124,7 +129,7 @@ class Pass:
             if should_stop is not None and should_stop():
                 self._give_up([*found[position - 1 :], *queue])
                 return
-            if not self._try(demand, pod):
+            if not self._is_settled(demand, pod):
                 queue.append((pod, demand))
                 pushed[pod.uid] = len(found) - position + len(queue)
         while queue:
@@ -135,11 +140,20 @@ class Pass:
                 self._give_up(queue)
                 return
             queue.popleft()
-            if self._try(demand, pod):
-                del self.refused[pod.uid]
-            else:
+            if not self._is_settled(demand, pod):
                 queue.append((pod, demand))
                 pushed[pod.uid] = len(queue)
+
+    def _is_settled(self, demand: Demand, pod: Pod) -> bool:
+        """Whether the pod need not be tried again: it is placed, or it cannot be judged."""
+        placed = self.index.aside.judge(pod, "placement", self._try, demand, pod)
+        if isinstance(placed, Unjudged):
+            self._set_aside(pod, placed)
+            return True
+        return placed
+
+    def _set_aside(self, pod: Pod, fault: Unjudged) -> None:
+        self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="not_judged", fault=fault.message)
 
     def _give_up(self, queue: Iterable[tuple[Pod, Demand]]) -> None:
         """No time is left: the pods that were not reached are refused as such (PLQ-23)."""
@@ -154,22 +168,39 @@ class Pass:
         Groups are made in the order of the queue, so that the order of the input does not matter: the first pod that
         asks for a group decides some of its traits (PLC-169, PLQ-17).
         """
+        aside, first = self.index.aside, {pod.shape: pod for pod in reversed(pods) if pod.shape.anti_affinity}
         for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
-            self.topology.hold(shape)
+            aside.judge(first[shape], "anti-affinity", self.topology.hold, shape)
         found: list[tuple[Pod, Demand]] = []
+        new = 0
         ignore_dra, known = self.index.settings.ignore_dra, self._demand_of
         for pod in pods:
             shape = pod.shape
-            demand = known.get((id(shape), id(pod.requests)))
-            if demand is not None:
-                found.append((pod, demand))
-            elif shape.uses_resource_claims and ignore_dra:
+            remembered = known.get((id(shape), id(pod.requests)))
+            if remembered is not None:
+                found.append((pod, remembered))
+                continue
+            if shape.uses_resource_claims and ignore_dra:
                 self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="dra")  # PLC-95 (a)
-            elif (demand := self.demand_of(pod)) is None:
+                continue
+            new += 1
+            if not new % _LOOK_AT_THE_CLOCK and self._is_late():
+                self.complete = False
+                self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="not_reached")
+                continue
+            demand = aside.judge(pod, "placement", self.demand_of, pod)
+            if isinstance(demand, Unjudged):
+                self._set_aside(pod, demand)
+            elif demand is None:
                 self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="volumes")
             else:
                 found.append((pod, demand))
         return found
+
+    def _in_turn(self, pods: list[Pod]) -> list[Pod]:
+        """Those first that the pass before this one had no time for, or many slow pods would keep them out for ever."""
+        first = self.options.first
+        return sorted(pods, key=lambda pod: pod.uid not in first) if first else pods
 
     @staticmethod
     def _sorted(pods: Sequence[Pod]) -> list[Pod]:
@@ -207,14 +238,18 @@ class Pass:
             if packed == "placed":
                 self.progress += 1
                 self._demands_by_uid[pod.uid] = current
+                self.refused.pop(pod.uid, None)
                 return True
-            following = self._relaxed(current) if packed == "refused" else None  # PLC-112
+            following = self._relaxed(current) if packed == "refused" and not self._is_late() else None  # PLC-112
             if following is None:
                 break
             current = following
         demand.failed_at, demand.last = self.progress, current
         self.refused[pod.uid] = Refused(pod=pod, demand=current)
         return False
+
+    def _is_late(self) -> bool:
+        return self.options.should_stop is not None and self.options.should_stop()
 
     def _relaxed(self, demand: Demand) -> Demand | None:
         """The demand after one step of relaxation; topology groups that are new with it may look back (PLQ-26)."""

@@ -1,18 +1,26 @@
 """Warnings: what messages say, that none is lost, and what is remembered of the offering."""
 
+import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.interruptions.instance_checks import read_status
 from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from dovetail.model import names as core
 from dovetail.ports.failures import Unreachable
+from dovetail.ports.interruptions import Message
+from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import a_claim, any_kind, one_of
+from tests.adapters.aws.worlds import ClassStore, a_claim, any_kind, one_of, open_adapter
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
+FIRST, SECOND = "i-0a000000", "i-0b000000"
 
 
 def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", **change: Any) -> str:
@@ -35,19 +43,19 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
     ("body", "reason", "instances"),
     [
         (
-            envelope(SPOT_WARNING, {"instance-id": "i-0a", "instance-action": "terminate"}),
+            envelope(SPOT_WARNING, {"instance-id": FIRST, "instance-action": "terminate"}),
             "spot_interrupted",
-            ("i-0a",),
+            (FIRST,),
         ),
         (
-            envelope("EC2 Instance Rebalance Recommendation", {"instance-id": "i-0a"}),
+            envelope("EC2 Instance Rebalance Recommendation", {"instance-id": FIRST}),
             "rebalance_recommendation",
-            ("i-0a",),
+            (FIRST,),
         ),
-        (_state := envelope("EC2 Instance State-change Notification", {"instance-id": "i-0a", "state": "stopping"}),
-         "instance_stopped", ("i-0a",)),
-        (_state.replace("stopping", "Stopping"), "instance_stopped", ("i-0a",)),
-        (_state.replace("stopping", "shutting-down"), "instance_terminated", ("i-0a",)),
+        (_state := envelope("EC2 Instance State-change Notification", {"instance-id": FIRST, "state": "stopping"}),
+         "instance_stopped", (FIRST,)),
+        (_state.replace("stopping", "Stopping"), "instance_stopped", (FIRST,)),
+        (_state.replace("stopping", "shutting-down"), "instance_terminated", (FIRST,)),
         (_state.replace("stopping", "running"), "no_op", ()),
         (
             envelope(
@@ -56,12 +64,12 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
                     "service": "EC2",
                     "eventTypeCategory": "scheduledChange",
                     "startTime": "Sat, 05 Jun 2026 15:10:09 GMT",
-                    "affectedEntities": [{"entityValue": "i-0a"}, {"entityValue": "i-0b"}, {"entityValue": "i-0a"}],
+                    "affectedEntities": [{"entityValue": FIRST}, {"entityValue": SECOND}, {"entityValue": FIRST}],
                 },
                 "aws.health",
             ),
             "scheduled_change",
-            ("i-0a", "i-0b"),
+            (FIRST, SECOND),
         ),
         (
             envelope("AWS Health Event", {"service": "EC2", "eventTypeCategory": "issue"}, "aws.health"),
@@ -69,12 +77,12 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
             (),
         ),
         (
-            envelope("EC2 Capacity Reservation Instance Interruption Warning", {"instance-id": "i-0a"}),
+            envelope("EC2 Capacity Reservation Instance Interruption Warning", {"instance-id": FIRST}),
             "capacity_reservation_interrupted",
-            ("i-0a",),
+            (FIRST,),
         ),
-        (envelope(SPOT_WARNING, {"instance-id": "i-0a"}, "aws.other"), "no_op", ()),
-        (envelope(SPOT_WARNING, {"instance-id": "i-0a"}, version="1"), "no_op", ()),
+        (envelope(SPOT_WARNING, {"instance-id": FIRST}, "aws.other"), "no_op", ()),
+        (envelope(SPOT_WARNING, {"instance-id": FIRST}, version="1"), "no_op", ()),
         (envelope("Something New", {"x": 1}), "no_op", ()),
     ],
 )  # fmt: skip
@@ -94,8 +102,20 @@ def test_a_message_is_recognised_by_version_source_and_type(body: str, reason: s
         "{}",
         envelope(SPOT_WARNING, {}),
         envelope(SPOT_WARNING, {"instance-id": 7}),
-        envelope(SPOT_WARNING, {"instance-id": "i-0a"}, time="yesterday"),
+        envelope(SPOT_WARNING, {"instance-id": FIRST}, time="yesterday"),
+        "[" * 100_000,
+        '{"detail": ' * 100_000,
+        '{"version": ' + "9" * 5000 + "}",
+        envelope(SPOT_WARNING, {"instance-id": "\ud800"}),
+        envelope(SPOT_WARNING, {"instance-id": "i-" + "0" * 2000}),
+        envelope(SPOT_WARNING, {"instance-id": "i-0a"}),
+        envelope(SPOT_WARNING, {"instance-id": "i-0A000000"}),
+        envelope(SPOT_WARNING, {"instance-id": "../i-0a000000"}),
+        envelope(SPOT_WARNING, {"instance-id": "i-0a000000\n"}),
+        envelope(SPOT_WARNING, {"instance-id": [FIRST]}),
+        envelope(SPOT_WARNING, []),  # type: ignore[arg-type]
     ],
+    ids=range(18),
 )
 def test_a_body_that_cannot_be_read_is_refused(body: str) -> None:
     """AWS-125."""
@@ -103,15 +123,140 @@ def test_a_body_that_cannot_be_read_is_refused(body: str) -> None:
         read_message(body)
 
 
+def test_of_an_event_of_health_only_instances_count() -> None:
+    """Volumes and ARNs may be named beside them, and whatever a stranger makes of it."""
+    named = ["vol-0a000000", FIRST, "UNKNOWN", "i-" + "0" * 2000, "i-0123456789abcdef0"]
+    detail = {
+        "service": "EC2",
+        "eventTypeCategory": "scheduledChange",
+        "affectedEntities": [{"entityValue": each} for each in named],
+    }
+
+    assert read_message(envelope("AWS Health Event", detail, "aws.health")).instances == (
+        FIRST,
+        "i-0123456789abcdef0",
+    )
+
+
+def test_no_text_of_a_message_goes_on_at_full_length() -> None:
+    """Ten messages are answered together, and what crosses into a workflow is bounded."""
+    huge = envelope(SPOT_WARNING, {"instance-id": FIRST}, id="x" * 1_000_000)
+    assert len(read_message(huge).id) == 100
+
+    with pytest.raises(UnreadableMessage) as refused:
+        read_message(envelope(SPOT_WARNING, {"instance-id": "y" * 1_000_000}))
+    assert len(str(refused.value)) < 600
+
+
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=10,
+)
+_KINDS = (
+    ("aws.ec2", SPOT_WARNING),
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    ("aws.ec2", "EC2 Instance State-change Notification"),
+    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+    ("aws.health", "AWS Health Event"),
+)
+_DETAILS = st.fixed_dictionaries(
+    {},
+    optional={
+        "instance-id": st.just(FIRST) | _ANYTHING,
+        "state": st.just("stopping") | _ANYTHING,
+        "service": st.just("EC2"),
+        "eventTypeCategory": st.just("scheduledChange"),
+        "affectedEntities": st.lists(st.fixed_dictionaries({"entityValue": _ANYTHING}), max_size=3) | _ANYTHING,
+    },
+)
+
+
+@given(kind=st.sampled_from(_KINDS), detail=_DETAILS | _ANYTHING, change=st.dictionaries(
+    st.sampled_from(["id", "time", "version", "source", "detail-type", "detail", "region"]), _ANYTHING, max_size=2
+))  # fmt: skip
+def test_whatever_a_message_says_it_is_a_bounded_warning_or_unreadable(
+    kind: tuple[str, str], detail: Any, change: dict[str, Any]
+) -> None:
+    """AWS-125: a body of any shape neither stops the reading nor makes an id that a workflow cannot bear."""
+    source, detail_type = kind
+    body = json.dumps(
+        {"version": "0", "id": "e", "source": source, "detail-type": detail_type, "detail": detail} | change
+    )
+
+    _bounded_or_unreadable(body)
+
+
+@given(body=st.text(max_size=200) | _ANYTHING.map(json.dumps))
+def test_whatever_a_body_is_it_is_a_bounded_warning_or_unreadable(body: str) -> None:
+    _bounded_or_unreadable(body)
+
+
+def _bounded_or_unreadable(body: str) -> None:
+    try:
+        found = read_message(body)
+    except UnreadableMessage:
+        return
+    assert all(re.fullmatch("i-[0-9a-f]{8,17}", each) for each in found.instances)
+    assert len(found.id) <= 100
+    assert json.loads(json.dumps([found.id, found.at])) == [found.id, found.at]
+    found.id.encode()
+
+
+async def test_one_hostile_message_does_not_hold_up_the_others(stage: Stage) -> None:
+    """AWS-125: those that came with it are read, and it is thrown away."""
+    for body in ("[" * 100_000, envelope(SPOT_WARNING, {"instance-id": FIRST})):
+        stage.server.control("POST", "sqs", {"body": body})
+
+    read: list[Message] = []
+    while len(read) < 2:
+        read += await stage.adapter.interruptions.receive()
+
+    assert sorted(each.interruption.instances[0] if each.interruption else "" for each in read) == ["", FIRST]
+    assert next(each for each in read if each.interruption is None).problem.startswith("not a message of EventBridge")
+
+
+async def test_without_a_queue_ec2_is_asked_for_its_checks_all_the_same(
+    aws_server: CloudServer, aws_calls: Calls, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-136: independent of SQS."""
+    monkeypatch.setattr("dovetail.adapters.aws.interruptions.announcements.WAIT_SECONDS", 0.01)
+    adapter = open_adapter(aws_server, ClassStore(), aws_calls, interruption_queue="")
+
+    assert await adapter.interruptions.troubles() == ()
+    assert await adapter.interruptions.receive() == ()
+    await adapter.interruptions.acknowledge([])
+
+    assert len(stage.calls("DescribeInstanceStatus")) == 3
+    assert stage.calls("GetQueueUrl") == []
+
+
+async def test_the_queue_is_read_while_ec2_hangs(aws_server: CloudServer, stage: Stage) -> None:
+    """A spot warning leaves two minutes; calls that hang must not take the threads that read it."""
+    stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": FIRST})})
+    stage.patch(fail=[{"op": "DescribeInstances", "delay": 5.0, "times": 4}])
+    adapter = open_adapter(aws_server, ClassStore(), threads=2)
+    await adapter.interruptions.troubles()  # clients are made before anything is timed
+    hanging = [asyncio.ensure_future(adapter.calls.attempt("ec2", "DescribeInstances")) for _ in range(4)]
+    await asyncio.sleep(0.2)
+
+    (message,) = await adapter.interruptions.receive()
+    await adapter.interruptions.acknowledge([message.receipt])
+    await adapter.interruptions.troubles()
+
+    assert not any(each.done() for each in hanging[2:]), "they wait for the two threads that hang"
+    await asyncio.gather(*hanging)
+    await adapter.close()
+
+
 async def test_a_message_comes_until_it_is_acknowledged(stage: Stage) -> None:
     """AWS-123, AWS-127, AWS-187."""
     interruptions = stage.adapter.interruptions
-    assert interruptions is not None
-    stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": "i-0a"})})
+    stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": FIRST})})
 
     (message,) = await interruptions.receive()
     assert message.interruption is not None
-    assert message.interruption.instances == ("i-0a",)
+    assert message.interruption.instances == (FIRST,)
     await interruptions.acknowledge([message.receipt])
     await interruptions.acknowledge([message.receipt])
 
@@ -129,7 +274,6 @@ async def test_a_queue_that_does_not_exist_is_tried_again(stage: Stage) -> None:
         fail=[{"op": "GetQueueUrl", "code": "AWS.SimpleQueueService.NonExistentQueue", "status": 400, "times": 1}]
     )
     interruptions = stage.adapter.interruptions
-    assert interruptions is not None
 
     with pytest.raises(Unreachable, match="queue dovetail does not exist"):
         await interruptions.acknowledge(["x"])
@@ -139,11 +283,10 @@ async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage
     """AWS-133: before the next plan, in this process and in the others."""
     await stage.with_class()
     interruptions = stage.adapter.interruptions
-    assert interruptions is not None
     claim = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind())
     launched = await stage.launched(claim)
     claim_with_labels = a_claim(labels=dict(launched.labels))
-    warning = read_message(envelope(SPOT_WARNING, {"instance-id": "i-0a"}))
+    warning = read_message(envelope(SPOT_WARNING, {"instance-id": FIRST}))
 
     await interruptions.learn_from(warning, claim_with_labels)
     second = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), any_kind()))
@@ -158,7 +301,7 @@ def test_failed_reachability_counts_after_two_minutes_and_a_finished_event_never
     since = datetime(2026, 1, 1, tzinfo=UTC)
     failed = {"Details": [{"Name": "reachability", "Status": "failed", "ImpairedSince": since}]}
     row = {
-        "InstanceId": "i-0a",
+        "InstanceId": FIRST,
         "InstanceStatus": failed,
         "SystemStatus": {"Details": [{"Name": "attached-ebs", "Status": "failed", "ImpairedSince": since}]},
         "Events": [{"Code": "instance-reboot", "Description": "[Completed] rebooted"}],
@@ -173,7 +316,6 @@ def test_failed_reachability_counts_after_two_minutes_and_a_finished_event_never
 async def test_troubles_are_read_with_three_filters(stage: Stage) -> None:
     """AWS-136."""
     interruptions = stage.adapter.interruptions
-    assert interruptions is not None
 
     assert await interruptions.troubles() == ()
     assert len(stage.calls("DescribeInstanceStatus")) == 3

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Retryable, Throttled, Unreachable
+from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 
@@ -305,10 +305,104 @@ async def test_a_claim_of_a_class_that_is_not_ready_is_not_launched(stage: Stage
     await stage.with_class(subnetSelectorTerms=[{"id": "subnet-none"}])
     refused = await stage.launch(a_claim())
 
-    assert isinstance(missing, ClassNotReady)
+    assert isinstance(missing, NoCapacity)
+    assert [(each.reason, each.message) for each in missing.warnings] == [
+        ("FailedResolvingNodeClass", "Failed resolving NodeClass: EC2NodeClass default does not exist")
+    ]
     assert isinstance(unknown, LaunchRefused)
     assert unknown.reason == "NodeClassReadinessUnknown"
     assert isinstance(refused, ClassNotReady)
+
+
+async def test_a_claim_of_a_class_that_is_leaving_finds_no_capacity_and_says_why(ready: Stage) -> None:
+    """AWS-75: as for one that is missing; also where it goes between the two halves of a launch."""
+    claim = a_claim()
+    prepared = await ready.adapter.cloud.prepare(claim)
+    assert isinstance(prepared, Prepared)
+    ready.classes.delete()
+    leaving = await ready.launch(claim)
+    ready.classes.objects.clear()
+    gone = await ready.adapter.cloud.launch(claim, prepared.request, "t" * 64)
+
+    for answer, why in ((leaving, "is being deleted"), (gone, "does not exist")):
+        assert isinstance(answer, NoCapacity)
+        assert answer.message == f"resolving node class, EC2NodeClass default {why}"
+        assert [each.reason for each in answer.warnings] == ["FailedResolvingNodeClass"]
+    assert ready.calls("CreateFleet") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        (
+            "InvalidParameterValue",
+            "Value (p) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
+            "InstanceProfileNameInvalid",
+        ),
+        ("InvalidParameterValue", "Value (7) for parameter groupId is invalid", "LaunchFailed"),
+        ("AuthFailure", "Not authorized for images: [ami-1]", "AMIAuthorizationFailure"),
+        ("InvalidUserData.Malformed", "User data is limited to 16384 bytes", "UserDataSizeLimitExceeded"),
+        ("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data", "LaunchFailed"),
+        ("InvalidAMIID.NotFound", "The image id '[ami-1]' does not exist", "InvalidAMIID"),
+        # Words of another error's text decide nothing.
+        ("UnauthorizedOperation", "iamInstanceProfile.name is invalid", "Unauthorized"),
+        ("Something", "User data is limited to 16384 bytes", "LaunchFailed"),
+    ],
+)
+async def test_a_reason_follows_from_the_code_and_under_a_general_code_from_the_text(
+    ready: Stage, code: str, text: str, reason: str
+) -> None:
+    """AWS-90, alike for a refused call, for a fleet's error and for a refused template."""
+    ready.patch(fail=[{"op": "CreateFleet", "code": code, "message": text, "status": 400, "times": 1}])
+    called = await ready.launch(a_claim())
+    ready.patch(fail=[], ice=[{"code": code, "message": text}])
+    inline = await ready.launch(a_claim())
+
+    assert isinstance(called, LaunchRefused)
+    assert isinstance(inline, LaunchRefused)
+    assert (called.reason, inline.reason) == (reason, reason)
+    assert text in called.message and text in inline.message
+
+
+async def test_credentials_that_are_not_valid_are_no_refusal_of_an_image(ready: Stage) -> None:
+    """AuthFailure is EC2's code for both; this one mends itself when credentials are renewed."""
+    text = "AWS was not able to validate the provided access credentials"
+    ready.patch(fail=[{"op": "CreateFleet", "code": "AuthFailure", "message": text, "status": 401, "times": 1}])
+
+    with pytest.raises(Unauthenticated):
+        await ready.launch(a_claim())
+
+
+async def test_claims_that_are_launched_at_once_ask_for_a_new_template_once(stage: Stage) -> None:
+    """A plan's claims are started together; the calls are slow enough for them all to meet."""
+    await stage.with_class()
+    stage.patch(fail=[{"op": op, "delay": 0.3} for op in ("DescribeLaunchTemplates", "CreateLaunchTemplate")])
+    since = stage.server.control("GET", "ledger")["last"]
+
+    # One comes while the first asks, and one while it makes the template.
+    launches = [asyncio.ensure_future(stage.launched(a_claim(M5_LARGE, on_demand()))) for _ in range(5)]
+    await asyncio.sleep(0.45)
+    launches.append(asyncio.ensure_future(stage.launched(a_claim(M5_LARGE, on_demand()))))
+    launched = await asyncio.gather(*launches)
+
+    assert len({each.provider_id for each in launched}) == 6
+    assert len(stage.server.calls("DescribeLaunchTemplates", since)) == 1
+    assert len(stage.server.calls("CreateLaunchTemplate", since)) == 1
+
+
+@pytest.mark.parametrize("family", ["AL2", "AL2023"])
+async def test_the_class_s_own_max_pods_stands_beside_its_pods_per_core(stage: Stage, family: str) -> None:
+    """AWS-56: the kubelet takes the smaller of the two, and the claim shows it."""
+    image = {"AL2": [{"id": "ami-0c0570a1"}], "AL2023": [{"alias": "al2023@latest"}]}[family]
+    kubelet = {"maxPods": 30, "podsPerCore": 8}
+    await stage.with_class(amiFamily=family, amiSelectorTerms=image, kubelet=kubelet)
+
+    instance = await stage.launched(a_claim(M5_LARGE, on_demand(), amd64()))
+
+    text = stage.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
+    written = ("--max-pods=30", "--pods-per-core=8") if family == "AL2" else ("maxPods: 30", "podsPerCore: 8")
+    assert all(each in text for each in written), text
+    assert instance.capacity["pods"] == 16
 
 
 async def test_a_request_of_an_older_class_whose_template_is_missing_is_made_anew(ready: Stage) -> None:
@@ -392,3 +486,61 @@ async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -
 
     text = ready.calls("CreateLaunchTemplate")[-1]["input"]["LaunchTemplateData"]["UserData"]
     assert text.index("key: a\n") < text.index("karpenter.sh/unregistered")
+
+
+@pytest.mark.parametrize("zone", ["us-east-1a", "us-west-1a", "us-west-22a", "eu-west-2a"])
+async def test_an_instance_of_another_region_is_never_taken_for_gone(stage: Stage, zone: str) -> None:
+    """A worker that was set up anew with the wrong region would take off every finalizer while instances run on."""
+    provider_id = f"aws:///{zone}/i-0123456789abcdef0"
+
+    with pytest.raises(Misconfigured, match=f"AWS_REGION: it is us-west-2, but {provider_id} .* zone {zone}"):
+        await stage.adapter.cloud.find(provider_id=provider_id)
+    with pytest.raises(Misconfigured, match="AWS_REGION"):
+        await stage.adapter.cloud.terminate(provider_id, "default-a")
+
+    assert stage.calls("DescribeInstances") == stage.calls("TerminateInstances") == []
+
+
+@pytest.mark.parametrize("zone", ["us-west-2a", "us-west-2-lax-1a", "us-west-2-wl1-las-wlz-1"])
+async def test_local_zones_are_of_their_region(stage: Stage, zone: str) -> None:
+    provider_id = f"aws:///{zone}/i-0123456789abcdef0"
+
+    assert await stage.adapter.cloud.find(provider_id=provider_id) is None
+    assert await stage.adapter.cloud.terminate(provider_id) == "gone"
+
+
+async def test_only_an_instance_of_this_cluster_is_terminated(ready: Stage) -> None:
+    """A providerID is a text that whoever may write a status can change; it costs no call to look at the tags."""
+    launched = await ready.launched(a_claim())
+    identity = launched.provider_id.rpartition("/")[2]
+    tags = [{"Key": "kubernetes.io/cluster/another", "Value": "owned"}, {"Key": "karpenter.sh/nodepool", "Value": "x"}]
+    ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
+
+    with pytest.raises(Refused, match=f"instance {identity}: it lacks the tags of cluster dovetail"):
+        await ready.adapter.cloud.terminate(launched.provider_id)
+
+    assert ready.calls("TerminateInstances") == []
+    assert len(ready.calls("DescribeInstances")) == 1
+
+
+async def test_only_the_instance_of_the_claim_that_is_deleted_is_terminated(ready: Stage) -> None:
+    mine, other = await ready.launched(a_claim(name="mine")), await ready.launched(a_claim(name="other"))
+    since = ready.server.control("GET", "ledger")["last"]
+
+    with pytest.raises(Refused, match=r"NodeClaim/mine: status.providerID names instance .* says other"):
+        await ready.adapter.cloud.terminate(other.provider_id, "mine")
+    answer = await ready.adapter.cloud.terminate(mine.provider_id, "mine")
+
+    assert answer == "terminating"
+    (call,) = ready.server.calls("TerminateInstances", since)
+    assert call["input"]["InstanceIds"] == [mine.provider_id.rpartition("/")[2]]
+
+
+async def test_instances_of_older_versions_are_known_by_either_tag(ready: Stage) -> None:
+    """Karpenter gives an instance the name of its claim and of its cluster only when it has joined."""
+    launched = await ready.launched(a_claim())
+    identity = launched.provider_id.rpartition("/")[2]
+    tags = [{"Key": "kubernetes.io/cluster/dovetail", "Value": "owned"}]
+    ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
+
+    assert await ready.adapter.cloud.terminate(launched.provider_id, "default-a") == "terminating"

@@ -14,6 +14,7 @@ from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.interruptions.messages import read_message
 from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.iam import Call, allows
 from tests.adapters.aws.worlds import a_claim
 
 TEMPLATE = Path(__file__).parents[3] / "deploy" / "aws" / "cloudformation.yaml"
@@ -69,7 +70,7 @@ def test_the_rules_fill_the_queue_with_every_kind_of_message_that_is_understood(
     ]
     details = {
         "AWS Health Event": {"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": []},
-        "EC2 Instance State-change Notification": {"instance-id": "i-0a", "state": "stopping"},
+        "EC2 Instance State-change Notification": {"instance-id": "i-0a000000", "state": "stopping"},
     }
     for pattern in patterns:
         (source,), (kind,) = pattern["source"], pattern["detail-type"]
@@ -77,7 +78,7 @@ def test_the_rules_fill_the_queue_with_every_kind_of_message_that_is_understood(
             "version": "0",
             "source": source,
             "detail-type": kind,
-            "detail": details.get(kind, {"instance-id": "i"}),
+            "detail": details.get(kind, {"instance-id": "i-0a000000"}),
         }
         assert read_message(json.dumps(body)).reason != "no_op"
     assert len(patterns) == 5
@@ -99,7 +100,6 @@ async def traffic(stage: Stage) -> set[str]:
     await stage.adapter.cloud.find(provider_id=launched.provider_id)
     await stage.adapter.cloud.terminate(launched.provider_id)
     interruptions = stage.adapter.interruptions
-    assert interruptions is not None
     stage.server.control("POST", "sqs", {"body": "{}"})
     await interruptions.acknowledge([message.receipt for message in await interruptions.receive()])
     await interruptions.troubles()
@@ -113,3 +113,108 @@ async def test_every_call_is_allowed_and_every_allowed_action_is_used(traffic: s
     """AWS-161 to AWS-163: the fewest rights, action by action."""
     assert traffic - allowed() == set()
     assert allowed() - traffic - IMPLIED == set()
+
+
+VALUES = {"AWS::Partition": "aws", "AWS::Region": "us-west-2", "AWS::AccountId": "111122223333", "ClusterName": "mine"}
+PROFILE = "arn:aws:iam::111122223333:instance-profile/karpenter/x"
+INSTANCE = "arn:aws:ec2:us-west-2:111122223333:instance/i-0123456789abcdef0"
+TEMPLATE_ARN = "arn:aws:ec2:us-west-2:111122223333:launch-template/lt-1"
+NODE_ROLE = "arn:aws:iam::111122223333:role/KarpenterNodeRole-mine"
+OWNED = {"kubernetes.io/cluster/mine": "owned", "karpenter.sh/nodepool": "default", "eks:eks-cluster-name": "mine"}
+PROFILE_TAGS = {
+    "kubernetes.io/cluster/mine": "owned",
+    "eks:eks-cluster-name": "mine",
+    "topology.kubernetes.io/region": "us-west-2",
+    "karpenter.k8s.aws/ec2nodeclass": "default",
+}
+
+
+def statements() -> list[dict[str, Any]]:
+    """Every statement, for one cluster."""
+    text = json.dumps([statement for document in documents() for statement in document["Statement"]])
+    filled: list[dict[str, Any]] = json.loads(re.sub(r"\$\{([\w:]+)\}", lambda found: VALUES[found[1]], text))
+    return filled
+
+
+def resource(tags: dict[str, str]) -> dict[str, str]:
+    """As the tags of what a call acts upon."""
+    return {f"aws:ResourceTag/{key}": value for key, value in tags.items()}
+
+
+def request(tags: dict[str, str]) -> dict[str, str | tuple[str, ...]]:
+    """As the tags that a call sets."""
+    return {**{f"aws:RequestTag/{key}": value for key, value in tags.items()}, "aws:TagKeys": tuple(tags)}
+
+
+def others(tags: dict[str, str]) -> dict[str, str]:
+    """The same tags, of another cluster."""
+    return {key.replace("mine", "theirs"): value.replace("mine", "theirs") for key, value in tags.items()}
+
+
+OURS = [
+    Call("iam:CreateInstanceProfile", PROFILE, request(PROFILE_TAGS)),
+    Call("iam:TagInstanceProfile", PROFILE, {**resource(PROFILE_TAGS), **request(PROFILE_TAGS)}),
+    Call("iam:AddRoleToInstanceProfile", PROFILE, resource(PROFILE_TAGS)),
+    Call("iam:DeleteInstanceProfile", PROFILE, resource(PROFILE_TAGS)),
+    Call("iam:PassRole", NODE_ROLE, {"iam:PassedToService": "ec2.amazonaws.com"}),
+    Call("ec2:RunInstances", INSTANCE, request(OWNED)),
+    Call("ec2:CreateFleet", TEMPLATE_ARN, resource(OWNED)),
+    Call("ec2:CreateTags", INSTANCE, {**request(OWNED), "ec2:CreateAction": "RunInstances"}),
+    Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"Name": "n", "karpenter.sh/nodeclaim": "c"})}),
+    Call("ec2:TerminateInstances", INSTANCE, resource(OWNED)),
+    Call("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(OWNED)),
+    Call("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "us-west-2"}),
+    Call("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:mine", {}),
+    Call("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/mine", {}),
+]
+FOREIGN = [
+    # What a stolen worker role must not be able to do.
+    Call("iam:TagInstanceProfile", PROFILE, request(PROFILE_TAGS)),  # a profile without our tags, to make it ours
+    Call("iam:TagInstanceProfile", PROFILE, {**resource(others(PROFILE_TAGS)), **request(PROFILE_TAGS)}),
+    Call("iam:TagInstanceProfile", PROFILE, {**resource(PROFILE_TAGS), **request({"any": "tag"})}),
+    Call("iam:CreateInstanceProfile", PROFILE, request(others(PROFILE_TAGS))),
+    Call("iam:AddRoleToInstanceProfile", PROFILE, {}),
+    Call("iam:RemoveRoleFromInstanceProfile", PROFILE, resource(others(PROFILE_TAGS))),
+    Call("iam:DeleteInstanceProfile", PROFILE, resource(PROFILE_TAGS | {"topology.kubernetes.io/region": "eu-west-1"})),
+    Call("iam:PassRole", "arn:aws:iam::111122223333:role/Admin", {"iam:PassedToService": "ec2.amazonaws.com"}),
+    Call("iam:PassRole", NODE_ROLE, {"iam:PassedToService": "lambda.amazonaws.com"}),
+    Call("ec2:RunInstances", INSTANCE, request(others(OWNED))),
+    Call("ec2:RunInstances", INSTANCE, {}),
+    Call("ec2:CreateFleet", TEMPLATE_ARN, resource(others(OWNED))),
+    Call("ec2:CreateTags", INSTANCE, {**resource(others(OWNED)), **request({"Name": "n"})}),
+    Call("ec2:CreateTags", INSTANCE, request({"Name": "n"})),
+    Call("ec2:CreateTags", INSTANCE, {**request(OWNED)}),  # of an instance that is there, to make it ours
+    Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"kubernetes.io/cluster/theirs": "owned"})}),
+    Call("ec2:TerminateInstances", INSTANCE, {}),
+    Call("ec2:TerminateInstances", INSTANCE, resource(others(OWNED))),
+    Call("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(others(OWNED))),
+    Call("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "eu-west-1"}),
+    Call("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:theirs", {}),
+    Call("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/theirs", {}),
+    Call("ssm:GetParameter", "arn:aws:ssm:us-west-2:111122223333:parameter/secret", {}),
+]
+
+
+@pytest.mark.parametrize("call", OURS, ids=lambda call: call.action)
+def test_what_the_adapter_does_with_its_own_is_allowed(call: Call) -> None:
+    """AWS-162, AWS-163."""
+    assert allows(statements(), call)
+
+
+@pytest.mark.parametrize("call", FOREIGN, ids=lambda call: call.action)
+def test_what_is_not_this_cluster_s_is_out_of_reach(call: Call) -> None:
+    """AWS-162, AWS-163: by the conditions, which names of actions alone do not show."""
+    assert not allows(statements(), call)
+
+
+def test_only_the_rules_of_this_template_write_to_the_queue() -> None:
+    """AWS-164: whoever writes to the queue ends instances."""
+    found = resources()
+    rules = sorted(f"{name}.Arn" for name, each in found.items() if each["Type"] == "AWS::Events::Rule")
+    policies = [each["Properties"] for each in found.values() if each["Type"] == "AWS::SQS::QueuePolicy"]
+    sending = [s for policy in policies for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+
+    assert [(each["Principal"], each["Action"]) for each in sending] == [
+        ({"Service": ["events.amazonaws.com"]}, ["sqs:SendMessage"])
+    ]
+    assert sorted(sending[0]["Condition"]["ArnEquals"]["aws:SourceArn"]) == rules

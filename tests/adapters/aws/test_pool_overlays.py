@@ -1,6 +1,8 @@
-"""Launches choose by the prices that placement chose by: NodeOverlays change both alike (PLC-138, AWS-88)."""
+"""Launches choose by the prices, and claims show the capacity, that placement counted on: NodeOverlays change all of
+them alike (PLC-138, AWS-76, AWS-88, AWS-94)."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.resources import Resources
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import (
@@ -27,8 +30,17 @@ from tests.adapters.aws.worlds import (
 TYPES = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 
 
-def an_overlay(*requirements: Expression, price: str = "", conditions: Iterable[Condition] = ()) -> NodeOverlay:
-    return NodeOverlay(name="o", uid="o", requirements=requirements, price=price, conditions=tuple(conditions))
+def an_overlay(
+    *requirements: Expression, price: str = "", capacity: Resources | None = None, conditions: Iterable[Condition] = ()
+) -> NodeOverlay:
+    return NodeOverlay(
+        name="o",
+        uid="o",
+        requirements=requirements,
+        price=price,
+        capacity=capacity or {},
+        conditions=tuple(conditions),
+    )
 
 
 Staged = Callable[..., Stage]
@@ -79,3 +91,68 @@ async def test_an_overlay_that_contradicts_another_changes_nothing(staged: Stage
     refused = Condition(type="ValidationSucceeded", status="False", reason="Conflict")
 
     assert (await launched(staged(an_overlay(TYPES, price="0.01", conditions=(refused,)))))[0] == "lowest-price"
+
+
+ENCLAVES = "hugepages.example/enclaves"
+
+
+def enclaves_on(name: str, **change: Any) -> NodeOverlay:
+    """An overlay that gives one type four enclaves and a gibibyte of memory less than planners know of."""
+    return an_overlay(
+        one_of("node.kubernetes.io/instance-type", name), capacity={ENCLAVES: 4, "memory": 2**30}, **change
+    )
+
+
+async def test_a_capacity_of_an_overlay_is_what_the_claim_will_show(staged: Staged) -> None:
+    """AWS-76, AWS-94. A claim that did not show what its plan counted on would not hold its own pod: each pass would
+    launch another instance."""
+    stage = staged(enclaves_on("m5.large"))
+    await stage.with_class()
+    bare = staged()
+    await bare.with_class()
+
+    instance = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+    plain = await bare.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+
+    assert instance.capacity == {**plain.capacity, ENCLAVES: 4, "memory": 2**30}
+    assert instance.allocatable[ENCLAVES] == 4
+    overhead = plain.capacity["memory"] - plain.allocatable["memory"]
+    assert instance.allocatable["memory"] == 2**30 - overhead
+    assert instance.allocatable["cpu"] == plain.allocatable["cpu"]
+
+
+async def test_an_instance_that_is_found_again_shows_the_same_capacity(staged: Staged) -> None:
+    """A worker that died between the launch and the status leaves its successor to find the instance."""
+    stage = staged(enclaves_on("m5.large"))
+    await stage.with_class()
+    claim = a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand())
+    launched = await stage.launched(claim)
+
+    cloud = stage.adapter.cloud
+    found = [
+        await cloud.find(claim_uid=claim.uid),
+        await cloud.find(provider_id=launched.provider_id),
+        *await cloud.list_instances(),
+    ]
+
+    assert [(each.capacity, each.allocatable) for each in found if each is not None] == [
+        (launched.capacity, launched.allocatable)
+    ] * 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        enclaves_on("m5.xlarge"),
+        enclaves_on("m5.large", conditions=[Condition(type="ValidationSucceeded", status="False", reason="Conflict")]),
+    ],
+    ids=["of another type", "that contradicts another"],
+)
+async def test_an_overlay_that_is_not_applied_changes_no_capacity(staged: Staged, other: NodeOverlay) -> None:
+    stage = staged(other)
+    await stage.with_class()
+
+    instance = await stage.launched(a_claim(one_of("node.kubernetes.io/instance-type", "m5.large"), on_demand()))
+
+    assert ENCLAVES not in instance.capacity
+    assert instance.capacity["memory"] > 2**30

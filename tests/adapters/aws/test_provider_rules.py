@@ -225,7 +225,14 @@ async def test_spot_without_its_role_is_left_out_as_a_whole(stage: Stage) -> Non
     second = await stage.launched(a_claim(other, any_kind(), amd64()))
 
     assert isinstance(first, NoCapacity)
+    assert [(each.reason, each.message) for each in first.warnings] == [
+        (
+            "SpotSLRCreationFailed",
+            'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
+        )
+    ]
     assert second.labels[names.CAPACITY_TYPE] == "on-demand"
+    assert second.warnings == ()
 
 
 async def test_a_spot_instance_is_known_as_one_when_it_is_looked_up(stage: Stage) -> None:
@@ -270,6 +277,32 @@ async def test_a_tag_that_is_ours_makes_the_class_unusable(stage: Stage, tag: st
     await stage.with_class(tags={tag: "x"})
 
     assert isinstance(await stage.launch(a_claim()), ClassNotReady)
+    assert stage.classes.condition("ValidationSucceeded") == ("False", "TagValidationFailed")
+    assert stage.classes.condition("Ready") == ("False", "UnhealthyDependents")
+    (warning,) = [each for each in stage.notices.published if each.type == "Warning"]
+    assert (warning.kind, warning.name, warning.reason) == ("EC2NodeClass", "default", "TagValidationFailed")
+    assert tag in warning.message
+    state = await stage.adapter.catalogues.node_class(REFERENCE)  # what pools and doctor go by
+    assert (state.found, state.ready) == (True, "False")
+    stage.classes.delete()
+    await stage.upkeep.keep()
+    assert stage.classes.objects == {}, "it can be deleted like any other"
+
+
+async def test_a_class_that_cannot_be_read_says_so_on_itself(stage: Stage) -> None:
+    """Where the API server let it through: a condition and an Event, once, and the others go on."""
+    stage.classes.apply("odd", amiSelectorTerms="none at all")
+    stage.classes.apply("well")
+
+    for _ in range(3):
+        await stage.upkeep.keep()
+
+    assert stage.classes.condition("ValidationSucceeded", "odd") == ("False", "Unreadable")
+    assert stage.classes.condition("Ready", "odd") == ("False", "UnhealthyDependents")
+    assert stage.classes.condition("Ready", "well") == ("True", "Ready")
+    published = {(each.name, each.type, each.reason) for each in stage.notices.published}
+    assert published == {("odd", "Warning", "Unreadable")}
+    assert "amiSelectorTerms" in stage.notices.published[0].message
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
+from dovetail.adapters.aws.upkeep.reserved_instances import ReservedInstances
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression
@@ -246,6 +247,36 @@ class TestReservations:
         await scene.keep()
 
         assert (before, scene.objects.deleted) == ([], [claim.name])
+
+    async def test_a_block_that_its_class_selects_no_longer_is_asked_for_by_the_claims(self, scene: Scene) -> None:
+        """AWS-148: EC2 takes the instances back all the same, so their pods must leave before that."""
+        claim = await self.reserved(scene, {**BLOCK, "endIn": 7200})
+        scene.classes.apply(capacityReservationSelectorTerms=None)
+        await scene.keep()
+        scene.world(reservations=[{**BLOCK, "endIn": 1800}])
+        scene.adapter.offerings.sources.reservations._asked.clear()
+        since = scene.server.control("GET", "ledger")["last"]
+        before = list(scene.objects.deleted)
+        for task in scene._upkeep._parts.tasks:  # type: ignore[union-attr]
+            if isinstance(task, ReservedInstances):
+                task._next_ids = float("-inf")
+
+        await scene.keep()
+        await scene.keep()
+
+        asked = [call["input"] for call in scene.server.calls("DescribeCapacityReservations", since)]
+        assert (before, scene.objects.deleted) == ([], [claim.name])
+        assert asked == [{"CapacityReservationIds": ["cr-03"], "Filters": [{"Name": "state", "Values": ["active"]}]}], (
+            "once a minute"
+        )
+
+    async def test_an_id_that_ec2_does_not_know_hides_no_other(self, scene: Scene) -> None:
+        """A reservation that was cancelled long ago may still stand on a claim."""
+        scene.world(reservations=[{**BLOCK, "endIn": 1800}])
+
+        reservations = scene.adapter.offerings.sources.reservations
+        assert await reservations.ending({"cr-gone", "cr-03"}) == {"cr-03"}
+        assert await reservations.ending(set()) == set()
 
     async def test_an_instance_on_demand_is_never_looked_up_for_its_reservation(self, scene: Scene) -> None:
         scene.classes.apply()

@@ -5,22 +5,32 @@ from typing import Any
 
 import yaml
 
-from dovetail.adapters.kube.inspection import OWN_RIGHTS, RIGHTS, Right, rights_of_class, rights_of_gated
+from dovetail.adapters.kube.inspection import OWN_RIGHTS, RIGHTS, Right, name_of, rights_of_class, rights_of_gated
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
 from dovetail.worker.providers import PROVIDERS, provider_named
 
 ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 
 
-def granted(kind: str) -> set[tuple[str, str, str]]:
+Single = tuple[str, str, str, str]  # group, resource, verb, the one object that it is granted to
+
+
+def granted(kind: str) -> set[Single]:
     """What the role of that kind allows."""
     [role] = [found for found in yaml.safe_load_all(ROLES.read_text()) if found["kind"] == kind]
     rules: list[dict[str, Any]] = role["rules"]
-    return {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+    return {
+        (group, resource, verb, name)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    }
 
 
-def single(rights: tuple[Right, ...]) -> set[tuple[str, str, str]]:
-    return {(group, resource, verb) for group, resource, verbs in rights for verb in verbs}
+def single(rights: tuple[Right, ...]) -> set[Single]:
+    return {(group, resource, verb, name_of(resource, verb)) for group, resource, verbs in rights for verb in verbs}
 
 
 def test_the_cluster_role_grants_every_right_that_doctor_checks() -> None:

@@ -8,8 +8,8 @@ import pytest
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.messages.writes import Write
+from dovetail.model.unreadable import Unreadable
 from dovetail.ports.failures import NotReadable, NotSeenYet
-from dovetail.ports.view import Unreadable
 from tests.adapters.kubernetes_json.kinds_for_tests import ALL, Thing, a_thing
 
 
@@ -93,7 +93,7 @@ class TestUnreadableObjects:
 
         cache.apply("Node", a_thing("n", 6, "nowhere"), deleted=False)
 
-        expected = Unreadable(kind="Node", name="n", field="spec.place", message="there is no such place")
+        expected = Unreadable(kind="Node", name="n", field="spec.place", message="there is no such place", uid="uid-n")
         assert cache.objects("Node") == {}
         assert cache.indexed("Node", "here") == ()
         assert cache.unreadable() == (expected,)

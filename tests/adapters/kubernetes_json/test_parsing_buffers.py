@@ -87,7 +87,7 @@ def test_a_spec_that_cannot_be_used_is_a_buffer_that_says_why(spec: Any, fault: 
 
 
 def test_what_is_no_buffer_at_all_is_left_out_by_name_and_field() -> None:
-    with pytest.raises(UnreadableObject, match="CapacityBuffer web: spec: "):
+    with pytest.raises(UnreadableObject, match="CapacityBuffer shop/web: spec: "):
         parse_capacity_buffer(an_object(spec="none of your business"))
 
 

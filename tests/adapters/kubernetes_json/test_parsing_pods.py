@@ -11,8 +11,11 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_storage_class,
     parse_volume,
 )
+from dovetail.model import names
+from dovetail.model.host_ports import ports_conflict
 from dovetail.model.json import Json
-from dovetail.model.pods import Pod
+from dovetail.model.pods import HostPort, Pod
+from dovetail.placement.buffers.virtual_pods import is_virtual
 
 
 def _pod(name: str = "p", **spec: Any) -> Json:
@@ -52,6 +55,31 @@ def test_a_pod_that_says_nothing_is_read_in_every_field() -> None:
     pod = parse_pod({"metadata": {"name": "p"}, "spec": {"containers": []}})
 
     assert pod == Pod(name="p", uid="", shape=pod.shape, requests={"pods": 1})
+
+
+def test_a_pod_of_the_api_is_never_a_virtual_one_whatever_it_says() -> None:
+    """Anybody may write the annotation; room for such a pod would be planned again and again."""
+    raw = _pod()
+    raw["metadata"]["annotations"] = {names.FAKE_POD: "true", names.BUFFER_NAME: "b", names.DO_NOT_DISRUPT: "true"}
+
+    pod = parse_pod(raw)
+
+    assert (is_virtual(pod), pod.do_not_disrupt) == (False, "true")
+
+
+def test_host_ports_are_compared_as_addresses() -> None:
+    """PLC-82: however they are spelled. An IPv4 address within IPv6 is itself; all that are no address are alike."""
+
+    def port(address: str) -> HostPort:
+        raw = _pod()
+        raw["spec"]["containers"][0]["ports"] = [{"containerPort": 1, "hostPort": 80, "hostIP": address}]
+        return parse_pod(raw).shape.host_ports[0]
+
+    same = [("2001:db8::1", "2001:0db8:0:0::1"), ("::ffff:10.0.0.1", "10.0.0.1"), ("", "::1"), ("0:0::0", "10.0.0.1")]
+    same += [("not one", "fe80::1%eth0"), ("010.0.0.1", "10.0.0.256")]
+    assert [ports_conflict(port(a), port(b)) for a, b in same] == [True] * len(same)
+    assert not ports_conflict(port("2001:db8::1"), port("2001:db8::2"))
+    assert not ports_conflict(port("not one"), port("10.0.0.1"))
 
 
 def test_requests_count_cpu_in_nanocores_and_one_pod() -> None:

@@ -13,8 +13,8 @@ from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
 from dovetail.ports.failures import NotSeenYet
-from dovetail.ports.view import Unreadable
 from tests.activities.fakes import World
 from tests.disruption.worlds import CLASS, TYPES
 

@@ -199,6 +199,7 @@ def answers(server: SmallTemporal) -> SimpleNamespace:
         execute_activity_method=execute,
         info=info,
         now=lambda: datetime.fromtimestamp(server.loop.time(), UTC),
+        patched=lambda identity: True,
         set_current_details=lambda text: None,
         start_activity_method=begin,
         start_child_workflow=start_child,

@@ -1,18 +1,18 @@
 """The offerings of a class as one NodePool sees them, with the cluster's NodeOverlays applied (PLC-138, AWS-76,
 AWS-88).
 
-Planners and launches apply the same function. What comes of it is kept until offerings, pool or overlays change;
-without this, each of a hundred launches would apply the overlays to 1,400 types.
+Planners, launches and the status of what was launched apply the same function: a claim whose status lacked what its
+plan counted on would not hold its own pod, and each pass would launch another instance. What comes of it is kept until
+offerings, pool or overlays change; without this, each of a hundred launches would apply the overlays to 1,400 types.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.adapters.aws.catalogue.offerings import OfferedType
-from dovetail.model import names as core
-from dovetail.model.nodes import NodeClaim
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.resources import Resources
 from dovetail.placement.overlays import overlay
 
 
@@ -27,6 +27,7 @@ class _Applied:
     to: tuple[OfferedType, ...]
     key: object  # versions of the pool and of the overlays
     types: tuple[OfferedType, ...]
+    capacities: Mapping[str, Resources]  # of the types whose capacity an overlay changes, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,24 +38,38 @@ class PoolOverlays:
     pools: Callable[[], Mapping[str, NodePool]] = _no_pools
     _kept: dict[str, _Applied] = field(default_factory=dict)
 
-    def applied(self, types: tuple[OfferedType, ...], claim: NodeClaim) -> tuple[OfferedType, ...]:
-        """The types for a claim; the same object where no overlay changes anything, or the claim has no pool."""
+    def applied(self, types: tuple[OfferedType, ...], pool: str) -> tuple[OfferedType, ...]:
+        """The types for a pool; the same object where no overlay changes anything, or there is no such pool."""
+        found = self._applied(types, pool)
+        return types if found is None else found.types
+
+    def capacities(self, types: tuple[OfferedType, ...], pool: str) -> Mapping[str, Resources]:
+        """The capacity, overlays included, of those types whose capacity an overlay changes in this pool."""
+        found = self._applied(types, pool)
+        return {} if found is None else found.capacities
+
+    def change_capacities(self) -> bool:
+        """Whether any overlay changes a capacity at all."""
+        return any(each.capacity and _counts(each) for each in self.overlays())
+
+    def _applied(self, types: tuple[OfferedType, ...], pool_name: str) -> _Applied | None:
         overlays = [each for each in self.overlays() if _counts(each)]
-        pool = self.pools().get(claim.labels.get(core.NODE_POOL, "")) if overlays else None
+        pool = self.pools().get(pool_name) if overlays else None
         if pool is None:
-            return types
+            return None
         key = (pool.resource_version, tuple((each.name, each.uid, each.resource_version) for each in overlays))
         before = self._kept.get(pool.name)
         if before is not None and before.to is types and before.key == key:
-            return before.types
+            return before
         catalogue = Catalogue(types=tuple(each.type for each in types))
         overlaid = overlay(overlays, {pool.name: pool}, {pool.name: catalogue}).catalogues[pool.name].types
         found = tuple(
             each if each.type is changed else replace(each, type=changed)
             for each, changed in zip(types, overlaid, strict=True)
         )
-        self._kept[pool.name] = _Applied(to=types, key=key, types=found)
-        return found
+        capacities = {each.name: each.capacity for each in overlaid if each.capacity_overlay}
+        self._kept[pool.name] = _Applied(to=types, key=key, types=found, capacities=capacities)
+        return self._kept[pool.name]
 
 
 def _counts(each: NodeOverlay) -> bool:

@@ -206,7 +206,7 @@ def threshold(text: str, total: int) -> int:
     share = _PERCENT.fullmatch(text)
     if share is None:
         return parse_quantity(text)
-    percent = float(share[1])
+    percent = min(float(share[1]), 1000.0)  # validation refuses what is above 100
     if percent == 100.0:
         return 0
     exact = total * percent / 100

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
@@ -45,6 +46,7 @@ class RegionTypes:
         self._calls = calls
         self._region: Region | None = None
         self._reading = asyncio.Lock()
+        self._read_at = float("-inf")
 
     async def region(self) -> Region:
         """As last read; read now if never."""
@@ -58,6 +60,7 @@ class RegionTypes:
     async def refresh(self) -> None:
         """Read both lists anew."""
         types, offered = await asyncio.gather(self._types(), self._offered())
+        self._read_at = monotonic()
         before = self._region
         if before is not None and before.types == types and before.offered == offered:
             return
@@ -65,15 +68,16 @@ class RegionTypes:
         self._region = Region(name=self._calls.region, types=types, offered=offered, revision=revision)
 
     async def run(self) -> None:
-        """Refresh for ever."""
+        """Refresh for ever; what the start has read is good for half a day."""
+        wait = max(0.0, self._read_at + REFRESH_SECONDS - monotonic())
         while True:
+            await asyncio.sleep(wait)
             try:
                 await self.refresh()
                 wait = REFRESH_SECONDS
             except Failure as failure:
                 _log.warning("instance types not refreshed: %s", failure)
                 wait = _RETRY_SECONDS
-            await asyncio.sleep(wait)
 
     async def _types(self) -> Mapping[str, TypeFacts]:
         filters = [{"Name": name, "Values": values} for name, values in _FILTERS]

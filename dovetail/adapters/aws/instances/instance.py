@@ -69,6 +69,12 @@ def zone_of(provider_id: str) -> str:
     return provider_id.partition(":///")[2].rpartition("/")[0]
 
 
+def is_zone_of(zone: str, region: str) -> bool:
+    """Whether a zone is of a region: us-west-2a, and the local zone us-west-2-lax-1a, are of us-west-2."""
+    rest = zone.removeprefix(region)
+    return rest != zone and (rest[:1] == "-" or rest.isalpha())
+
+
 def read_instance(raw: Json, *, reserved_capacity: bool = True) -> InstanceFacts:
     """One entry of DescribeInstances."""
     placement = raw.get("Placement") or {}

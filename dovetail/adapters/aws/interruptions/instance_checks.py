@@ -29,7 +29,9 @@ async def troubles(calls: Calls, now: float) -> tuple[Interruption, ...]:
         for row in await calls.every(
             "ec2", "DescribeInstanceStatus", "InstanceStatuses", Filters=[{"Name": name, "Values": values}]
         ):
-            rows[row["InstanceId"]] = {**rows.get(row["InstanceId"], {}), **row}
+            identity = row.get("InstanceId")
+            if identity:
+                rows[identity] = {**rows.get(identity, {}), **row}
     return tuple(found for key in sorted(rows) for found in read_status(rows[key], now))
 
 

@@ -2,10 +2,12 @@
 
 Pure: text in, a warning or the reason why there is none out. Version, source and detail-type together make the kind;
 any other valid message is `no_op`. A message that cannot be read raises, so that the caller can delete it: it must
-neither stop the others nor come back for ever.
+neither stop the others nor come back for ever. Whoever may write to the queue may write anything, so that an id is an
+id of EC2 or none at all, and no text of a message goes on at full length.
 """
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,6 +18,9 @@ from dovetail.model.json import Json
 Detail = tuple[InterruptionReason, tuple[str, ...]]
 
 _NOTHING: Final[Detail] = ("no_op", ())
+_INSTANCE: Final = re.compile(r"i-[0-9a-f]{8,17}")
+_ID_CHARACTERS: Final = 100  # of a message's own id; EventBridge's have 36
+_PROBLEM_CHARACTERS: Final = 500
 _STOPPED: Final = frozenset({"stopping", "stopped"})
 _ENDED: Final = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 
@@ -32,9 +37,14 @@ def read_message(body: str) -> Interruption:
         read = _KINDS.get(key)
         reason, instances = _NOTHING if read is None else read(envelope.get("detail") or {})
         at = _moment(envelope["time"]) if "time" in envelope else 0.0
-        return Interruption(id=str(envelope.get("id", "")), reason=reason, instances=instances, at=at)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableMessage(f"not a message of EventBridge: {type(error).__name__}: {error}") from error
+        return Interruption(id=_identity(envelope.get("id", "")), reason=reason, instances=instances, at=at)
+    except Exception as error:  # whatever a stranger's text makes of the reading (lists in lists without end, …)
+        text = f"not a message of EventBridge: {type(error).__name__}: {error}"
+        raise UnreadableMessage(text[:_PROBLEM_CHARACTERS]) from error
+
+
+def _identity(value: Any) -> str:
+    return str(value)[:_ID_CHARACTERS].encode(errors="replace").decode()
 
 
 def _moment(text: str) -> float:
@@ -44,7 +54,7 @@ def _moment(text: str) -> float:
 
 def _one(reason: InterruptionReason) -> Callable[[Json], Detail]:
     def read(detail: Json) -> Detail:
-        return reason, (_text(detail["instance-id"]),)
+        return reason, (_instance(detail["instance-id"]),)
 
     return read
 
@@ -55,19 +65,26 @@ def _state(detail: Json) -> Detail:
     state = _text(detail["state"]).lower()
     if state not in _ENDED:
         return _NOTHING
-    return ("instance_stopped" if state in _STOPPED else "instance_terminated"), (_text(detail["instance-id"]),)
+    return ("instance_stopped" if state in _STOPPED else "instance_terminated"), (_instance(detail["instance-id"]),)
 
 
 def _health(detail: Json) -> Detail:
     if detail.get("service") != "EC2" or detail.get("eventTypeCategory") != "scheduledChange":
         return _NOTHING
     named = (_text(each["entityValue"]) for each in detail.get("affectedEntities") or ())
-    return "scheduled_change", tuple(dict.fromkeys(named))
+    return "scheduled_change", tuple(dict.fromkeys(text for text in named if _INSTANCE.fullmatch(text)))
+
+
+def _instance(value: Any) -> str:
+    text = _text(value)
+    if not _INSTANCE.fullmatch(text):
+        raise ValueError(f"not the id of an instance: {text[:_ID_CHARACTERS]!r}")
+    return text
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"not a text: {value!r}")
+        raise TypeError(f"not a text but {type(value).__name__}")
     return value
 
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.aws.catalogue.shortages import Shortage
+from dovetail.adapters.aws.launch.refusal_reasons import NO_ADDRESSES, SPOT_ROLE, SPOT_ROLE_MISSING, reason_for
 from dovetail.model import names as core
 from dovetail.model.json import Json
-from dovetail.ports.cloud import LaunchRefused, NoCapacity
+from dovetail.ports.cloud import LaunchRefused, LaunchWarning, NoCapacity
 
-NO_ADDRESSES: Final = "InsufficientFreeAddressesInSubnet"
-SPOT_ROLE: Final = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 RESERVATION_FULL: Final = "ReservationCapacityExceeded"
 UNFULFILLABLE: Final = frozenset(
     {
@@ -29,26 +28,6 @@ UNFULFILLABLE: Final = frozenset(
         RESERVATION_FULL,
     }
 )
-
-# What the claim's condition says, by code, in the order in which upstream looks (AWS-90).
-_REASONS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
-    ("SpotSLRCreationFailed", frozenset({SPOT_ROLE})),
-    ("Unauthorized", frozenset({"UnauthorizedOperation", "AccessDenied"})),
-    ("SecurityGroupSubnetVPCMismatch", frozenset({"InvalidParameterCombination"})),
-    ("InstanceProfileNameInvalid", frozenset({"InvalidIamInstanceProfile"})),
-    ("LaunchTemplateNotFound", frozenset({"InvalidLaunchTemplateName.NotFoundException"})),
-    ("InvalidAMIID", frozenset({"InvalidAMIID.Malformed", "InvalidAMIID.NotFound"})),
-    ("AMINotFound", frozenset({"InvalidAMIID.Unavailable"})),
-    ("RequestLimitExceeded", frozenset({"RequestLimitExceeded"})),
-    ("InternalError", frozenset({"InternalError"})),
-    ("FreeTierIneligible", frozenset({"FreeTierRestriction"})),
-    ("FleetQuotaExceeded", frozenset({"MaxFleetCountExceeded"})),
-    ("AccountPendingVerification", frozenset({"PendingVerification"})),
-    ("SpotQuotaExceeded", frozenset({"MaxSpotInstanceCountExceeded"})),
-    ("VCPULimitExceeded", frozenset({"VcpuLimitExceeded"})),
-    ("InsufficientFreeAddressesInSubnet", frozenset({NO_ADDRESSES})),
-)
-_LAUNCH_FAILED: Final = "LaunchFailed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +95,22 @@ def shortages_of(errors: Iterable[FleetError], capacity_type: str) -> set[Shorta
     return found
 
 
+def warnings_of(errors: Iterable[FleetError]) -> tuple[LaunchWarning, ...]:
+    """What a person should know, also where an instance came (AWS-89, AWS-168): spot is left out as a whole."""
+    if any(error.code == SPOT_ROLE for error in errors):
+        text = f'Attempted to launch a spot instance but failed due to "{SPOT_ROLE}"'
+        return (LaunchWarning(reason=SPOT_ROLE_MISSING, message=text),)
+    return ()
+
+
 def outcome(errors: tuple[FleetError, ...]) -> NoCapacity | LaunchRefused:
     """Of a fleet that launched nothing (AWS-90)."""
     text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
     if all(error.code in UNFULFILLABLE or error.code == SPOT_ROLE for error in errors):
-        return NoCapacity(message=f"creating instance, insufficient capacity, with fleet error(s), {text}")
-    return LaunchRefused(reason=reason_for(error.code for error in errors), message=message_for(errors))
+        text = f"creating instance, insufficient capacity, with fleet error(s), {text}"
+        return NoCapacity(message=text, warnings=warnings_of(errors))
+    reason = reason_for((error.code, error.message) for error in errors)
+    return LaunchRefused(reason=reason, message=message_for(errors), warnings=warnings_of(errors))
 
 
 def message_for(errors: Iterable[FleetError]) -> str:
@@ -129,9 +118,3 @@ def message_for(errors: Iterable[FleetError]) -> str:
     return "creating instance, with fleet error(s), " + "; ".join(
         dict.fromkeys(f"{error.code}: {error.message}" for error in errors)
     )
-
-
-def reason_for(codes: Iterable[str]) -> str:
-    """The first reason that one of the codes gives."""
-    given = set(codes)
-    return next((reason for reason, known in _REASONS if known & given), _LAUNCH_FAILED)

@@ -6,15 +6,18 @@ The second half of a launch, repeated as often as it takes under one token. Afte
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
-from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
+from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
 from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
+from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.launch.fleet_answers import (
     UNFULFILLABLE,
     FleetError,
@@ -22,12 +25,13 @@ from dovetail.adapters.aws.launch.fleet_answers import (
     launched_instance,
     outcome,
     read_errors,
-    reason_for,
     shortages_of,
+    warnings_of,
 )
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt, fleet_request, instance_tags
 from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
+from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import count
@@ -44,6 +48,14 @@ _RESERVED_SECONDS: Final = 60.0  # a full reservation is looked at again with th
 _TOKEN_MISUSED: Final = "IdempotentParameterMismatch"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchParts:
+    """What a launch uses beside the calls themselves."""
+
+    templates: LaunchTemplates
+    sized: SizedInstances
+
+
 class Launcher:
     """Launches."""
 
@@ -52,11 +64,11 @@ class Launcher:
         calls: Calls,
         offerings: OfferingsCache,
         cluster: Cluster,
-        templates: LaunchTemplates,
+        parts: LaunchParts,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._offerings, self._cluster, self._clock = calls, offerings, cluster, clock
-        self._templates = templates
+        self._templates, self._sized = parts.templates, parts.sized
 
     async def launch(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
         """The instance, or why there is none. A template that has vanished is made again, once."""
@@ -84,21 +96,27 @@ class Launcher:
 
     async def _make_templates(self, attempt: LaunchAttempt) -> LaunchRefused | None:
         for group in attempt.launch.groups:
-            if await self._templates.exists(group.template):
-                continue
-            try:
-                template = await self._remade(attempt, group)
-            except BadUserData as error:
-                return LaunchRefused(reason="LaunchFailed", message=str(error))
-            if template.name != group.template:
-                # The class has changed since the launch was frozen, and its template was never made, so nothing was
-                # launched with it. Another generation asks for what the class says now.
-                return LaunchRefused(reason="LaunchTemplateNotFound", message="the node class has changed meanwhile")
-            denied = await self._templates.make(template)
-            if denied is not None:
-                text = f"creating instance, getting launch template configs, {denied.code}: {denied.message}"
-                return LaunchRefused(reason=reason_for([denied.code]), message=text)
+            refused = await self._templates.once(group.template, partial(self._make_template, attempt, group))
+            if refused is not None:
+                return refused
         return None
+
+    async def _make_template(self, attempt: LaunchAttempt, group: LaunchGroup) -> LaunchRefused | None:
+        if await self._templates.exists(group.template):
+            return None
+        try:
+            template = await self._remade(attempt, group)
+        except BadUserData as error:
+            return LaunchRefused(reason="LaunchFailed", message=str(error))
+        if template.name != group.template:
+            # The class has changed since the launch was frozen, and its template was never made, so nothing was
+            # launched with it. Another generation asks for what the class says now.
+            return LaunchRefused(reason="LaunchTemplateNotFound", message="the node class has changed meanwhile")
+        denied = await self._templates.make(template)
+        if denied is None:
+            return None
+        text = f"creating instance, getting launch template configs, {denied.code}: {denied.message}"
+        return LaunchRefused(reason=reason_for([(denied.code, denied.message)]), message=text)
 
     async def _remade(self, attempt: LaunchAttempt, group: LaunchGroup) -> Template:
         launch, settings = attempt.launch, self._offerings.sources.settings
@@ -122,7 +140,7 @@ class Launcher:
         launched = launched_instance(answer)
         if launched is None:
             return outcome(errors)
-        return await self._instance(attempt, launched)
+        return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
 
     async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...]) -> None:
         """Keep what ran short before anything is planned again (AWS-89)."""
@@ -167,10 +185,8 @@ class Launcher:
             efa=bool(group.terms.efa or attempt.node_class.spec.network_interfaces),
             tags=instance_tags(attempt),
         )
-        try:
-            sized = (await self._offerings.sized_types(attempt.node_class)).get(name)
-        except NoTypes:
-            sized = None  # launched all the same; what its type is, the next look will say
+        # Launched all the same where the type is not known; what it is, the next look will say.
+        sized = await self._sized.of(facts, attempt.node_class)
         waiting = {core.REGISTRATION_HOOK: names.PARTITION_HOOK} if facts.partitioned and not facts.partition else {}
         return instance_of(facts, sized, {**annotations_of(launch), **waiting})
 
@@ -211,4 +227,4 @@ def _denied(denied: Denied) -> NoCapacity | LaunchRefused:
         # A bug of ours, or an edited annotation of the claim; another token could launch a second instance.
         raise Refused("ec2:CreateFleet", f"{denied.code}: {denied.message}")
     text = f"Error creating fleet request: {denied.code}: {denied.message}"
-    return LaunchRefused(reason=reason_for([denied.code]), message=text)
+    return LaunchRefused(reason=reason_for([(denied.code, denied.message)]), message=text)

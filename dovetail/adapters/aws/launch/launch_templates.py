@@ -6,14 +6,16 @@ not here. That a template exists is remembered; if someone has deleted it, the f
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, TEMPLATE_EXISTS, Denied, refusal
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.tags import tag_specification
 from dovetail.model.json import Json
+
+T = TypeVar("T")
 
 _KNOWN_SECONDS: Final = 600.0
 
@@ -24,7 +26,20 @@ class LaunchTemplates:
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
         self._known: dict[str, float] = {}
+        self._under_way: dict[str, asyncio.Future[Any]] = {}
         self._making: dict[str, asyncio.Lock] = {}
+
+    async def once(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Look for a template and make it: whoever comes while that is under way gets the same answer.
+
+        A plan's claims are launched at once and mostly from one new template.
+        """
+        under_way = self._under_way.get(name)
+        if under_way is None:
+            under_way = self._under_way[name] = asyncio.ensure_future(work())
+            under_way.add_done_callback(lambda _: self._under_way.pop(name, None))
+        found: T = await asyncio.shield(under_way)
+        return found
 
     async def exists(self, name: str) -> bool:
         """Whether EC2 has it, as known or as asked now."""

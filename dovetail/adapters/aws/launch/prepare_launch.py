@@ -32,7 +32,7 @@ from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
-from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
 
@@ -84,7 +84,8 @@ class LaunchPreparer:
         if not isinstance(node_class, NodeClass):
             return node_class
         try:
-            offered = self._overlays.applied(await self._offerings.offered_types(node_class), claim)
+            pool = claim.labels.get(core.NODE_POOL, "")
+            offered = self._overlays.applied(await self._offerings.offered_types(node_class), pool)
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
         strict = not self._offerings.sources.settings.best_effort_min_values
@@ -199,16 +200,22 @@ def _overrides(prices: Prices, numbers: Mapping[str, int]) -> tuple[FleetOverrid
     return tuple(sorted([FleetOverride(name, numbers[zone], price) for (name, zone), price in prices.items()]))
 
 
-def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | ClassNotReady | LaunchRefused:
+def unresolved_class(why: str) -> NoCapacity:
+    """Without a class nothing at all can be launched for a claim, which is no capacity, with an Event (AWS-75)."""
+    warning = LaunchWarning(reason="FailedResolvingNodeClass", message=f"Failed resolving NodeClass: {why}")
+    return NoCapacity(message=f"resolving node class, {why}", warnings=(warning,))
+
+
+def usable_class(classes: NodeClasses, claim: NodeClaim) -> NodeClass | NoCapacity | ClassNotReady | LaunchRefused:
     """The claim's class where it can be launched from (AWS-75)."""
     reference = claim.node_class
     found = classes.get(reference.name) if (reference.group, reference.kind) in names.SUPPORTED else None
     if found is None:
-        return ClassNotReady(message=f"{reference.kind} {reference.name} does not exist")
+        return unresolved_class(f"{reference.kind} {reference.name} does not exist")
     if isinstance(found, UnreadableClass):
         return ClassNotReady(message=found.message)
     if found.deleting:
-        return ClassNotReady(message=f"{reference.kind} {reference.name} is being deleted")
+        return unresolved_class(f"{reference.kind} {reference.name} is being deleted")
     state = found.state
     if found.stale or state.ready == "False":
         return ClassNotReady(message=f"{reference.kind} {reference.name}: {state.message or state.reason}")

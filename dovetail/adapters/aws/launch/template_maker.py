@@ -15,6 +15,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, labels_for, taints_for
 from dovetail.adapters.aws.user_data.rendering import user_data
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 
 _KEPT_NAMES: Final = 500  # of a class
@@ -66,12 +67,18 @@ class TemplateMaker:
             dns=tuple(own_dns) if own_dns else default_dns,
             labels=labels_for(self.claim, self.fleet.capacity_type, custom=self.node_class.family == "Custom"),
             taints=taints_for(self.claim),
-            max_pods=terms.max_pods,
+            max_pods=_own_max_pods(kubelet) or terms.max_pods,
             kubelet=kubelet,
             raid0=self.node_class.spec.instance_store_policy == "RAID0",
             own=self.node_class.spec.user_data or "",
             image_version=self.node_class.alias_version,
         )
+
+
+def _own_max_pods(kubelet: Json) -> int:
+    """The class's maxPods, as written, where it is a number: the kubelet itself lays podsPerCore beside it (AWS-56)."""
+    own = kubelet.get("maxPods")
+    return own if isinstance(own, int) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

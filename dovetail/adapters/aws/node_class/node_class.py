@@ -6,10 +6,10 @@ same subnets with the same images. A class that cannot be read counts as one tha
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
-from dovetail.api.aws.ec2_node_class import EC2NodeClass, EC2NodeClassSpec
+from dovetail.api.aws.ec2_node_class import RESERVED_TAGS, EC2NodeClass, EC2NodeClassSpec
 from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
 from dovetail.api.validation import InvalidObject, parse
 from dovetail.model.json import Json
@@ -17,6 +17,8 @@ from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.requirements import RequirementSet, conflicts, from_expressions
 from dovetail.ports.cloud import NodeClassState
+
+UNREADABLE: Final = "Unreadable"
 
 RawClasses = Callable[[], Mapping[str, Any]]  # the raw objects by name, from a watch-fed cache
 
@@ -105,6 +107,12 @@ class UnreadableClass:
 
     name: str
     message: str
+    raw: Json
+
+    @property
+    def version(self) -> str:
+        """Of the object."""
+        return str((self.raw.get("metadata") or {}).get("resourceVersion", ""))
 
 
 def read_class(raw: Json) -> NodeClass | UnreadableClass:
@@ -112,9 +120,10 @@ def read_class(raw: Json) -> NodeClass | UnreadableClass:
     meta = raw.get("metadata") or {}
     name = str(meta.get("name", ""))
     try:
-        model = parse(EC2NodeClass, {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", **raw})
+        spec = _without_forbidden_tags(raw.get("spec") or {})
+        model = parse(EC2NodeClass, {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", **raw, "spec": spec})
     except InvalidObject as error:
-        return UnreadableClass(name=name, message=str(error))
+        return UnreadableClass(name=name, message=str(error), raw=raw)
     status = model.status or EC2NodeClassStatus()
     return NodeClass(
         name=name,
@@ -131,6 +140,20 @@ def read_class(raw: Json) -> NodeClass | UnreadableClass:
         images=tuple(_image(ami) for ami in status.amis or ()),
         zone_ids={s.zone: s.zone_id for s in status.subnets or () if s.zone_id},
     )
+
+
+def _without_forbidden_tags(spec: Any) -> Any:
+    """Such a class can be read, judged and cleaned up after; validation refuses it by its tags as they stand
+    (AWS-41)."""
+    tags = spec.get("tags") if isinstance(spec, dict) else None
+    if not isinstance(tags, dict) or not any(is_forbidden_tag(str(key)) for key in tags):
+        return spec
+    return {**spec, "tags": {key: value for key, value in tags.items() if not is_forbidden_tag(str(key))}}
+
+
+def is_forbidden_tag(key: str) -> bool:
+    """A tag that only the product sets (AWS-8)."""
+    return key in RESERVED_TAGS or key.startswith("kubernetes.io/cluster/")
 
 
 def _image(ami: Any) -> Image:
@@ -172,7 +195,7 @@ class NodeClasses:
         if found is None:
             return NodeClassState(found=False)
         if isinstance(found, UnreadableClass):
-            return NodeClassState(found=True, ready="False", reason="Unreadable", message=found.message)
+            return NodeClassState(found=True, ready="False", reason=UNREADABLE, message=found.message)
         return found.state
 
     def _once(self, name: str, raw: Json) -> NodeClass | UnreadableClass:

@@ -15,12 +15,18 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.meters import forget
 from dovetail.adapters.aws.node_class import conditions as c
-from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, verdict_of
-from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
+from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, verdict_of
+from dovetail.adapters.aws.node_class.node_class import (
+    UNREADABLE,
+    NodeClass,
+    NodeClasses,
+    UnreadableClass,
+    read_class,
+)
 from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolved
 from dovetail.adapters.aws.node_class.validation import Validation
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
-from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
+from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask, log_failure
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
@@ -85,19 +91,25 @@ class Ec2NodeClassUpkeep:
     async def keep(self) -> float:
         """Look at everything that is due; the moment at which to look again."""
         async with self._working:
-            claims = tuple(self._cluster.claims())
+            claims = tuple(claim for claim in self._cluster.claims() if _is_ours(claim))
             classes = self._parts.classes.every()
             self._due = {name: due for name, due in self._due.items() if any(name == each.name for each in classes)}
             moments = await asyncio.gather(*[self._one(each, claims) for each in classes])
-            moments += await asyncio.gather(*[task.keep(claims) for task in self._parts.tasks])
+            moments += await asyncio.gather(*[self._beside(task, claims) for task in self._parts.tasks])
             moments.append(await self._clean(claims))
             return min(moments, default=self._clock() + ROUND_SECONDS)
+
+    async def _beside(self, task: UpkeepTask, claims: tuple[NodeClaim, ...]) -> float:
+        try:
+            return await task.keep(claims)
+        except Exception as error:
+            log_failure(f"upkeep beside EC2NodeClasses ({type(task).__name__})", error)
+            return self._clock() + _LONGEST_RETRY
 
     async def _one(self, node_class: NodeClass | UnreadableClass, claims: tuple[NodeClaim, ...]) -> float:
         due = self._due.setdefault(node_class.name, _Due())
         if isinstance(node_class, UnreadableClass):
-            _log.warning("EC2NodeClass %s cannot be read: %s", node_class.name, node_class.message)
-            return self._clock() + _LONGEST_RETRY
+            return await self._set_aside(node_class, due)
         waiting = [claim for claim in claims if _refers(claim, node_class)] if node_class.deleting else []
         key = (node_class.uid, node_class.generation, node_class.deleting, len(waiting))
         if key == due.key and self._clock() < due.at:
@@ -107,10 +119,39 @@ class Ec2NodeClassUpkeep:
             due.key, due.at, due.retry = key, self._clock() + wait, _FIRST_RETRY
         except Conflict:
             due.key, due.at = (), self._clock() + _FIRST_RETRY
-        except Failure as failure:
-            _log.warning("EC2NodeClass %s: %s", node_class.name, failure)
+        except Exception as error:
+            log_failure(f"EC2NodeClass {node_class.name}", error)
             due.key, due.at = key, self._clock() + due.retry
             due.retry = min(due.retry * 2, _LONGEST_RETRY)
+        return due.at
+
+    async def _set_aside(self, node_class: UnreadableClass, due: _Due) -> float:
+        """Say on the class that it cannot be used, and why: once for each version of it that cannot be read."""
+        key = (node_class.version,)
+        if key == due.key and self._clock() < due.at:
+            return due.at
+        due.key, due.at = key, self._clock() + _LONGEST_RETRY
+        _log.warning("EC2NodeClass %s cannot be read: %s", node_class.name, node_class.message)
+        meta = node_class.raw["metadata"]
+        await self._parts.notices.publish(
+            Notice(
+                kind=names.KIND,
+                name=node_class.name,
+                uid=str(meta.get("uid", "")),
+                type="Warning",
+                reason=UNREADABLE,
+                message=node_class.message,
+            )
+        )
+        before = (node_class.raw.get("status") or {}).get("conditions") or []
+        verdicts = {each["type"]: verdict_of(before, each["type"]) for each in before if each["type"] != c.READY}
+        verdicts[c.VALIDATION] = false(UNREADABLE, node_class.message)
+        wanted = conditions(before, verdicts, int(meta.get("generation", 0)), self._clock())
+        if wanted != before:
+            try:
+                await self._parts.objects.patch(node_class.raw, {"status": {"conditions": wanted}}, "status")
+            except Exception as error:  # the API server may refuse to store any of it; the Event says it all the same
+                log_failure(f"EC2NodeClass {node_class.name}", error)
         return due.at
 
     async def _resolve(self, node_class: NodeClass) -> float:
@@ -202,14 +243,18 @@ class Ec2NodeClassUpkeep:
             used |= {each.status.instance_profile or "", each.spec.instance_profile or ""}
         try:
             return await self._parts.clean_up.round(frozenset(used))
-        except Failure as failure:
-            _log.warning("collection of profiles and templates: %s", failure)
+        except Exception as error:
+            log_failure("collection of profiles and templates", error)
             return self._clock() + ROUND_SECONDS
 
 
+def _is_ours(claim: NodeClaim) -> bool:
+    """The instances of other providers' claims are no instances of EC2, and their annotations are not ours to write."""
+    return (claim.node_class.group, claim.node_class.kind) in names.SUPPORTED
+
+
 def _refers(claim: NodeClaim, node_class: NodeClass) -> bool:
-    reference = claim.node_class
-    return (reference.group, reference.kind) in names.SUPPORTED and reference.name == node_class.name
+    return _is_ours(claim) and claim.node_class.name == node_class.name
 
 
 def _conditions(node_class: NodeClass) -> list[Json]:

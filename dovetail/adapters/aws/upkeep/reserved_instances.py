@@ -5,18 +5,24 @@ price that is not what it costs. A capacity block takes its instances back from 
 claims are deleted before that, so that pods can be drained. Only this direction: nothing becomes reserved by itself.
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.instances.instance import instance_id
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
+from dovetail.adapters.aws.resources.reservations import Reservations
 from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
+
+_log = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 60.0
 _AGAIN_SECONDS: Final = 2.0
@@ -26,24 +32,35 @@ _DEMOTED: Final = MetadataChange(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationSources:
+    """Where reservations and their instances are known from."""
+
+    inventory: Inventory
+    classes: NodeClasses
+    reservations: Reservations
+
+
 class ReservedInstances:
     """Demotes claims and nodes, and deletes claims of ending blocks."""
 
     def __init__(
         self,
-        inventory: Inventory,
-        classes: NodeClasses,
+        sources: ReservationSources,
         claims: NodeClaims,
         nodes: Nodes,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._inventory, self._classes, self._clock = inventory, classes, clock
-        self._claims, self._nodes = claims, nodes
+        self._inventory, self._classes, self._reservations = sources.inventory, sources.classes, sources.reservations
+        self._claims, self._nodes, self._clock = claims, nodes, clock
         self._next = float("-inf")
+        self._next_ids = clock() + ROUND_SECONDS
+        self._ending_ids: frozenset[str] = frozenset()
 
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
         reserved = [claim for claim in claims if _is_reserved(claim)]
-        ending = self._ending()
+        await self._ask(reserved)
+        ending = self._ending() | self._ending_ids
         leaving = [claim for claim in reserved if claim.labels.get(names.RESERVATION_ID, "") in ending]
         well = await each(leaving, self._delete, doing="its capacity block ends, and it cannot be deleted")
         now = self._clock()
@@ -54,6 +71,17 @@ class ReservedInstances:
             if not well:
                 self._next = now + _AGAIN_SECONDS
         return now + _AGAIN_SECONDS if not well else max(now, self._next) if reserved else now + ROUND_SECONDS
+
+    async def _ask(self, reserved: Sequence[NodeClaim]) -> None:
+        """Ask for the reservations by the claims' own labels: the class may have ceased to select them."""
+        if self._clock() < self._next_ids:
+            return
+        self._next_ids = self._clock() + ROUND_SECONDS
+        ids = {claim.labels.get(names.RESERVATION_ID, "") for claim in reserved} - {""}
+        try:
+            self._ending_ids = await self._reservations.ending(ids)
+        except Failure as failure:
+            _log.warning("whether capacity blocks end is not known: %s", failure)
 
     def _ending(self) -> frozenset[str]:
         """Capacity blocks that any class knows to be within 40 minutes of their end."""

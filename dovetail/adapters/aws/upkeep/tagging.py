@@ -5,7 +5,6 @@ to tag is tried again after a second, as upstream does, and then less and less o
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection
 from typing import Final
@@ -16,12 +15,11 @@ from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.instances.instance import instance_id
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.tags import as_tags
+from dovetail.adapters.aws.upkeep.upkeep_task import log_failure
 from dovetail.model.names import REGISTERED_CONDITION
 from dovetail.model.nodes import NodeClaim
-from dovetail.ports.failures import Conflict, Failure
+from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, NodeClaims
-
-_log = logging.getLogger(__name__)
 
 _FIRST_RETRY: Final = 1.0  # after a conflict, a refusal, or for an instance that EC2 does not show yet
 _LONGEST_RETRY: Final = 60.0
@@ -69,8 +67,8 @@ class Tagging:
                 await self._tag(claim)
             except Conflict:
                 self._later[claim.uid] = self._clock() + _FIRST_RETRY  # written meanwhile, which is no failure
-            except Failure as failure:
-                _log.warning("NodeClaim %s: its instance is not tagged: %s", claim.name, failure)
+            except Exception as error:
+                log_failure(f"NodeClaim {claim.name}: its instance is not tagged", error)
                 self._postpone(claim)
 
     def _postpone(self, claim: NodeClaim) -> None:

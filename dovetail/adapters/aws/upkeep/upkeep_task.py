@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
+from dovetail.metrics.background import task_failed
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict, Failure
 
@@ -20,6 +21,15 @@ class UpkeepTask(Protocol):
 
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
         """Look; the moment at which to look again although nothing has changed."""
+
+
+def log_failure(subject: str, error: Exception) -> None:
+    """Log what one object's upkeep failed with. What nobody foresaw is logged with its trace, and counted."""
+    if isinstance(error, Failure):
+        _log.warning("%s: %s", subject, error)
+        return
+    _log.error("%s", subject, exc_info=error)
+    task_failed("upkeep of NodeClasses")
 
 
 async def each(
@@ -34,8 +44,8 @@ async def each(
                 await act(claim)
             except Conflict:
                 return False  # it has just changed: the next look sees how
-            except Failure as failure:
-                _log.warning("NodeClaim %s: %s: %s", claim.name, doing, failure)
+            except Exception as error:
+                log_failure(f"NodeClaim {claim.name}: {doing}", error)
                 return False
         return True
 

@@ -5,14 +5,15 @@ TRM-25). A 429 means two things: "fewer calls, please", or, with the cause Disru
 allow the eviction now.
 """
 
+import time
+from collections.abc import Callable
 from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kubernetes_json.kinds import POD
-from dovetail.adapters.kubernetes_json.parsing.errors import parsed
-from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.kubernetes_json.parsing.pods import pods_that_hold
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict
@@ -25,14 +26,13 @@ _UNSUPPORTED: Final = 500
 class KubePods:
     """Pods on the API server."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
+        self._client, self._clock = client, clock
 
     async def list_on(self, node: str) -> tuple[Pod, ...]:
         query = {"fieldSelector": f"spec.nodeName={node}"}
-        return tuple(
-            [parsed(parse_pod, raw) async for raw in list_all(self._client, POD.path, f"Pods on {node}", query)]
-        )
+        raws = [raw async for raw in list_all(self._client, POD.path, f"Pods on {node}", query)]
+        return pods_that_hold(raws, self._clock())
 
     async def evict(self, pod: Pod) -> Eviction:
         body = {

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
-from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
+from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, reading
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_selector_source
@@ -89,13 +89,16 @@ def parse_deployment(raw: ReadOnlyJson) -> PodSource:
 
 def parse_workload(kind: str, raw: ReadOnlyJson) -> SelectorSource:
     """A ReplicaSet or StatefulSet, as default spreading reads it and as buffers do."""
-    return replace(parse_selector_source(kind, raw), pods=_of_workload(raw))
+    source = parse_selector_source(kind, raw)
+    with reading(kind, raw) as place:
+        place.field = "spec"
+        return replace(source, pods=_of_workload(raw))
 
 
 def _of_workload(raw: ReadOnlyJson) -> PodSource:
     spec = raw.get("spec") or {}
     wanted = spec.get("replicas")
-    return replace(_source(raw, spec.get("template")), replicas=1 if wanted is None else int(wanted))
+    return replace(_source(raw, spec.get("template")), replicas=1 if wanted is None else number_of(wanted))
 
 
 def _source(raw: ReadOnlyJson, template: ReadOnlyJson | None) -> PodSource:

@@ -80,7 +80,7 @@ def _list(raw: list[Json] | None, one: Any) -> Value:
 
 def canonical_json(raw: Json | None) -> str:
     """JSON as Go's encoder writes it: top-level keys sorted, no white space, HTML's characters escaped."""
-    if raw is None:
+    if not raw:  # upstream keeps an empty one as none at all
         return "null"
     text = json.dumps(dict(sorted(raw.items())), separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":

@@ -5,31 +5,41 @@ the snapshot and reports it; one bad object never stops the reading of the other
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from dovetail.model.quoting import one_line
 from dovetail.ports.failures import NotReadable
 
 Parsed = TypeVar("Parsed")
 
-RAW_FAULTS = (KeyError, TypeError, AttributeError, ValueError)
+# Everything that a parser can meet in JSON of another form than its kind promises.
+RAW_FAULTS: Final = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 
 
 class UnreadableObject(ValueError):
     """An object of the API that does not have the form its kind promises."""
 
     def __init__(self, kind: str, name: str, field: str, message: str) -> None:
-        super().__init__(f"{kind} {name}: {field}: {message}")
         self.kind = kind
-        self.name = name
+        self.name = one_line(name)
         self.field = field
-        self.message = message
+        self.message = one_line(message)
+        super().__init__(f"{kind} {self.name}: {field}: {self.message}")
+
+
+def name_in(raw: object) -> str:
+    """namespace/name as far as there are any, or the name alone."""
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    if not isinstance(metadata, dict):
+        return ""
+    return "/".join(
+        part for part in (metadata.get("namespace"), metadata.get("name")) if part and isinstance(part, str)
+    )
 
 
 def blame(kind: str, raw: Any, sections: Mapping[str, Callable[[Any], object]]) -> UnreadableObject:
     """The error for an object that could not be read: section after section is read again to find the bad one."""
-    metadata = raw.get("metadata") if isinstance(raw, dict) else None
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name = "/".join(str(part) for part in (metadata.get("namespace"), metadata.get("name")) if part) or "(no name)"
+    name = name_in(raw) or "(no name)"
     for field, read in sections.items():
         try:
             read(raw)

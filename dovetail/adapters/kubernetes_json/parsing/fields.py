@@ -5,11 +5,12 @@ field that is left out mean the same.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
+from dovetail.adapters.kubernetes_json.parsing.reading import number_of, text_of
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time
 
 
@@ -43,16 +44,16 @@ def conditions(raw: Sequence[ReadOnlyJson] | None) -> tuple[Condition, ...]:
     )
 
 
-@lru_cache(maxsize=65536)
+@remembered(16 * MEGABYTE)
 def _condition(written: _Written) -> Condition:
     """Remembered, because nodes that came up together say the same, and each is read again at every heartbeat."""
     return Condition(
-        type=written.type,
-        status=written.status,
-        reason=written.reason,
-        message=written.message,
+        type=text_of(written.type),
+        status=text_of(written.status),
+        reason=text_of(written.reason),
+        message=text_of(written.message),
         changed=optional_time(written.changed) or 0.0,
-        generation=written.generation,
+        generation=number_of(written.generation),
     )
 
 
@@ -62,6 +63,6 @@ def node_class(raw: ReadOnlyJson | None) -> NodeClassRef:
     return _reference(ref.get("group") or "", ref.get("kind") or "", ref.get("name") or "")
 
 
-@lru_cache(maxsize=1024)
+@remembered(MEGABYTE)
 def _reference(group: str, kind: str, name: str) -> NodeClassRef:
-    return NodeClassRef(group=group, kind=kind, name=name)
+    return NodeClassRef(group=text_of(group), kind=text_of(kind), name=text_of(name))

@@ -1,7 +1,9 @@
 """A Pod of the API becomes a dovetail.model Pod.
 
 Most of a pod is the same in all replicas of its workload. Parsing that part costs far more than recognising its text,
-so the result is remembered by the text. Which field is at fault is worked out only after reading has failed.
+so the result is remembered by the text for a while. Which field is at fault is worked out after reading has failed.
+
+A pod that was read is a real one, whatever its annotations say: virtual pods are never objects of the API.
 """
 
 from collections.abc import Iterable
@@ -10,24 +12,26 @@ from typing import Final
 import orjson
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, blame
-from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
+from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
+from dovetail.adapters.kubernetes_json.parsing.reading import optional_number, optional_text, text_of
+from dovetail.adapters.kubernetes_json.parsing.requests import Amounts, pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
 from dovetail.model import names
 from dovetail.model.drafts import draft_of
 from dovetail.model.json import ReadOnlyJson
+from dovetail.model.pod_rules import awaits_eviction
 from dovetail.model.pods import Owner, Pod, PodShape
-from dovetail.model.resources import Resources
+from dovetail.model.remembering import MEGABYTE, Recent, Shared
+from dovetail.model.resources import Resources, SharedAmounts
 from dovetail.model.time import optional_time, parse_time
+from dovetail.ports.failures import NotReadable
 
 Common = tuple[PodShape, Resources, tuple[Owner, ...]]
 
 _PodDraft: Final = draft_of(Pod)
-_COMMON: Final[dict[bytes, Common]] = {}  # by the text that it was read from
-_REQUESTS: Final[dict[tuple[tuple[str, int], ...], Resources]] = {}
-_MOST_KEPT: Final = 50_000  # then the tables are emptied and equal parts are read again, with the same result
-# Annotations that a rule reads beside do-not-disrupt and the deletion cost (PLC-213).
-_READ_ANNOTATIONS: Final = (names.FAKE_POD,)
+_COMMON: Final[Recent[bytes, Common | None]] = Recent(8 * MEGABYTE, times=8)  # by the text that it was read from
+_REQUESTS: Final[Shared[tuple[tuple[str, int], ...], SharedAmounts]] = Shared()
 
 
 def _read_of(containers: Iterable[ReadOnlyJson]) -> list[object]:
@@ -67,16 +71,16 @@ def _common(raw: ReadOnlyJson, infeasible: bool) -> Common:
         _resized(status, infeasible) if "containerStatuses" in status or "initContainerStatuses" in status else None,
     )
     text = orjson.dumps(read)
-    common = _COMMON.get(text)
+    common = _COMMON.get(text, None)
     if common is None:
-        if len(_COMMON) >= _MOST_KEPT:
-            _COMMON.clear()
-            _REQUESTS.clear()
-        requests: Resources = pod_requests(raw)
-        # Pods that ask for the same share one object, whatever else differs: placement knows them by its identity.
-        requests = _REQUESTS.setdefault(tuple(sorted(requests.items())), requests)
-        common = _COMMON[text] = (parse_shape(metadata, spec), requests, parse_owners(metadata))
+        common = (parse_shape(metadata, spec), _shared(pod_requests(raw)), parse_owners(metadata))
+        _COMMON.put(text, common)
     return common
+
+
+def _shared(requests: Amounts) -> Resources:
+    """Pods that ask for the same share one object, whatever else differs: placement knows them by its identity."""
+    return _REQUESTS.one(tuple(sorted(requests.items())), lambda: SharedAmounts(requests))
 
 
 def _conditions(status: ReadOnlyJson) -> tuple[bool, bool | None, bool]:
@@ -101,24 +105,23 @@ def _build(raw: ReadOnlyJson) -> Pod:
     created, deleted = metadata.get("creationTimestamp"), metadata.get("deletionTimestamp")
     started = status.get("startTime")
     draft = _PodDraft()
-    draft.name = metadata["name"]
-    draft.uid = metadata.get("uid") or ""
+    draft.name = text_of(metadata["name"])
+    draft.uid = text_of(metadata.get("uid") or "")
     draft.created = parse_time(created) if created else 0.0
     draft.resource_version = metadata.get("resourceVersion") or ""
     draft.deleting_since = parse_time(deleted) if deleted else None
-    draft.node_name = spec.get("nodeName") or ""
-    draft.grace_seconds = spec.get("terminationGracePeriodSeconds")
-    draft.priority = spec.get("priority")
-    draft.phase = status.get("phase") or "Pending"
+    draft.node_name = text_of(spec.get("nodeName") or "")
+    draft.grace_seconds = optional_number(spec.get("terminationGracePeriodSeconds"))
+    draft.priority = optional_number(spec.get("priority"))
+    draft.phase = text_of(status.get("phase") or "Pending")
     draft.started = parse_time(started) if started else None
-    draft.nominated_node = status.get("nominatedNodeName") or ""
+    draft.nominated_node = text_of(status.get("nominatedNodeName") or "")
     draft.unschedulable, draft.ready, infeasible = _conditions(status)
     draft.shape, draft.requests, draft.owners = _common(raw, infeasible)
     draft.do_not_disrupt = draft.deletion_cost = draft.annotations = None
     if annotations:
-        draft.do_not_disrupt = annotations.get(names.DO_NOT_DISRUPT)
-        draft.deletion_cost = annotations.get(names.POD_DELETION_COST)
-        draft.annotations = {key: annotations[key] for key in _READ_ANNOTATIONS if key in annotations} or None
+        draft.do_not_disrupt = optional_text(annotations.get(names.DO_NOT_DISRUPT))
+        draft.deletion_cost = optional_text(annotations.get(names.POD_DELETION_COST))
     draft.__class__ = Pod
     pod: Pod = draft
     return pod
@@ -133,7 +136,11 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
             "Pod",
             raw,
             {
-                "metadata": lambda pod: (pod["metadata"]["name"], parse_owners(pod["metadata"])),
+                "metadata": lambda pod: (text_of(pod["metadata"]["name"]), parse_owners(pod["metadata"])),
+                "metadata.annotations": lambda pod: [
+                    optional_text((pod["metadata"].get("annotations") or {}).get(key))
+                    for key in (names.DO_NOT_DISRUPT, names.POD_DELETION_COST)
+                ],
                 "metadata timestamps": lambda pod: [
                     optional_time(pod["metadata"].get(field)) for field in ("creationTimestamp", "deletionTimestamp")
                 ],
@@ -150,4 +157,17 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
         ) from None
 
 
-__all__ = ["UnreadableObject", "parse_pod"]
+def pods_that_hold(raws: Iterable[ReadOnlyJson], now: float) -> tuple[Pod, ...]:
+    """The pods of a node, as listed live. NotReadable for one that cannot be read and still holds the node; one that
+    has ended is left out."""
+    found = []
+    for raw in raws:
+        try:
+            found.append(parse_pod(raw))
+        except UnreadableObject as error:
+            if awaits_eviction(outline_of(raw), now):
+                raise NotReadable(f"{error.kind}/{error.name}", f"{error.field}: {error.message}") from error
+    return tuple(found)
+
+
+__all__ = ["UnreadableObject", "parse_pod", "pods_that_hold"]

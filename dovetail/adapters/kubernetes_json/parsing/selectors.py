@@ -4,22 +4,24 @@ matchLabels become In expressions, so that decisions know one form only.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any
 
+from dovetail.adapters.kubernetes_json.parsing.reading import list_of, optional_number, text_of
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Expression, LabelSelector, NodeTerm, Owner, Toleration
+from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.taints import Taint
 
 
-@lru_cache(maxsize=65536)
-def _expression(key: str, operator: str, values: tuple[Any, ...], min_values: int | None) -> Expression:
-    return Expression(key=key, operator=operator, values=tuple(map(str, values)), min_values=min_values)
+@remembered(8 * MEGABYTE)
+def _expression(key: str, operator: str, values: tuple[str, ...], min_values: int | None) -> Expression:
+    return Expression(
+        key=text_of(key), operator=text_of(operator), values=values, min_values=optional_number(min_values)
+    )
 
 
 def parse_expression(raw: ReadOnlyJson) -> Expression:
     """One requirement of a node selector, a label selector or a NodePool; equal ones are one object."""
-    return _expression(raw["key"], raw["operator"], tuple(raw.get("values") or ()), raw.get("minValues"))
+    return _expression(raw["key"], raw["operator"], tuple(map(str, list_of(raw.get("values")))), raw.get("minValues"))
 
 
 def parse_expressions(raw: Iterable[ReadOnlyJson] | None) -> tuple[Expression, ...]:
@@ -32,7 +34,7 @@ def parse_label_selector(raw: ReadOnlyJson | None) -> LabelSelector | None:
     if raw is None:
         return None
     labels = raw.get("matchLabels") or {}
-    equal = [_expression(key, "In", (labels[key],), None) for key in sorted(labels)]
+    equal = [_expression(key, "In", (str(labels[key]),), None) for key in sorted(labels)]
     return LabelSelector(expressions=(*equal, *parse_expressions(raw.get("matchExpressions"))))
 
 
@@ -58,17 +60,19 @@ def parse_node_terms(raw: ReadOnlyJson | None) -> tuple[NodeTerm, ...]:
 def parse_toleration(raw: ReadOnlyJson) -> Toleration:
     """One toleration."""
     return Toleration(
-        key=raw.get("key") or "",
-        operator=raw.get("operator") or "Equal",
-        value=raw.get("value") or "",
-        effect=raw.get("effect") or "",
-        seconds=raw.get("tolerationSeconds"),
+        key=text_of(raw.get("key") or ""),
+        operator=text_of(raw.get("operator") or "Equal"),
+        value=text_of(raw.get("value") or ""),
+        effect=text_of(raw.get("effect") or ""),
+        seconds=optional_number(raw.get("tolerationSeconds")),
     )
 
 
 def parse_taint(raw: ReadOnlyJson) -> Taint:
     """One taint."""
-    return Taint(key=raw["key"], effect=raw.get("effect") or "", value=raw.get("value") or "")
+    return Taint(
+        key=text_of(raw["key"]), effect=text_of(raw.get("effect") or ""), value=text_of(raw.get("value") or "")
+    )
 
 
 def parse_taints(raw: Iterable[ReadOnlyJson] | None) -> tuple[Taint, ...]:
@@ -76,8 +80,10 @@ def parse_taints(raw: Iterable[ReadOnlyJson] | None) -> tuple[Taint, ...]:
     return tuple([parse_taint(entry) for entry in raw]) if raw else ()
 
 
-@lru_cache(maxsize=16384)
+@remembered(2 * MEGABYTE)
 def _owner(api_version: str, kind: str, name: str, uid: str, controller: bool) -> tuple[Owner]:
+    texts = (text_of(part) for part in (api_version, kind, name, uid))
+    api_version, kind, name, uid = texts
     return (Owner(api_version=api_version, kind=kind, name=name, uid=uid, controller=controller),)
 
 

@@ -1,25 +1,32 @@
 """What decides where a pod may go: the parts of its spec that make a PodShape, shared among pods that are alike.
 
-Placement asks each of its questions once per shape, so equal shapes are one object, remembered by the text of their
-parts. The table is emptied when it grows past a bound: there may then be two equal shapes, which costs time and changes
-no answer.
+Placement asks each of its questions once per shape, so equal shapes are one object for as long as any pod has it. When
+the last such pod is gone, nothing of the shape is left.
 """
 
 from typing import Any, Final
 
 import orjson
 
+from dovetail.adapters.kubernetes_json.parsing.reading import (
+    list_of,
+    number_of,
+    optional_number,
+    optional_text,
+    text_of,
+)
 from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_label_selector,
     parse_node_term,
     parse_node_terms,
     parse_toleration,
 )
+from dovetail.model.host_ports import canonical_address
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
+from dovetail.model.remembering import Shared, fingerprint
 
-_KNOWN: Final[dict[tuple[str, bytes], PodShape]] = {}
-_MOST_KNOWN: Final = 100_000
+_SHAPES: Final[Shared[bytes, PodShape]] = Shared()
 
 
 def _required(raw: ReadOnlyJson | None, kind: str) -> Any:
@@ -28,14 +35,16 @@ def _required(raw: ReadOnlyJson | None, kind: str) -> Any:
 
 def _preferred_node_terms(affinity: ReadOnlyJson) -> tuple[NodeTerm, ...]:
     entries = (affinity.get("nodeAffinity") or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return tuple([parse_node_term(entry.get("preference") or {}, int(entry.get("weight") or 0)) for entry in entries])
+    return tuple(
+        [parse_node_term(entry.get("preference") or {}, number_of(entry.get("weight") or 0)) for entry in entries]
+    )
 
 
 def _pod_term(raw: ReadOnlyJson, weight: int = 0) -> PodTerm:
     return PodTerm(
-        topology_key=raw["topologyKey"],
+        topology_key=text_of(raw["topologyKey"]),
         selector=parse_label_selector(raw.get("labelSelector")),
-        namespaces=tuple(sorted(raw.get("namespaces") or ())),
+        namespaces=tuple(sorted(map(text_of, list_of(raw.get("namespaces"))))),
         namespace_selector=parse_label_selector(raw.get("namespaceSelector")),
         weight=weight,
     )
@@ -48,7 +57,7 @@ def _required_pod_terms(affinity: ReadOnlyJson, kind: str) -> tuple[PodTerm, ...
 
 def _preferred_pod_terms(affinity: ReadOnlyJson, kind: str) -> tuple[PodTerm, ...]:
     entries = (affinity.get(kind) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return tuple([_pod_term(entry["podAffinityTerm"], int(entry.get("weight") or 0)) for entry in entries])
+    return tuple([_pod_term(entry["podAffinityTerm"], number_of(entry.get("weight") or 0)) for entry in entries])
 
 
 def parse_spread(raw: ReadOnlyJson) -> SpreadConstraint:
@@ -57,14 +66,14 @@ def parse_spread(raw: ReadOnlyJson) -> SpreadConstraint:
     if policy not in ("DoNotSchedule", "ScheduleAnyway"):
         raise ValueError(f"whenUnsatisfiable {policy!r} is neither DoNotSchedule nor ScheduleAnyway")
     return SpreadConstraint(
-        topology_key=raw["topologyKey"],
-        max_skew=int(raw["maxSkew"]),
+        topology_key=text_of(raw["topologyKey"]),
+        max_skew=number_of(raw["maxSkew"]),
         when_unsatisfiable=policy,
         selector=parse_label_selector(raw.get("labelSelector")),
-        min_domains=raw.get("minDomains"),
+        min_domains=optional_number(raw.get("minDomains")),
         node_affinity_policy="Ignore" if raw.get("nodeAffinityPolicy") == "Ignore" else "Honor",
         node_taints_policy="Honor" if raw.get("nodeTaintsPolicy") == "Honor" else "Ignore",
-        match_label_keys=tuple(raw.get("matchLabelKeys") or ()),
+        match_label_keys=tuple(map(text_of, list_of(raw.get("matchLabelKeys")))),
     )
 
 
@@ -72,7 +81,9 @@ def _host_ports(containers: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
     return tuple(
         [
             HostPort(
-                address=port.get("hostIP") or "0.0.0.0", port=port["hostPort"], protocol=port.get("protocol") or "TCP"
+                address=canonical_address(port.get("hostIP") or "0.0.0.0"),
+                port=number_of(port["hostPort"]),
+                protocol=text_of(port.get("protocol") or "TCP"),
             )
             for container in containers
             for port in container.get("ports") or ()
@@ -85,11 +96,15 @@ def _volume_uses(volumes: list[ReadOnlyJson]) -> tuple[VolumeUse, ...]:
     uses = []
     for volume in volumes:
         if claim := volume.get("persistentVolumeClaim"):
-            uses.append(VolumeUse(claim_name=claim["claimName"]))
+            uses.append(VolumeUse(claim_name=text_of(claim["claimName"])))
         elif "ephemeral" in volume:
             template = ((volume["ephemeral"] or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
             uses.append(
-                VolumeUse(claim_name=volume["name"], ephemeral=True, storage_class=template.get("storageClassName"))
+                VolumeUse(
+                    claim_name=text_of(volume["name"]),
+                    ephemeral=True,
+                    storage_class=optional_text(template.get("storageClassName")),
+                )
             )
     return tuple(uses)
 
@@ -107,7 +122,7 @@ def _build(namespace: str, labels: ReadOnlyJson, spec: ReadOnlyJson, volumes: li
     return PodShape(
         namespace=namespace,
         labels={str(key): str(labels[key]) for key in labels},
-        node_selector=tuple(sorted(selector.items())),
+        node_selector=tuple(sorted((text_of(key), text_of(selector[key])) for key in selector)),
         required_terms=parse_node_terms(
             (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
         ),
@@ -152,7 +167,9 @@ def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
     """The shape of a pod (or of a template) with this metadata and spec."""
     labels = metadata.get("labels") or {}
     volumes = claims_among(spec.get("volumes"))
+    namespace = text_of(metadata.get("namespace") or "default")
     parts = [
+        namespace,
         labels,
         spec.get("affinity"),
         spec.get("topologySpreadConstraints"),
@@ -162,11 +179,5 @@ def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
         spec.get("resourceClaims"),
         volumes,
     ]
-    namespace = metadata.get("namespace") or "default"
-    text = (namespace, orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
-    shape = _KNOWN.get(text)
-    if shape is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        shape = _KNOWN[text] = _build(namespace, labels, spec, volumes)
-    return shape
+    text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
+    return _SHAPES.one(fingerprint(text), lambda: _build(namespace, labels, spec, volumes))

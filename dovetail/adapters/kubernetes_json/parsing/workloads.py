@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, blame
+from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import (
     equality_selector,
@@ -48,7 +49,7 @@ def _read(kind: str, raw: ReadOnlyJson, build: Callable[[ReadOnlyJson], Built]) 
     try:
         return build(raw)
     except RAW_FAULTS:
-        raise blame(kind, raw, {"metadata": lambda o: o["metadata"]["name"], "spec": build}) from None
+        raise blame(kind, raw, {"metadata": lambda o: name_of(o["metadata"]), "spec": build}) from None
 
 
 def _namespace(raw: ReadOnlyJson) -> str:
@@ -61,12 +62,12 @@ def _daemon_set(raw: ReadOnlyJson) -> DaemonSet:
     spec = template.get("spec") or {}
     template_metadata = {**(template.get("metadata") or {}), "namespace": namespace}
     pod = Pod(
-        name=f"{metadata['name']}-template",
+        name=f"{name_of(metadata)}-template",
         uid="",
         shape=parse_shape(template_metadata, spec),
         requests=pod_requests({"spec": spec}, limits_as_requests=True),
     )
-    return DaemonSet(name=metadata["name"], namespace=namespace, uid=metadata.get("uid") or "", pod=pod)
+    return DaemonSet(name=name_of(metadata), namespace=namespace, uid=metadata.get("uid") or "", pod=pod)
 
 
 def parse_daemon_set(raw: ReadOnlyJson) -> DaemonSet:
@@ -81,10 +82,10 @@ def _text(value: object) -> str | None:
 def _pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     return PodDisruptionBudget(
-        name=raw["metadata"]["name"],
+        name=name_of(raw["metadata"]),
         namespace=_namespace(raw),
         selector=parse_label_selector(spec.get("selector")),
-        disruptions_allowed=int(status.get("disruptionsAllowed") or 0),
+        disruptions_allowed=number_of(status.get("disruptionsAllowed") or 0),
         max_unavailable=_text(spec.get("maxUnavailable")),
         min_available=_text(spec.get("minAvailable")),
         always_allow_unhealthy=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
@@ -100,7 +101,7 @@ def parse_pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
 def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return VolumeClaim(
-        name=metadata["name"],
+        name=name_of(metadata),
         namespace=_namespace(raw),
         uid=metadata.get("uid") or "",
         volume_name=spec.get("volumeName") or "",
@@ -126,7 +127,7 @@ def _driver(spec: ReadOnlyJson) -> str:
 def _volume(raw: ReadOnlyJson) -> Volume:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return Volume(
-        name=metadata["name"],
+        name=name_of(metadata),
         deleting=bool(metadata.get("deletionTimestamp")),
         driver=_driver(spec),
         local=bool(spec.get("local") or spec.get("hostPath")),
@@ -147,7 +148,7 @@ def _topology(term: ReadOnlyJson) -> tuple[Expression, ...]:
 def _storage_class(raw: ReadOnlyJson) -> StorageClass:
     provisioner = raw.get("provisioner") or ""
     return StorageClass(
-        name=raw["metadata"]["name"],
+        name=name_of(raw["metadata"]),
         provisioner=IN_TREE_DRIVERS.get(provisioner, provisioner),
         immediate=raw.get("volumeBindingMode") != "WaitForFirstConsumer",
         topologies=tuple([_topology(term) for term in raw.get("allowedTopologies") or ()]),
@@ -163,7 +164,8 @@ def _csi_node(raw: ReadOnlyJson) -> CsiNode:
     drivers = (raw.get("spec") or {}).get("drivers") or ()
     counts = {d["name"]: (d.get("allocatable") or {}).get("count") for d in drivers}
     return CsiNode(
-        name=raw["metadata"]["name"], limits={name: int(count) for name, count in counts.items() if count is not None}
+        name=name_of(raw["metadata"]),
+        limits={name: number_of(count) for name, count in counts.items() if count is not None},
     )
 
 
@@ -175,7 +177,7 @@ def parse_csi_node(raw: ReadOnlyJson) -> CsiNode:
 def _attachment(raw: ReadOnlyJson) -> VolumeAttachment:
     spec = raw.get("spec") or {}
     return VolumeAttachment(
-        name=raw["metadata"]["name"],
+        name=name_of(raw["metadata"]),
         node_name=spec.get("nodeName") or "",
         volume_name=(spec.get("source") or {}).get("persistentVolumeName") or "",
         deleting=bool(raw["metadata"].get("deletionTimestamp")),
@@ -192,7 +194,7 @@ def parse_namespace(raw: ReadOnlyJson) -> Namespace:
     return _read(
         "Namespace",
         raw,
-        lambda o: Namespace(name=o["metadata"]["name"], labels=dict(o["metadata"].get("labels") or {})),
+        lambda o: Namespace(name=name_of(o["metadata"]), labels=dict(o["metadata"].get("labels") or {})),
     )
 
 
@@ -204,7 +206,7 @@ def parse_selector_source(kind: str, raw: ReadOnlyJson) -> SelectorSource:
         selector = (o.get("spec") or {}).get("selector")
         return SelectorSource(
             kind=kind,
-            name=o["metadata"]["name"],
+            name=name_of(o["metadata"]),
             namespace=_namespace(o),
             uid=o["metadata"].get("uid") or "",
             selector=equality_selector(selector) if by_equality else parse_label_selector(selector),

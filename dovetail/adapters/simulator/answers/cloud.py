@@ -65,7 +65,7 @@ class SimulatedCloud:
         entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:find", key=provider_id, uid=claim_uid)
         return await self._recorded(entry, step)
 
-    async def terminate(self, provider_id: str) -> Literal["terminating", "gone"]:
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         def step(connection: sqlite3.Connection, now: float) -> tuple[Literal["terminating", "gone"], str]:
             answer = instances.terminate(connection, provider_id, now)
             return answer, answer

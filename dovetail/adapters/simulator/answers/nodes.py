@@ -6,7 +6,7 @@ once (DUR-30).
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
-from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.kubernetes_json.parsing.pods import pods_that_hold
 from dovetail.adapters.simulator.answers.patching import deleted_version, patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.eviction import evict
@@ -48,7 +48,7 @@ class SimulatedPods:
 
     async def list_on(self, node: str) -> tuple[Pod, ...]:
         bodies = await self._calls.read(lambda connection: objects.pods_on(connection, node))
-        return tuple(parsed(parse_pod, body) for body in bodies)
+        return pods_that_hold(bodies, self._calls.clock())
 
     async def evict(self, pod: Pod) -> Eviction:
         try:

@@ -1,0 +1,34 @@
+"""The last line against an answer that the server refuses for its size.
+
+Plans are cut far below this. An answer that is larger all the same fails its step by name, where it would otherwise
+fail at the server, again and again, without a word of which step it was.
+"""
+
+from typing import Any
+
+from temporalio import activity
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from dovetail.messages.sizes import PAYLOAD_BYTES
+
+
+class AnswerTooLarge(Exception):
+    """A step answers more than crosses Temporal."""
+
+
+class AnswerSizeGuard(Interceptor):
+    """Measures every answer."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Wrap the next interceptor of the chain."""
+        return _Inbound(next)
+
+
+class _Inbound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        answer = await super().execute_activity(input)
+        size = 0 if answer is None else len(activity.payload_converter().to_payload(answer).data)
+        if size > PAYLOAD_BYTES:
+            step = activity.info().activity_type
+            raise AnswerTooLarge(f"the step {step} answers {size} bytes; {PAYLOAD_BYTES} is the most that is sent")
+        return answer

@@ -1,0 +1,81 @@
+"""The port Interruptions over SQS and EC2: what the queue says, and what EC2's own checks find (AWS-136).
+
+The checks do not need a queue: without one an impaired instance is replaced all the same.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages
+from dovetail.adapters.aws.interruptions import instance_checks
+from dovetail.adapters.aws.interruptions.queue import WAIT_SECONDS, WarningQueue
+from dovetail.adapters.aws.meters import count
+from dovetail.adapters.aws.resources.reservations import Reservations
+from dovetail.messages.interruptions import Interruption
+from dovetail.model import names as core
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Forbidden
+from dovetail.ports.interruptions import Message
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningSources:
+    """Where warnings come from, and what learns from them."""
+
+    calls: Calls
+    queue: WarningQueue | None  # None: no queue is named
+    shortages: Shortages
+    reservations: Reservations
+
+
+class AwsInterruptions:
+    """Warnings from the queue, and the troubles that EC2's checks find."""
+
+    def __init__(self, sources: WarningSources, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._queue, self._clock = sources.calls, sources.queue, clock
+        self._shortages, self._reservations = sources.shortages, sources.reservations
+        self._may_check = True
+        self._unhealthy: frozenset[tuple[str, str]] = frozenset()  # (instance, category)
+
+    async def receive(self) -> tuple[Message, ...]:
+        if self._queue is None:
+            await asyncio.sleep(WAIT_SECONDS)
+            return ()
+        return await self._queue.receive()
+
+    async def acknowledge(self, receipts: Sequence[str]) -> None:
+        if self._queue is not None:
+            await self._queue.acknowledge(receipts)
+
+    async def troubles(self) -> tuple[Interruption, ...]:
+        if not self._may_check:
+            return ()
+        try:
+            found = await instance_checks.troubles(self._calls, self._clock())
+            now = frozenset((instance, each.reason) for each in found for instance in each.instances)
+            for _, category in sorted(now - self._unhealthy):  # once until it is healthy again (AWS-139)
+                count("interruption_instance_status_unhealthy_total", {"category": category})
+            self._unhealthy = now
+            return found
+        except Forbidden as failure:
+            _log.warning("checks of instances are not looked at any more: %s", failure)
+            self._may_check = False
+            return ()
+
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
+        name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")
+        if interruption.reason == "spot_interrupted" and name and zone:
+            short = Shortage(capacity_type=core.CAPACITY_SPOT, instance_type=name, zone=zone)
+            await self._shortages.remember([short])
+        if interruption.reason == "capacity_reservation_interrupted":
+            reservation = claim.labels.get(names.RESERVATION_ID, "")
+            if reservation:
+                self._reservations.exhausted(reservation)
+                await self._shortages.remember([Shortage(capacity_type=core.CAPACITY_RESERVED, scope=reservation)])

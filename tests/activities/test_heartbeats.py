@@ -1,0 +1,141 @@
+"""How often steps beat, what a beat proves, and what a retry need not do again."""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from temporalio import activity
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from dovetail.activities.shared import heartbeats
+from dovetail.activities.shared.heartbeats import HeartbeatInterceptor, keep, kept, pause_between, report
+from dovetail.workflows.options import ending, launching, listening, looking, planning, quick, waiting, watching
+
+DAY, HOUR = 86_400.0, 3600.0
+
+
+def beats_in(seconds: float, timeout: float, beating: int) -> int:
+    """How many heartbeats one step sends in that time."""
+    at = heartbeats.FIRST_PAUSE
+    for sent in count():
+        at += pause_between(timeout, sent, beating)
+        if at > seconds:
+            return sent + 1
+    raise AssertionError
+
+
+def seconds_of(options: Any) -> float:
+    found: float = options["heartbeat_timeout"].total_seconds()
+    return found
+
+
+def test_a_day_at_rest_is_less_than_ten_thousand_heartbeats() -> None:
+    """Four waits of the singletons and the reading of warnings, each begun anew every hour."""
+    waits = [planning("c")] * 4 + [listening("c")]
+    assert sum(24 * beats_in(HOUR, seconds_of(options), len(waits)) for options in waits) < 10_000
+
+
+def test_a_thousand_drains_and_what_waits_for_them_beat_less_than_a_hundred_times_a_second() -> None:
+    beating = 2 * 1000
+    drains = 1000 * beats_in(600.0, seconds_of(waiting("c")), beating)
+    waiters = 1000 * beats_in(600.0, seconds_of(ending("c")), beating)
+    assert drains + waiters < 100 * 600
+
+
+@pytest.mark.parametrize("options", [quick("c"), launching("c"), looking("c"), waiting("c"), watching("c")])
+@pytest.mark.parametrize("beating", [1, 100, 1000, 100_000])
+def test_a_beat_has_two_seconds_to_arrive_and_a_kill_costs_less_than_fifteen(options: Any, beating: int) -> None:
+    """The timeout, the second before the retry, and something for the server."""
+    timeout = seconds_of(options)
+    assert timeout + 1.0 < 15.0
+    assert max(pause_between(timeout, sent, beating) for sent in range(20)) <= timeout - 2.0
+
+
+class Step(ActivityInboundInterceptor):
+    """The end of the chain: the step itself."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        return await input.fn(*input.args)
+
+
+async def beats_of(step: Any, seconds: float, **info: Any) -> list[tuple[Any, ...]]:
+    """The heartbeats that the product's interceptor sends around a step in that time."""
+    beats: list[tuple[Any, ...]] = []
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, **info)
+    environment.on_heartbeat = lambda *details: beats.append(details)
+    around = HeartbeatInterceptor().intercept_activity(Step())
+    given = ExecuteActivityInput(fn=step, args=(), executor=None, headers={})
+
+    async def run() -> None:
+        async with asyncio.timeout(seconds):
+            await around.execute_activity(given)
+
+    with contextlib.suppress(TimeoutError):
+        await environment.run(run)
+    return beats
+
+
+async def test_a_step_that_hangs_falls_silent_and_one_that_gets_on_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drain that hangs in one await was invisible for a week: its heartbeats went on."""
+    monkeypatch.setattr(heartbeats, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(heartbeats, "SILENT_AFTER", 0.3)
+    monkeypatch.setattr(heartbeats, "pause_between", lambda timeout, sent, beating: 0.05)
+
+    async def hangs() -> None:
+        report("begun")
+        await asyncio.sleep(60)
+
+    async def gets_on() -> None:
+        for number in count():
+            report(f"look {number}")
+            await asyncio.sleep(0.05)
+
+    hung, well = await asyncio.gather(beats_of(hangs, 1.5), beats_of(gets_on, 1.5))
+
+    assert 0 < len(hung) < 10
+    assert len(well) > 2 * len(hung)
+    assert {details[0] for details in hung} == {"begun"}
+
+
+async def test_a_retry_knows_what_was_done_and_tells_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeats, "FIRST_PAUSE", 0.02)
+    found: list[frozenset[str]] = []
+
+    async def goes_on() -> None:
+        found.append(kept())
+        keep("third")
+        await asyncio.sleep(0.3)
+
+    beats = await beats_of(goes_on, 1.0, heartbeat_details=["text", ["first", "second"]])
+
+    assert found == [frozenset({"first", "second"})]
+    assert set(beats[-1][1]) == {"first", "second", "third"}
+
+
+async def test_a_wait_that_was_called_off_ends_when_its_successor_begins() -> None:
+    """An idle wait beats once in a minute, and would go on deciding until then."""
+    ended: list[str] = []
+
+    async def waits() -> None:
+        name = activity.info().activity_id
+        try:
+            await asyncio.sleep(0.5 if name == "second" else 60)
+        except asyncio.CancelledError:
+            ended.append(name)
+            raise
+
+    idle = {"heartbeat_timeout": planning("c")["heartbeat_timeout"], "activity_type": "await_of_test"}
+    first = asyncio.create_task(beats_of(waits, 30, activity_id="first", **idle))
+    await asyncio.sleep(0.05)
+    await beats_of(waits, 30, activity_id="second", **idle)
+    await asyncio.gather(first, return_exceptions=True)
+
+    assert ended == ["first"]

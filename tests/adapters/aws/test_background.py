@@ -1,0 +1,89 @@
+"""What goes on beside the steps goes on after any failure: prices, instance types, the upkeep of classes and claims."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dovetail.adapters.aws.catalogue.prices import PriceRefresh
+from dovetail.adapters.aws.instance_types.region_types import RegionTypes
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.adapters.aws.node_class.resolution import Resolution, Resolved
+from dovetail.adapters.aws.upkeep.tagging import Tagging
+from dovetail.background.supervised import health_of
+from dovetail.model.nodes import NodeClassRef
+from tests.adapters.aws.conftest import Stage
+from tests.adapters.aws.worlds import a_claim
+
+
+class Odd:
+    """A refresh that meets an answer which nobody foresaw, twice, and is well after that."""
+
+    def __init__(self) -> None:
+        self.asked, self.well = 0, asyncio.Event()
+
+    async def refresh(self, *_: Any) -> None:
+        self.asked += 1
+        if self.asked < 3:
+            raise ValueError("could not convert string to float: 'n/a'")
+        self.well.set()
+
+
+@pytest.mark.parametrize(("owner", "task"), [(PriceRefresh, "aws prices"), (RegionTypes, "aws instance types")])
+async def test_a_refresh_that_fails_unexpectedly_is_started_anew_and_counted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, owner: type, task: str
+) -> None:
+    odd, quiet = Odd(), Odd()
+    quiet.asked = 3
+    monkeypatch.setattr("dovetail.background.supervised.FIRST_PAUSE", 0.0)
+    for each in (PriceRefresh, RegionTypes):
+        monkeypatch.setattr(each, "refresh", (odd if each is owner else quiet).refresh)
+
+    stage.adapter.start()
+    await asyncio.wait_for(odd.well.wait(), 30)
+
+    assert health_of(task).failures == 2
+    assert "'n/a'" in health_of(task).trouble()
+
+
+async def test_a_class_that_fails_unexpectedly_holds_up_no_other(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve = Resolution.resolve
+
+    async def odd(self: Resolution, node_class: NodeClass) -> Resolved:
+        if node_class.name == "odd":
+            raise KeyError("Images")
+        return await resolve(self, node_class)
+
+    monkeypatch.setattr(Resolution, "resolve", odd)
+    stage.classes.apply("odd")
+    stage.classes.apply("well")
+
+    again = await stage.upkeep.keep()
+
+    assert stage.classes.condition("Ready", "well") == ("True", "Ready")
+    assert stage.classes.condition("Ready", "odd") == ("", "")
+    assert again <= stage.adapter.clock() + 1.0, "the odd one is looked at again"
+
+
+async def test_a_claim_that_fails_unexpectedly_holds_up_no_class(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def odd(*_: Any) -> None:
+        raise KeyError("Tags")
+
+    monkeypatch.setattr(Tagging, "_tag", odd)
+    stage.claims.append(a_claim(provider_id="aws:///us-west-2a/i-0a000000", node_name="n"))
+    stage.classes.apply()
+
+    again = await stage.upkeep.keep()
+
+    assert stage.classes.condition("Ready") == ("True", "Ready")
+    assert again <= stage.adapter.clock() + 1.0
+
+
+async def test_claims_of_another_provider_are_left_alone(stage: Stage) -> None:
+    """Their instances are no instances of EC2."""
+    other = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
+    stage.claims.append(a_claim(node_class=other, provider_id="other:///zone/vm-1", node_name="n"))
+
+    await stage.upkeep.keep()
+
+    assert stage.calls("DescribeInstances") == stage.calls("CreateTags") == []

@@ -1,0 +1,129 @@
+"""The shipped roles grant what the adapter asks of the API server, verb by verb, and nothing beside it."""
+
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import pytest
+import yaml
+
+from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
+from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE
+from dovetail.adapters.aws.provider import NODE_CLASS
+from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.notices import KubeNotices
+from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
+from dovetail.adapters.kube.objects.pods import KubePods
+from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.raw import KubeRawObjects
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.model.buffers import BufferStatus
+from dovetail.model.notice import Notice
+from dovetail.model.overlays import NodeOverlay
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
+from tests.lifecycle.objects import NODE_CLASS as REFERENCE
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
+
+ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
+VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
+Right = tuple[str, str, str]  # group, resource[/subresource], verb
+# Asked for by an admission plugin, never by a request: see the comment in the role.
+OF_OWNERS = {("karpenter.sh", f"{plural}/finalizers", "update") for plural in ("nodepools", "nodeclaims")}
+# A Lease of Karpenter's, by its name alone.
+BESIDE_US = {("coordination.k8s.io", "leases", "list")}
+
+
+class Recorder:
+    """A client that notes what is asked and answers nothing."""
+
+    def __init__(self) -> None:
+        self.used: set[Right] = set()
+
+    async def call(self, request: Request) -> NoReturn:
+        group, rest = _split(request.path)
+        resource = "/".join(rest[::2]) if len(rest) > 1 else rest[0]
+        verb = VERBS.get(request.method) or ("get" if len(rest) > 1 else "list")
+        self.used.add((group, resource, verb))
+        raise EOFError
+
+
+def _split(path: str) -> tuple[str, list[str]]:
+    """The group, and [resource, name, subresource] without the namespace."""
+    parts = path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    return group, rest[2:] if rest[0] == "namespaces" and len(rest) > 2 else rest
+
+
+async def used(*asked: Awaitable[object]) -> None:
+    for each in asked:
+        with pytest.raises(EOFError):
+            await each
+
+
+async def everything_that_is_asked() -> set[Right]:
+    recorder = Recorder()
+    client = cast(Client, recorder)
+    claim, node, pod, pool = a_joined_claim(), a_joined_node(), a_pod(), a_pool()
+    change = MetadataChange(labels={"a": "b"})
+    new = NewClaim(
+        name="c",
+        labels={},
+        annotations={},
+        finalizers=(),
+        owner=None,
+        node_class=REFERENCE,
+        requirements=(),
+        requests={},
+    )
+    claims, nodes, pods, pools = KubeNodeClaims(client), KubeNodes(client), KubePods(client), KubeNodePools(client)
+    await used(
+        *(claims.create(new), claims.read("c"), claims.patch(claim, change), claims.delete("c", "u")),
+        claims.patch_status(claim, ClaimStatus(provider_id="x")),
+        *(nodes.read("n"), nodes.list_by_provider_id("p"), nodes.patch(node, change), nodes.delete("n", "u")),
+        *(pods.list_on("n"), pods.evict(pod), pods.delete(pod, 1)),
+        *(pools.read("p"), pools.patch(pool, change), pools.patch_status(pool, PoolStatus(node_count=1))),
+        KubeNodeOverlays(client).patch_conditions(NodeOverlay(name="o", uid="o", requirements=()), ()),
+        KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
+        KubeNotices(client).publish(Notice(kind="Pod", name="p", namespace="d", uid="u", reason="R", message="m")),
+    )
+    raw = {"metadata": {"name": "default", "resourceVersion": "1"}}
+    classes = KubeRawObjects(client, NODE_CLASS.kind, NODE_CLASS.path)
+    services = KubeRawObjects(client, "Service", "/api/v1/services", DNS_NAMESPACE)
+    await used(classes.patch(raw, {}), classes.patch(raw, {}, "status"), services.read("kube-dns"))
+    watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, NODE_OVERLAY)} | {NODE_CLASS.path}
+    for path in watched:
+        group, rest = _split(path)
+        recorder.used |= {(group, rest[0], verb) for verb in ("list", "watch")}
+    return recorder.used
+
+
+def granted(role: dict[str, Any]) -> set[Right]:
+    return {
+        (g, r, v) for rule in role["rules"] for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]
+    }
+
+
+async def test_every_right_that_is_granted_is_used_and_every_one_that_is_used_is_granted() -> None:
+    """OPS-5. Who may list a kind sees every object of it, so that `get` beside `list` gives nothing more away."""
+    cluster_role = next(iter(yaml.safe_load_all(ROLES.read_text())))
+    has, needs = granted(cluster_role), await everything_that_is_asked()
+    harmless = {(group, resource, "get") for group, resource, verb in has if verb == "list"}
+
+    assert needs - has == set()
+    assert has - needs - harmless - OF_OWNERS - BESIDE_US == set()
+
+
+async def test_one_config_map_alone_can_be_read_and_written() -> None:
+    """The namespace holds aws-auth and coredns beside it: who may write them has the cluster."""
+    recorder = Recorder()
+    store = KubeRawObjects(cast(Client, recorder), "ConfigMap", "/api/v1/configmaps", "kube-system")
+    await used(store.read(SHORTAGES), store.merge(SHORTAGES, {}), store._created(SHORTAGES, {}))
+    role = list(yaml.safe_load_all(ROLES.read_text()))[1]
+
+    assert role["kind"] == "Role"
+    assert granted(role) == recorder.used
+    for rule in role["rules"]:
+        assert rule.get("resourceNames") == [SHORTAGES] or rule["verbs"] == ["create"]

@@ -1,0 +1,184 @@
+"""Does anything that a user of one namespace can write stop the others? A real API server says what can be written."""
+
+import asyncio
+import socket
+import urllib.request
+from dataclasses import replace
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from tests.cluster.system.ground import Ground, deployment, node_pool
+
+pytestmark = pytest.mark.cluster
+
+PODS = "/api/v1/namespaces/default/pods"
+DIGITS = "9" * 5000
+GOOD = 10
+
+
+def a_pod(name: str, request: str = "1Mi", annotations: Json | None = None, **spec: object) -> Json:
+    """A pod that no node of the pool suits, unless its spec says otherwise."""
+    container = {"name": "c", "image": "c:1", "resources": {"requests": {"memory": request}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
+        "spec": {"containers": [container], "nodeSelector": {"no": "such-node"}, **spec},
+    }
+
+
+def preferring(terms: int, value: str) -> Json:
+    """Preferences that no node meets; the API server does not look at their values."""
+    expression = {"key": "size", "operator": "Gt", "values": [value]}
+    term = {"weight": 1, "preference": {"matchExpressions": [expression]}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term] * terms}}
+
+
+def hostile(node: str) -> dict[str, Json]:
+    """Pods by name. Those that are bound are on that node."""
+    protected = {names.DO_NOT_DISRUPT: f"{DIGITS}h"}
+    fake = {names.FAKE_POD: "true"}
+    here: Json = {"nodeName": node, "nodeSelector": {}}
+    found = (
+        a_pod("endless-protection", annotations=protected, **here),
+        a_pod("endless-preference", affinity=preferring(1, DIGITS)),
+        a_pod("many-preferences", affinity=preferring(5000, "5")),
+        a_pod("large", request="1e99999"),
+        a_pod("larger", request="1e3000000"),
+        a_pod("large-and-bound", request="1e400", **here),
+        a_pod("digits-and-bound", request=DIGITS, **here),
+        a_pod("not-a-buffer", annotations=fake),
+    )
+    return {pod["metadata"]["name"]: pod for pod in found}
+
+
+def hostile_pool() -> Json:
+    """A pool with a budget that cannot be read and is not active now: nobody may look at it."""
+    pool = node_pool()
+    never = {"nodes": DIGITS, "schedule": "0 0 29 2 *", "duration": "1m"}
+    pool["spec"]["disruption"]["budgets"] = [{"nodes": "100%"}, never]
+    return pool
+
+
+def unreadable_pool() -> Json:
+    """A slip of an admin's hand: the definition admits any number of digits."""
+    pool = node_pool(consolidate_after=f"{DIGITS}h")
+    pool["metadata"]["name"] = "slip"
+    return pool
+
+
+async def create(ground: Ground, pods: dict[str, Json]) -> set[str]:
+    """Those that the API server admits."""
+    admitted = set()
+    for name, pod in pods.items():
+        answer = await ground.api.post(PODS, pod)
+        assert answer.status in {201, 400, 422}, f"{name}: {answer.status} {answer.text[:300]}"
+        if answer.status == 201:
+            admitted.add(name)
+    return admitted
+
+
+async def running(ground: Ground) -> list[Json]:
+    """The good pods that run."""
+    pods = [p for p in await ground.objects("Pod") if (p["metadata"].get("labels") or {}).get("app") == "web"]
+    return [p for p in pods if p["status"].get("phase") == "Running"]
+
+
+async def told(ground: Ground) -> dict[str, set[str]]:
+    """By object, the reasons of its Events that do not come from the kube-scheduler."""
+    events = (await ground.api.get("/api/v1/events")).body.get("items") or []
+    found: dict[str, set[str]] = {}
+    for event in events:
+        if event["source"].get("component") != "default-scheduler":
+            found.setdefault(event["involvedObject"]["name"], set()).add(event["reason"])
+    return found
+
+
+def start_measured_worker(ground: Ground) -> int:
+    """One worker with a port for its metrics."""
+    ground.kill_workers()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    environment = {**ground.everything.environment, "METRICS_PORT": str(port)}
+    ground.workers.append(replace(ground.everything, environment=environment).start_worker())
+    return port
+
+
+async def scrape(port: int) -> str:
+    with await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        return str(answer.read().decode())
+
+
+async def test_hostile_objects_stop_nobody(ground: Ground) -> None:
+    port = start_measured_worker(ground)
+    await ground.apply(hostile_pool())
+    await ground.apply(deployment(1, "3"))
+    await ground.until(lambda: ground.settled(1), 120, "the first pod runs")
+    [first] = await ground.nodes()
+    await ground.apply(unreadable_pool())
+    admitted = await create(ground, hostile(first["metadata"]["name"]))
+    assert {"endless-protection", "endless-preference", "many-preferences", "not-a-buffer"} <= admitted
+    try:
+        await good_pods_come_and_go(ground, port)
+        await hostile_objects_are_named(ground, port)
+    finally:
+        for name in admitted:
+            await ground.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+        await ground.delete("NodePool", "slip")
+    await ground.scale(0)
+    await ground.until(ground.nothing_left, 180, "no claim, no node and no instance is left")
+    await nothing_is_left_of_them(ground, port, {*admitted, "slip"})
+
+
+async def good_pods_come_and_go(ground: Ground, port: int) -> None:
+    """Ten pods run, then one; nodes come and empty ones go, and the metrics are answered."""
+    await ground.scale(GOOD)
+
+    async def all_run() -> bool:
+        return len(await running(ground)) == GOOD
+
+    await ground.until(all_run, 180, f"{GOOD} good pods run beside the hostile ones")
+    lines = await scrape(port)
+    for node in await ground.nodes():
+        assert f'karpenter_nodes_allocatable{{node_name="{node["metadata"]["name"]}"' in lines
+    await ground.scale(1)
+
+    async def empty_nodes_are_gone() -> bool:
+        homes = {p["spec"]["nodeName"] for p in await ground.objects("Pod") if p["spec"].get("nodeName")}
+        return {n["metadata"]["name"] for n in await ground.nodes()} <= homes and len(await running(ground)) == 1
+
+    await ground.until(empty_nodes_are_gone, 180, "the empty nodes go")
+
+
+async def hostile_objects_are_named(ground: Ground, port: int) -> None:
+    """Each pod that waits has an Event; what is left out is named by an Event, the metrics and doctor."""
+
+    async def waiting_are_named() -> bool:
+        reasons = await told(ground)
+        pending = [p for p in await ground.objects("Pod") if p["status"].get("phase") == "Pending"]
+        return all("FailedScheduling" in reasons.get(p["metadata"]["name"], set()) for p in pending)
+
+    await ground.until(waiting_are_named, 90, "an Event names each hostile pod that waits")
+    reasons = await told(ground)
+    assert "InvalidDoNotDisruptAnnotation" in reasons["endless-protection"]
+    left_out = {name for name, of_one in reasons.items() if {"CannotBeRead", "CannotBeJudged"} & of_one}
+    assert "slip" in left_out
+    _, said = await ground.dovetail("doctor")
+    lines = await scrape(port)
+    for name in left_out:
+        assert name in said
+        assert f'name="{name}",why="' in lines
+
+
+async def nothing_is_left_of_them(ground: Ground, port: int, gone: set[str]) -> None:
+    """Neither the metrics nor doctor name what was removed."""
+    lines = await scrape(port)
+    assert "dovetail_object_set_aside{" not in lines
+    _, said = await ground.dovetail("doctor")
+    assert "objects that cannot be judged" in said
+    for name in gone:
+        assert f'name="{name}"' not in lines
+        assert name not in said

@@ -1,0 +1,1 @@
+"""What crosses Temporal: sizes, lists of types, what the Scheduler remembers."""
