@@ -18,6 +18,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
 from dovetail.metrics.exposition import counted, measured
 from dovetail.metrics.gauges import Sample, gauges
+from dovetail.metrics.launch_brake import HELP as LAUNCH_HELP
+from dovetail.metrics.launch_brake import OWN_PREFIX, launch_samples
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.pool_costs import pool_costs
 from dovetail.model.snapshot import Snapshot
@@ -63,6 +65,7 @@ class Scrape:
     def _text(self, costs: tuple[Sample, ...]) -> str:
         samples = [*self._samples(), *costs, *self.times.samples()]
         lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
+        lines += measured(self._launches(), LAUNCH_HELP, OWN_PREFIX)
         if self.conditions is not None:
             lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
         return "\n".join(lines) + "\n"
@@ -79,6 +82,13 @@ class Scrape:
             return
         yield from gauges(snapshot)
         yield from self._budgets(snapshot)
+
+    def _launches(self) -> tuple[Sample, ...]:
+        """Of pools for which launching is stopped."""
+        try:
+            return tuple(launch_samples(self.view.snapshot())) if self.observed else ()
+        except Failure:
+            return ()
 
     def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
         """DIS-58: what the budgets allow before those that leave are taken off, and how many those are."""

@@ -46,6 +46,7 @@ Reason = Literal[
     "uninitialized_node",
     "not_reached",
     "volume_lookup",
+    "launches_stopped",
 ]
 
 
@@ -89,6 +90,7 @@ class IgnoredPod:
     pod: Pod
     why: str
     silent: bool = False
+    earlier_claim: Literal["", "awaited", "exhausted"] = ""  # PLQ-32: claims were made for it before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ POOL_WORDS: Final[Mapping[Reason, str]] = {
     "uninitialized_node": "its place would be on a node that is not up yet",
     "not_reached": "planning ran out of time before this pod; it is tried again in the next round",
     "volume_lookup": "something that its volumes refer to does not exist",
+    "launches_stopped": "nothing is launched for the pool until a person resumes it (`dovetail resume --pool`)",
 }
 
 # Why existing nodes do not take it, in the order in which they are asked.
