@@ -1,6 +1,7 @@
 """The settings of a process as placement and disruption take them."""
 
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import nomination_seconds
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.placement.launch_brake import BrakeSettings
 from dovetail.placement.settings import PlacementSettings
@@ -32,6 +33,7 @@ def brake_settings(settings: Settings) -> BrakeSettings:
 def disruption_settings(settings: Settings) -> DisruptionSettings:
     """For disruption."""
     return DisruptionSettings(
+        nominate_for=nomination_seconds(settings.batch_max),
         spot_to_spot=settings.gates["SpotToSpotConsolidation"],
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,

@@ -149,13 +149,13 @@ class Wiring:
 
     def _upkeep_tasks(self) -> list[UpkeepTask]:
         """Everything that upkeep keeps true."""
-        w, now = self.world, self.now
+        w, now, settings = self.world, self.now, self.settings
         overlays = [] if w.overlays is None else [OverlayUpkeep(w.overlays, now)]
         buffers = [] if w.buffers is None else [BufferUpkeep(w.buffers, now)]
         return [
             *overlays,
             *buffers,
-            ClaimUpkeep(w.claims, w.catalogues, now),
+            ClaimUpkeep(w.claims, w.catalogues, now, well_known_labels(settings), settings.provider.reservation_labels),
             PoolUpkeep(w.pools, w.claims, w.catalogues, now),
             LabelUpkeep(w.claims, w.nodes),
             ConsistencyUpkeep(w.claims, w.notices, now),

@@ -142,7 +142,7 @@ class Disrupting:
         return Drop(held=index, why=f"{validity.reason}: {validity.message}")
 
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
-        return replace(plan, seen=plan.seen.ready(self.now()))
+        return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=self.settings.nominate_for)
 
     def _publish_beside(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """Publish beside the decision: no mark waits for Events. The same notice is not repeated at once."""

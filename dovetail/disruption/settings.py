@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.disruption.profiles import DOVETAIL, Profile
+from dovetail.messages.plans import NOMINATION_SECONDS
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
 
@@ -18,6 +19,7 @@ class DisruptionSettings:
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
     default_spread: tuple[SpreadConstraint, ...] = ()
     well_known: frozenset[str] = WELL_KNOWN_LABELS
+    nominate_for: float = NOMINATION_SECONDS  # where pods are expected after a disruption
     validate_after: float = 15.0  # seconds between a plan and its second look (DIS-132)
 
     wave_size: int = 100  # commands of one plan
