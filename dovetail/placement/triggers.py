@@ -1,8 +1,8 @@
 """What asks for a provisioning round (PLC-1)?
 
-Pods that the kube-scheduler gave up on ask for one, pods whose node is leaving, and CapacityBuffers. What has just been tried asks again where room
-may have come or gone, and after a while in any case. A buffer's pods never stop being pending, so that without this
-rule they alone would keep the planner busy for ever.
+Pods that the kube-scheduler gave up on ask for one, pods whose node is leaving, and CapacityBuffers. What has just been
+tried asks again where room may have come or gone, and after a while in any case. A buffer's pods never stop being
+pending, so that without this rule they alone would keep the planner busy for ever.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,6 @@
 """`dovetail explain node`: the verdict, what holds it and by whom, budgets, the move and its price."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.cli.explain.explain_node_text import node_text
+from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
@@ -175,3 +177,16 @@ async def test_explaining_writes_nothing(tmp_path: Path) -> None:
     await explained(world)
 
     assert world.ledger() == before
+
+
+async def test_a_node_that_rests_is_said_to_rest_and_no_plan_names_it(tmp_path: Path) -> None:
+    """DIS-182: the planner and the command line decide on one snapshot."""
+    objects = a_managed_node()
+    objects[0]["metadata"]["annotations"] = {names.REST: f"{time.time() + 280:.0f}/1/Empty"}
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *objects)
+
+    answer = await explained(world)
+
+    assert answer.goes_for == ()
+    assert any(check.why == WhyNot.RESTING for check in (*answer.checks, *answer.methods))
+    assert plan_now(await looked(world)).disruptions == ()
