@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_daemon, is_mirror
 from dovetail.model.pods import Pod
+from dovetail.model.requirements import compatible, from_labels
 from dovetail.model.resources import fits, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import untolerated
 from dovetail.model.unused_launches import REMEMBERED_SECONDS, pod_mark, remembered_launches, resumed_at
+from dovetail.placement.constraints.pod_needs import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
 
@@ -61,13 +63,14 @@ def earlier_claims(
     awaited: dict[str, str] = {}
     exhausted: dict[str, int] = {}
     for uid, pod in asking.items():
-        own = [c for c in claims.get(uid, ()) if not _has_lost_its_room(snapshot, c, pod, on_node)]
+        made = claims.get(uid, [])
+        own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node)]
         coming = next((c.name for c in own if _may_become_its_node(c, pod, snapshot.now)), None)
         count = len(own) + (ended[pod_mark(uid)] if ended else 0)
         if coming is not None:
             awaited[uid] = coming
-        elif most and count >= most:
-            exhausted[uid] = count
+        elif most and (count >= most or len(made) >= 2 * most):
+            exhausted[uid] = max(count, len(made))
     return EarlierClaims(awaited=awaited, exhausted=exhausted)
 
 
@@ -119,9 +122,16 @@ def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: 
         return False
     planned = set(planned_pods(claim))
     own = [p for p in present if p.uid in planned or is_daemon(p) or is_mirror(p)]
-    if len(own) == len(present) or untolerated(node.taints, pod.shape.tolerations) is not None:
+    if len(own) == len(present) or not _suits(node, pod):
         return False
     return fits(total([p.requests for p in (*own, pod)]), node.allocatable)
+
+
+def _suits(node: Node, pod: Pod) -> bool:
+    """Whether the node's taints and labels are such as the pod asks for."""
+    terms, labels = node_terms(pod.shape), from_labels(node.labels)
+    chosen = not terms or any(compatible(labels, term) for term in terms)
+    return chosen and untolerated(node.taints, pod.shape.tolerations) is None
 
 
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:

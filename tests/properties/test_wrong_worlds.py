@@ -11,6 +11,8 @@ from tests.placement.builders import a_pod, a_shape
 from tests.properties.wrong_worlds import Wrong, WrongWorld
 
 GIB = 1024**3
+ZONAL = a_shape(node_selector=((names.ZONE, "z2"),))
+SIX_AND_A_ZONAL_ONE = {f"uid-{i}": a_pod(f"{i}", shape=ZONAL if i == 6 else a_shape()) for i in range(7)}
 
 wrongs = st.builds(
     Wrong,
@@ -57,6 +59,9 @@ QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 @example(Wrong(memory=0.1), {"uid-a": a_pod("a")}, 600.0)
 @example(Wrong(memory=0.1, claim_knows=False, empties_after=0.0), {"uid-a": a_pod("a")}, 1200.0)
 @example(Wrong(registers=False), {"uid-a": a_pod("a")}, 3000.0)
+@example(
+    Wrong(zone="nowhere"), {f"uid-{i}": a_pod(f"{i}", shape=ZONAL if i == 6 else a_shape()) for i in range(7)}, 300.0
+)
 @given(wrongs, waiting_pods(), st.sampled_from((300.0, 900.0)))
 def test_no_pod_is_launched_for_more_than_twice(wrong: Wrong, pods: dict[str, Pod], seconds: float) -> None:
     judge(wrong, pods, seconds)
