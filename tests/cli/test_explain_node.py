@@ -180,7 +180,7 @@ async def test_explaining_writes_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_node_that_rests_is_said_to_rest_and_no_plan_names_it(tmp_path: Path) -> None:
-    """DIS-182: the planner and the command line decide on one snapshot."""
+    """The planner and the command line decide on one snapshot."""
     objects = a_managed_node()
     objects[0]["metadata"]["annotations"] = {names.REST: f"{time.time() + 280:.0f}/1/Empty"}
     world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *objects)
