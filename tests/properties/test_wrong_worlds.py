@@ -48,7 +48,8 @@ def judge(wrong: Wrong, pods: dict[str, Pod], seconds: float) -> None:
     """Play one world, and count."""
     world = WrongWorld(wrong, dict(pods))
     world.play(seconds)
-    assert max(world.launched_for.values(), default=0) <= 2
+    assert world.in_vain() <= 2
+    assert max(map(len, world.named.values()), default=0) <= 4
     assert world.launches <= 2 * len(pods)
 
 

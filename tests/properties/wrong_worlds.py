@@ -6,7 +6,6 @@ that nobody takes off, stay unready, or never register. Nodes that stand empty a
 and a node that never registers is given up after fifteen minutes.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -58,8 +57,9 @@ class WrongWorld:
     claims: dict[str, NodeClaim] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     pool_annotations: dict[str, str] = field(default_factory=dict)
-    launched_for: Counter[str] = field(default_factory=Counter)
     launches: int = 0
+    named: dict[str, list[str]] = field(default_factory=dict)  # pod -> the claims that were made for it
+    lent: set[str] = field(default_factory=set)  # claims on whose nodes pods of other claims have run
     empty_since: dict[str, float] = field(default_factory=dict)
     types: tuple[InstanceType, ...] = TYPES
 
@@ -83,6 +83,10 @@ class WrongWorld:
             catalogues={"default": Catalogue(types=self.types)},
         )
 
+    def in_vain(self) -> int:
+        """The most claims that were made for one pod, and whose room nobody else has taken."""
+        return max((sum(name not in self.lent for name in made) for made in self.named.values()), default=0)
+
     def pending(self) -> list[str]:
         return sorted(pod.name for pod in self.pods.values() if not pod.node_name)
 
@@ -98,9 +102,10 @@ class WrongWorld:
         for index, proposed in enumerate(plan.proposed):
             made = new_claim(request, index)
             self.launches += 1
-            self.launched_for.update(pod.uid for pod in proposed.pods)
             chosen = next(t for t in self.types if t.name == request.type_lists[proposed.type_list][0])
             name = f"c{self.launches:05}"
+            for pod in proposed.pods:
+                self.named.setdefault(pod.uid, []).append(name)
             believed = dict(chosen.capacity)
             labels = {**made.labels, names.INSTANCE_TYPE: chosen.name, **_place(proposed.requirements)}
             self.claims[name] = NodeClaim(
@@ -157,6 +162,7 @@ class WrongWorld:
             if not pod.node_name:
                 name = next(self._takers(pod), "")
                 if name:
+                    self.lent |= {name} - set(self.named.get(uid, ()))
                     self.pods[uid] = replace(pod, node_name=name, unschedulable=False, phase="Running")
 
     def _takers(self, pod: Pod) -> Iterator[str]:
