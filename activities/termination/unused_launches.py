@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_active
-from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import REMEMBERED_SECONDS, remembered_launches, remembered_text, unused_launch
-from dovetail.placement.earlier_claims import planned_pods
+from dovetail.placement.earlier_claims import left_pending, planned_pods
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 from dovetail.ports.view import ClusterView
@@ -30,19 +28,17 @@ class UnusedLaunches:
         self.view, self.pools, self.now = view, pools, now
 
     async def remember(self, claim: NodeClaim) -> None:
-        """Where the claim was launched within the hour and most of its pods are pending still."""
-        planned = planned_pods(claim) if claim.provider_id else []
-        if not planned or self.now() - claim.created > REMEMBERED_SECONDS:
+        """Where the claim was launched within the hour and was of no use."""
+        if not claim.provider_id or not planned_pods(claim) or self.now() - claim.created > REMEMBERED_SECONDS:
             return
         try:
             snapshot = self.view.snapshot()
-            pending = [uid for uid in planned if _is_pending(snapshot.pods.get(uid))]
-            if 2 * len(pending) >= len(planned):
+            if pending := left_pending(claim, snapshot.pods):
                 await self._write(snapshot, claim, pending)
         except Failure as failure:
             _log.warning("NodePool of NodeClaim %s does not remember that it was of no use: %s", claim.name, failure)
 
-    async def _write(self, snapshot: Snapshot, claim: NodeClaim, pending: list[str]) -> None:
+    async def _write(self, snapshot: Snapshot, claim: NodeClaim, pending: tuple[str, ...]) -> None:
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
         if pool is None:
             return
@@ -53,7 +49,3 @@ class UnusedLaunches:
             return {} if text == found.annotations.get(names.UNUSED_LAUNCHES) else {names.UNUSED_LAUNCHES: text}
 
         await revise_pool(self.pools, pool, change_of)
-
-
-def _is_pending(pod: Pod | None) -> bool:
-    return pod is not None and not pod.node_name and is_active(pod)

@@ -134,6 +134,19 @@ def _suits(node: Node, pod: Pod) -> bool:
     return chosen and untolerated(node.taints, pod.shape.tolerations) is None
 
 
+def left_pending(claim: NodeClaim, pods: Mapping[str, Pod]) -> tuple[str, ...]:
+    """The pods that the claim was made for and that are pending as it ends; none where it was of use.
+
+    Of use to pods that are gone now, because their node was drained. Pods that run elsewhere say nothing.
+    """
+    planned = planned_pods(claim)
+    here = [
+        uid for uid in planned if uid not in pods or not pods[uid].node_name or pods[uid].node_name == claim.node_name
+    ]
+    pending = tuple(uid for uid in here if uid in pods and not pods[uid].node_name and is_active(pods[uid]))
+    return pending if 2 * len(pending) >= len(here) else ()
+
+
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:
     """The claims on whose nodes pods run that no DaemonSet and no node brought along."""
     return frozenset(

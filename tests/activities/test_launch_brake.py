@@ -62,12 +62,15 @@ async def test_a_claim_that_ends_while_its_pods_are_pending_is_remembered_once()
 
     assert await remembered(a_claim("c", *pods), pods) == ["c"]
     assert await remembered(a_claim("c", *pods), pods[:1]) == ["c"]  # half of them
+    elsewhere = [a_bound_pod(name, "n1") for name in ("three", "four", "five")]
+    assert await remembered(a_claim("c", *pods, *elsewhere), [*pods, *elsewhere], nodes=[a_node("n1")]) == ["c"]
 
 
 async def test_a_claim_that_was_of_use_or_never_launched_or_is_old_is_not_remembered() -> None:
-    pod, others = a_pod("one"), [a_bound_pod("two", "n1"), a_bound_pod("three", "n1")]
+    pod, drained = a_pod("one"), [a_pod("two"), a_pod("three")]
 
-    assert await remembered(a_claim("c", pod, *others), [pod, *others], nodes=[a_node("n1")]) == []
+    assert await remembered(a_claim("c", pod, *drained), [pod]) == []
+    assert await remembered(a_claim("c", *drained), []) == []
     assert await remembered(a_claim("c", pod, provider_id=""), [pod]) == []
     assert await remembered(a_claim("c", pod), [pod], now=NOW + 4000.0) == []
 

@@ -23,7 +23,7 @@ from dovetail.model.resources import Resources, fits, subtract, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, untolerated
 from dovetail.model.unused_launches import remembered_launches, remembered_text, stop_text, unused_launch
-from dovetail.placement.earlier_claims import planned_pods
+from dovetail.placement.earlier_claims import left_pending
 from dovetail.placement.launch_brake import BrakeSettings, pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
@@ -191,8 +191,7 @@ class WrongWorld:
 
     def _end(self, claim: NodeClaim) -> None:
         """As release_claim does: the pool remembers what was of no use."""
-        pending = [uid for uid in planned_pods(claim) if uid in self.pods and not self.pods[uid].node_name]
-        if 2 * len(pending) >= len(planned_pods(claim)):
+        if pending := left_pending(claim, self.pods):
             known = remembered_launches(replace(a_pool(), annotations=self.pool_annotations), self.now)
             text = remembered_text(known, unused_launch(claim.name, self.now, pending))
             self.pool_annotations[names.UNUSED_LAUNCHES] = text
