@@ -1,5 +1,7 @@
 """Whatever the plan is wrong about, no pod is launched for more than twice in an hour (PLQ-32)."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,17 @@ from tests.properties.wrong_worlds import Wrong, WrongWorld
 GIB = 1024**3
 ZONAL = a_shape(node_selector=((names.ZONE, "z2"),))
 SIX_AND_A_ZONAL_ONE = {f"uid-{i}": a_pod(f"{i}", shape=ZONAL if i == 6 else a_shape()) for i in range(7)}
+
+
+def of_size(number: int, cpu: str, memory: str) -> Pod:
+    """The first of them asks for a zone."""
+    requests = {**parse_resources({"cpu": cpu, "memory": memory}), "pods": 1}
+    pod = a_pod(f"p{number:02}", shape=a_shape() if number else ZONAL)
+    return replace(pod, requests=requests)
+
+
+SIZES = [("100m", "256Mi")] * 3 + [("1", "4Gi")] + [("3", "12Gi")] * 5
+OF_ALL_SIZES = {pod.uid: pod for pod in (of_size(n, *size) for n, size in enumerate(SIZES))}
 
 wrongs = st.builds(
     Wrong,
@@ -60,6 +73,8 @@ QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 @example(Wrong(memory=0.1), {"uid-a": a_pod("a")}, 600.0)
 @example(Wrong(memory=0.1, claim_knows=False, empties_after=0.0), {"uid-a": a_pod("a")}, 1200.0)
 @example(Wrong(registers=False), {"uid-a": a_pod("a")}, 3000.0)
+@example(Wrong(zone="nowhere"), SIX_AND_A_ZONAL_ONE, 300.0)
+@example(Wrong(zone="nowhere", claim_knows=False, boot=0.0, empties_after=0.0), OF_ALL_SIZES, 300.0)
 @example(
     Wrong(zone="nowhere"), {f"uid-{i}": a_pod(f"{i}", shape=ZONAL if i == 6 else a_shape()) for i in range(7)}, 300.0
 )
