@@ -50,6 +50,11 @@ class Followed:
         return found is None or (found["goneAt"] is not None and now >= found["goneAt"])
 
 
+def _is_down(instance: Json) -> bool:
+    """Whether its kubelet has ended: not while the instance only stops, which takes a while."""
+    return instance["terminatedAt"] is not None or instance["forcedState"] == "stopped"
+
+
 def _may_have_joined(instance: Json) -> bool:
     """Also true of instances that joined before this process was started."""
     joins, ended = instance["joinsAt"], instance["terminatedAt"]
@@ -97,8 +102,7 @@ class Kubelets:
     def _plan(self, instance: Json) -> None:
         """When this instance next needs something."""
         key = instance["id"]
-        ended = instance["terminatedAt"] is not None or instance["forcedState"] is not None
-        if ended:
+        if _is_down(instance):
             if _may_have_joined(instance) and key not in self._silent:
                 self._due[key] = 0.0
             else:
@@ -109,10 +113,10 @@ class Kubelets:
             self._due.pop(key, None)
 
     def _act(self, instance: Json) -> None:
-        if instance["terminatedAt"] is None and instance["forcedState"] is None:
-            self._join(instance)
-        else:
+        if _is_down(instance):
             self._fall_silent(instance)
+        else:
+            self._join(instance)
         self._due.pop(instance["id"], None)
 
     def _facts(self, name: str) -> Json:
