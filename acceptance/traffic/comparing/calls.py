@@ -5,6 +5,7 @@ and what the recording's README calls free or informational is left out here.
 """
 
 import copy
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -223,16 +224,25 @@ def _add_fleet(folded: list[Call], call: Call) -> None:
 
 
 def _by_ids(calls: list[Call]) -> list[Call]:
-    """Reads by id, and terminations that were carried out, as one with all ids: so are batches compared."""
+    """Reads by id as one with all ids, and so terminations that were carried out, but with how often each was told."""
     kept: list[Call] = []
     for call in calls:
-        ids = (call.body.get("input") or {}).get("InstanceIds")
+        given = call.body.get("input") or {}
+        ids = given.get("InstanceIds")
+        if ids and call.op == "TerminateInstances" and call.counts:
+            ids = given["InstanceIds"] = dict(Counter(ids))
         same = next((each for each in kept if ids and _same_but_ids(each, call)), None)
         if same is None:
             kept.append(call)
         else:
-            same.body["input"]["InstanceIds"] = sorted({*same.body["input"]["InstanceIds"], *(ids or ())})
+            same.body["input"]["InstanceIds"] = _together(same.body["input"]["InstanceIds"], ids)
     return kept
+
+
+def _together(one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        return {each: one.get(each, 0) + other.get(each, 0) for each in sorted({*one, *other})}
+    return sorted({*one, *other})
 
 
 def _same_but_ids(one: Call, other: Call) -> bool:
