@@ -47,6 +47,7 @@ class Call:
 
     op: str
     body: Json = field(default_factory=dict)  # input, error and outcome, to be compared as a whole
+    times: int = 1  # how many equal ones are folded into it
 
     @property
     def error(self) -> str:
@@ -92,6 +93,8 @@ def read_calls(entries: Iterable[Json]) -> list[Call]:
         elif call.counts or call.key() not in seen:
             seen[call.key()] = call
             folded.append(call)
+        else:
+            seen[call.key()].times += call.times
     return _by_ids(folded)
 
 
@@ -117,7 +120,7 @@ def _read(entry: Json) -> Call:
     body: Json = {"input": _value(given)}
     if entry.get("error"):
         body["error"] = _SAME_CODE.get(entry["error"], entry["error"])
-    call = Call(op=entry["op"], body=body)
+    call = Call(op=entry["op"], body=body, times=int(entry.get("times") or 1))
     if call.op == "CreateFleet" and not entry.get("error"):
         body["outcome"] = _outcome(entry.get("output") or {})
     if call.is_dry or _is_validation(call):
@@ -212,6 +215,7 @@ def _add_fleet(folded: list[Call], call: Call) -> None:
         capacity = 0  # it brought nothing: how often that is tried says nothing either
     for other in folded:
         if other.op == call.op and other.counts and other.body["input"] == call.body["input"]:
+            other.times += call.times
             other.body["capacity"] += capacity
             launched = other.body["outcome"]["launched"]
             for place, count in call.body["outcome"]["launched"].items():
@@ -235,6 +239,7 @@ def _by_ids(calls: list[Call]) -> list[Call]:
         if same is None:
             kept.append(call)
         else:
+            same.times += call.times
             same.body["input"]["InstanceIds"] = _together(same.body["input"]["InstanceIds"], ids)
     return kept
 

@@ -28,8 +28,10 @@ _REFRESHES: Final = frozenset(
     )
 )
 _REFRESH_SECONDS: Final = 60.0
+_OFTEN, _RESTLESS = 3, 10
 REFRESH: Final = "asked before"
 SHORT: Final = "asked before, in a phase of ours under a minute"
+AT_START: Final = "asked at our start"
 KNOWN: Final = "of a template that there is, after a restart"
 CLASS_STAYS: Final = "while its class stays"
 
@@ -77,7 +79,16 @@ def _of_operation(sides: Sides, calls: tuple[list[Call], list[Call]], renaming: 
             present = (other if one is ABSENT else one).call
             note = _note(sides, present, of_ours=one is ABSENT) if ABSENT in (one, other) else ""
             found += [_found(sides.played.name, present, each, note) for each in inside]
+            if ABSENT not in (one, other) and not polling:
+                found += _too_often(sides.played.name, one.call, other.call)
     return found
+
+
+def _too_often(phase: str, theirs: Call, ours: Call) -> list[Found]:
+    """How often a read, or a call that is refused, is repeated says nothing (rule 3), but for one that never rests."""
+    if ours.times <= _OFTEN * theirs.times + _RESTLESS:
+        return []
+    return [Found(phase=phase, what=f"call {ours.op}", path="times", theirs=theirs.times, ours=ours.times)]
 
 
 class _Body(dict[str, Any]):
@@ -103,6 +114,8 @@ def _note(sides: Sides, call: Call, *, of_ours: bool) -> str:
         return KNOWN if sides.restarted and names <= sides.templates else ""
     if call.op in _REFRESHES and of_ours:
         return REFRESH if call.key() in sides.ours_before else ""
+    if call.op in _REFRESHES and sides.played.name == "class" and call.key() in sides.ours_before:
+        return AT_START  # what is asked once a start may come after the first object, upstream being ready so soon
     if call.op in _REFRESHES and call.key() in sides.theirs_before:
         return SHORT if sides.played.seconds < _REFRESH_SECONDS else ""
     return ""
