@@ -22,6 +22,7 @@ TRANSITIONS: Final = "transitions"
 MOMENT, NAME, REASON, CODES = "moment", "name", "reason", "codes"  # paths of what is told differently
 FALSE_CONDITION: Final = "a condition of it is False for that reason"
 LEAVES: Final = "it leaves, or has gone"
+ITS_CLASS_LEAVES: Final = "its class leaves, or has gone"
 ANNOUNCED: Final = "its disruption was announced"
 AS_ITS_POOL_SAYS: Final = "as its NodePool says"
 # Here the message is the cause: which reason for the disruption, which zone. Elsewhere words are free (rule 7).
@@ -138,7 +139,7 @@ def with_all_phases(
     """The same differences, those of Events as what they are."""
     case, played = sides
     phases = {phase.name: phase for phase in played.phases}
-    never = frozenset(pool["metadata"]["name"] for pool in case.objects("nodePools") if _consolidates_never(pool))
+    pools = {pool["metadata"]["name"]: pool["spec"] for pool in case.objects("nodePools")}
     kept = [each for each in found if each.what != EVENTS or each.path]
     alone = [each for each in found if each.what == EVENTS and not each.path]
     named: list[Found] = []
@@ -146,7 +147,7 @@ def with_all_phases(
         named += _named([each for each in alone if each.phase == phase], phases[phase], renaming)
     settled = [_moment(each, told, renaming) for each in named]
     return kept + [
-        _of_theirs(each, told, renaming) if each.ours is ABSENT else _noted(each, phases, never) for each in settled
+        _of_theirs(each, told, renaming) if each.ours is ABSENT else _noted(each, phases, pools) for each in settled
     ]
 
 
@@ -208,7 +209,7 @@ def _of_theirs(one: Found, told: Sequence[Told], renaming: Renaming) -> Found:
     return replace(one, note=ANNOUNCED) if said and not one.path else one
 
 
-def _noted(one: Found, phases: Mapping[str, PlayedPhase], never: frozenset[str]) -> Found:
+def _noted(one: Found, phases: Mapping[str, PlayedPhase], pools: Mapping[str, Json]) -> Found:
     """An Event that we published alone: whether the objects at the phase's end bear it out."""
     if one.path or one.theirs is not ABSENT:
         return one
@@ -219,7 +220,9 @@ def _noted(one: Found, phases: Mapping[str, PlayedPhase], never: frozenset[str])
     if _is_false(_object(phase, kind, name), reason):
         note = FALSE_CONDITION
     elif pool is not None:
-        note = AS_ITS_POOL_SAYS if pool.group(1) in never else ""
+        note = AS_ITS_POOL_SAYS if _consolidates_never(pools.get(pool.group(1))) else ""
+    elif kind == "NodePool":
+        note = ITS_CLASS_LEAVES if _leaves(f"Normal x EC2NodeClass/{_class_of(pools.get(name))}", phase) else ""
     elif _leaves(text, phase):
         note = LEAVES
     return replace(one, note=note)
@@ -244,6 +247,10 @@ def _is_false(body: Json | None, reason: str) -> bool:
     return any(each["status"] == "False" and each.get("reason") == reason for each in conditions)
 
 
-def _consolidates_never(pool: Json) -> bool:
-    disruption = (pool.get("spec") or {}).get("disruption") or {}
+def _consolidates_never(pool: Json | None) -> bool:
+    disruption = (pool or {}).get("disruption") or {}
     return bool(disruption.get("consolidateAfter") == "Never")
+
+
+def _class_of(pool: Json | None) -> str:
+    return str(pool["template"]["spec"]["nodeClassRef"]["name"]) if pool is not None else ""
