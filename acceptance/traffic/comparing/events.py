@@ -147,7 +147,8 @@ def with_all_phases(
         named += _named([each for each in alone if each.phase == phase], phases[phase], renaming)
     settled = [_moment(each, told, renaming) for each in named]
     return kept + [
-        _of_theirs(each, told, renaming) if each.ours is ABSENT else _noted(each, phases, pools) for each in settled
+        _announced(each, told, renaming) or (each if each.ours is ABSENT else _noted(each, phases, pools))
+        for each in settled
     ]
 
 
@@ -201,12 +202,12 @@ def _moment(one: Found, told: Sequence[Told], renaming: Renaming) -> Found:
     return one
 
 
-def _of_theirs(one: Found, told: Sequence[Told], renaming: Renaming) -> Found:
-    """An Event that they published alone: whether ours has said of that object, in any phase, that it is disrupted."""
-    _, _, kind, name, _ = _parts(str(one.theirs))
+def _announced(one: Found, told: Sequence[Told], renaming: Renaming) -> Found | None:
+    """That something blocks a disruption which was announced here in any phase: it was blocked for a moment."""
+    _, reason, kind, name, _ = _parts(str(one.theirs if one.ours is ABSENT else one.ours))
     began = f"Normal DisruptionTerminating {kind}/{renaming.ours_of.get(name, name)}: "
     said = any(text.startswith(began) for each in told for text in each.ours)
-    return replace(one, note=ANNOUNCED) if said and not one.path else one
+    return replace(one, note=ANNOUNCED) if said and reason == "DisruptionBlocked" and not one.path else None
 
 
 def _noted(one: Found, phases: Mapping[str, PlayedPhase], pools: Mapping[str, Json]) -> Found:
