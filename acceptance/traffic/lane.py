@@ -93,7 +93,9 @@ async def open_lane(folder: Path) -> AsyncIterator[Lane]:
         plane = await control_plane.start()
         kubeconfig = control_plane.kubeconfig_for(WORKER_USER)
         await install(plane)
-        cloud = CloudServer.start(folder / "cloud", kubeconfig=plane.kubeconfig, world=AS_RECORDED)
+        cloud = CloudServer.start(
+            folder / "cloud", kubeconfig=plane.kubeconfig, world=AS_RECORDED, kubelet_options=("--advertise-claims",)
+        )
         async with ApiClient(plane.kubeconfig, user_agent="dovetail-testbed") as api:
             await api.post("/api/v1/namespaces/kube-system/services", KUBE_DNS)
             yield Lane(folder=folder, kubeconfig=kubeconfig, api=api, cloud=cloud)

@@ -10,6 +10,7 @@ import time
 import yaml
 
 from testbed.cloud.json_object import Json
+from testbed.cloud.kubelets.advertised import add, advertised
 from testbed.cloud.kubelets.clients import STRATEGIC, CloudControl, Cluster, UnreachableError
 from testbed.cloud.kubelets.node import KUBELET, SILENT, condition, make_node
 
@@ -64,10 +65,12 @@ def _may_have_joined(instance: Json) -> bool:
 class Kubelets:
     """All kubelets of one cloud."""
 
-    def __init__(self, cluster: Cluster, cloud: CloudControl, *, last_words: bool = False) -> None:
+    def __init__(
+        self, cluster: Cluster, cloud: CloudControl, *, last_words: bool = False, advertise_claims: bool = False
+    ) -> None:
         self._cluster = cluster
         self._cloud = cloud
-        self._last_words = last_words
+        self._last_words, self._advertise_claims = last_words, advertise_claims
         self._types: dict[str, Json] = {}
         self._due: dict[str, float] = {}
         self._joined: set[str] = set()
@@ -134,6 +137,8 @@ class Kubelets:
             say(f"{instance['id']} never joins, its user data is broken: {unreadable!r}")
             self._joined.add(instance["id"])
             return
+        if self._advertise_claims:
+            add(node, advertised(self._cluster, instance))
         status, answer = self._cluster.ask("POST", NODES, node)
         if status == 409:  # this process was started anew; or a Node of an earlier instance is in the way
             found = self._cluster.ask("GET", f"{NODES}/{instance['nodeName']}")[1]
