@@ -1,7 +1,9 @@
 """The settings of a process as placement and disruption take them."""
 
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import nomination_seconds
 from dovetail.model.names import WELL_KNOWN_LABELS
+from dovetail.placement.launch_brake import BrakeSettings
 from dovetail.placement.settings import PlacementSettings
 from dovetail.worker.settings import Settings
 
@@ -19,12 +21,19 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         reserved_capacity=settings.gates["ReservedCapacity"],
         default_spread=settings.default_spread,
         well_known=well_known_labels(settings),
+        claims_per_pod=settings.claims_per_pod,
     )
+
+
+def brake_settings(settings: Settings) -> BrakeSettings:
+    """For the brake on launches."""
+    return BrakeSettings(launches=settings.brake_launches, dollars=settings.brake_dollars)
 
 
 def disruption_settings(settings: Settings) -> DisruptionSettings:
     """For disruption."""
     return DisruptionSettings(
+        nominate_for=nomination_seconds(settings.batch_max),
         spot_to_spot=settings.gates["SpotToSpotConsolidation"],
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,

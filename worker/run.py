@@ -28,6 +28,7 @@ from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
+from dovetail.messages.plans import nomination_seconds
 from dovetail.messages.states import fresh_state
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
@@ -103,7 +104,7 @@ def queue_worker(
 async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
     """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
     cluster = settings.cluster
-    state = fresh_state(cluster, wiring.now(), settings.max_history)
+    state = fresh_state(cluster, wiring.now(), settings.max_history, nomination_seconds(settings.batch_max))
     if not wiring.world.view.snapshot(CLAIMS).claims:
         state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
     history = settings.max_history

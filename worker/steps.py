@@ -27,6 +27,7 @@ from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
 from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.snapshots import Snapshots
@@ -35,6 +36,7 @@ from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
@@ -47,7 +49,7 @@ from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.provisioning import Decisions
-from dovetail.worker.deciding import disruption_settings, placement_settings
+from dovetail.worker.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.worker.settings import Role, Settings
 from dovetail.worker.wiring import World
 
@@ -86,7 +88,7 @@ class Wiring:
             Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
             Creating(w.claims, w.pools, w.notices, now),
             Deleting(w.claims, w.notices, w.view),
-            Departing(known, w.nodes, w.cloud, now),
+            Departing(known, w.nodes, w.cloud, now, UnusedLaunches(w.view, w.pools, now)),
             Detaching(w.view, w.claims, w.notices, now),
             Draining(drain, EvictionPace(now), now),
             GivingBack(w.claims, w.pods),
@@ -123,11 +125,21 @@ class Wiring:
         )
         publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
         return [
-            Provisioning(snapshots, publisher, provisioning, now, decisions),
+            Provisioning(BrakedSnapshots(w.view, w.catalogues, self._brake()), publisher, provisioning, now, decisions),
             Disrupting(snapshots, w.notices, disruption, now, self.faults),
             Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
             Ordering(settings.cluster, snapshots, self._finders(), now),
         ]
+
+    def _brake(self) -> LaunchBrake:
+        w, settings = self.world, self.settings
+        return LaunchBrake(
+            pools=w.pools,
+            notices=w.notices,
+            settings=brake_settings(settings),
+            well_known=well_known_labels(settings),
+            now=self.now,
+        )
 
     def _finders(self) -> list[Finder]:
         """The finders of the look for orders, beside owners, marks and expiry."""
@@ -141,13 +153,13 @@ class Wiring:
 
     def _upkeep_tasks(self) -> list[UpkeepTask]:
         """Everything that upkeep keeps true."""
-        w, now = self.world, self.now
+        w, now, settings = self.world, self.now, self.settings
         overlays = [] if w.overlays is None else [OverlayUpkeep(w.overlays, now)]
         buffers = [] if w.buffers is None else [BufferUpkeep(w.buffers, now)]
         return [
             *overlays,
             *buffers,
-            ClaimUpkeep(w.claims, w.catalogues, now),
+            ClaimUpkeep(w.claims, w.catalogues, now, well_known_labels(settings), settings.provider.reservation_labels),
             PoolUpkeep(w.pools, w.claims, w.catalogues, now),
             LabelUpkeep(w.claims, w.nodes),
             ConsistencyUpkeep(w.claims, w.notices, now),

@@ -34,7 +34,6 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.workflows.renewal import renew
 
 MUST_SEE_SECONDS = 60.0
-NOMINATION_SECONDS = 20.0  # STA-10: twice the longest batch window
 RECENT_KEPT = 20
 NOTE_CHARACTERS = 300  # five hundred names would fill the state
 
@@ -215,7 +214,7 @@ class Scheduler:
 
     async def carry_out_provisioning(self, plan: ProvisioningPlan) -> None:
         """Claims first, then a LaunchNode for each. Nothing cancels this."""
-        self.state = self.state.nominate(plan.nominated, now() + NOMINATION_SECONDS)
+        self.state = self.state.nominate(plan.nominated, now() + plan.nominate_for)
         if not plan.proposed:
             return
         plan_id = str(workflow.uuid7())
@@ -238,7 +237,7 @@ class Scheduler:
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
         destinations = tuple(d for command in plan.commands for d in command.destinations)
-        self.state = self.state.nominate(destinations, now() + NOMINATION_SECONDS)  # first: starting takes a while
+        self.state = self.state.nominate(destinations, now() + plan.nominate_for)  # first: starting takes a while
         started: list[AwaitedMark | BaseException] = []
         for part in in_parts(plan.commands, START_IN_PARTS):
             starts = [self.start_disruption(plan, command) for command in part]

@@ -8,10 +8,13 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import orjson
 
 from dovetail.model.json import Json
+
+INPUT: Final = ("nodeClasses", "nodePools", "otherObjects", "pods", "world", "env", "steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,10 @@ class Case:
     def objects(self, kind: str) -> list[Json]:
         """nodeClasses, nodePools, otherObjects or pods, as given."""
         return list(self.given.get(kind) or [])
+
+    def unknown(self) -> list[str]:
+        """What it gives that nothing here reads; such a case must not be played."""
+        return sorted(set(self.given) - set(INPUT))
 
     @property
     def steps(self) -> list[Json]:

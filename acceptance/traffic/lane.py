@@ -22,6 +22,8 @@ from testbed.plane import ApiClient, ControlPlane, find_binaries, stop_plane
 from testbed.up import WORKER_USER, install
 
 EMPTY_SECONDS: Final = 30.0
+# Where EC2 refuses a question for a reservation or a placement group that is nowhere, the recorded cloud found nothing.
+AS_RECORDED: Final[Json] = {"unknownIds": "nothing"}
 # The address that the recorded cluster's DNS had; user data passes it to the nodes.
 KUBE_DNS: Final[Json] = {
     "apiVersion": "v1",
@@ -91,7 +93,9 @@ async def open_lane(folder: Path) -> AsyncIterator[Lane]:
         plane = await control_plane.start()
         kubeconfig = control_plane.kubeconfig_for(WORKER_USER)
         await install(plane)
-        cloud = CloudServer.start(folder / "cloud", kubeconfig=plane.kubeconfig)
+        cloud = CloudServer.start(
+            folder / "cloud", kubeconfig=plane.kubeconfig, world=AS_RECORDED, kubelet_options=("--advertise-claims",)
+        )
         async with ApiClient(plane.kubeconfig, user_agent="dovetail-testbed") as api:
             await api.post("/api/v1/namespaces/kube-system/services", KUBE_DNS)
             yield Lane(folder=folder, kubeconfig=kubeconfig, api=api, cloud=cloud)

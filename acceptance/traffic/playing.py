@@ -83,6 +83,8 @@ def kept(file: Path) -> Played:
 
 async def play(case: Case, lane: Lane, folder: Path) -> Played:
     """Play one case; what it leaves is removed by the next."""
+    if case.unknown():
+        raise ValueError(f"the case gives {', '.join(case.unknown())}, which this runner does not know")
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)  # an earlier run's Temporal would remember what it had under way
     folder.mkdir(parents=True)

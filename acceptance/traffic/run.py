@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from acceptance.traffic.cases import Case
-from acceptance.traffic.comparing.case import Found, compare
+from acceptance.traffic.comparing.case import compare
+from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.timing import OTHER_STEP, joined
 from acceptance.traffic.lane import Lane, open_lane
-from acceptance.traffic.named import Named, sort_out
+from acceptance.traffic.named import Facts, Named, sort_out
 from acceptance.traffic.playing import Played, keep, kept, play
 
 LINES_PER_CASE: Final = 8
@@ -136,7 +137,7 @@ async def _one(case: Case, lane: Lane | None, plan: Plan) -> Result:
 
 
 def _judged(case: Case, played: Played, plan: Plan, began: float) -> Result:
-    rest, met = _compared(case, played, plan)
+    rest, met = judge(case, played, plan.named)
     took = " ".join(f"{each.name} {each.seconds:.1f}" for each in played.phases)
     return Result(
         case=case,
@@ -147,14 +148,14 @@ def _judged(case: Case, played: Played, plan: Plan, began: float) -> Result:
     )
 
 
-def _compared(case: Case, played: Played, plan: Plan) -> tuple[list[Found], Counter[str]]:
-    """Phase by phase; where that differs, with all steps as one."""
-    world = case.given.get("world")
-    rest, met = sort_out(compare(case, played), plan.named, world)
+def judge(case: Case, played: Played, named: list[Named]) -> tuple[list[Found], Counter[str]]:
+    """What differs and is not meant, phase by phase; where that differs, with all steps as one."""
+    facts = Facts.of(case)
+    rest, met = sort_out(compare(case, played), named, facts)
     again = joined(case, played) if rest else None
     if again is None:
         return rest, met
-    left, met_later = sort_out([*compare(*again), OTHER_STEP], plan.named, world)
+    left, met_later = sort_out([*compare(*again), OTHER_STEP], named, facts)
     return (rest, met) if left else (left, met_later)
 
 

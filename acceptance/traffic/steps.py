@@ -1,7 +1,8 @@
 """What is done to the cluster and the cloud after the launch: one action for each key of a step.
 
 An action that nothing here knows is an error of that case, in one line, and never passed over: the case would be
-compared for something that was not done.
+compared for something that was not done. So is a key inside an action: the AWS server refuses those of a world and
+of an instance, the API server those of objects.
 """
 
 import copy
@@ -23,6 +24,8 @@ _TOUCH: Final = "example.com/touch"
 _DEAD: Final = "dovetail-dead"
 # Also what the test bed's kubelet process writes when an instance shuts down: kwok then leaves the node alone.
 _SILENT: Final = {"dovetail.test/kubelet": "silent"}
+# A field that the API server does not know would be dropped with a warning that nobody reads.
+_STRICT: Final = "?fieldValidation=Strict"
 
 
 class UnknownStep(Exception):
@@ -119,7 +122,8 @@ class Steps:
         named = (change.get("metadata") or {}).get("name")
         for each in await self._items(collection):
             if named in (None, each["metadata"]["name"]):
-                await self._must(await self._api.patch(f"{collection}/{each['metadata']['name']}", change))
+                path = f"{collection}/{each['metadata']['name']}{_STRICT}"
+                await self._must(await self._api.patch(path, change))
                 return
         raise UnknownStep(f"a step changes an object of {collection}, and there is none")
 
@@ -143,7 +147,7 @@ class Steps:
         for each in asked if isinstance(asked, list) else [asked]:
             pods = [complete_pod(each)] if "metadata" in each else pods_of(each)
             for pod in pods:
-                await self._must(await create(self._api, PODS, pod))
+                await self._must(await create(self._api, f"{PODS}{_STRICT}", pod))
 
     async def _instance(self, change: Json) -> None:
         self._lane.cloud.control("PATCH", "instances/first", change)

@@ -18,15 +18,14 @@ from dovetail.activities.shared.decision_thread import DecisionThread, ShouldSto
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
+from dovetail.disruption.decision_snapshot import claims_of, for_disruption
 from dovetail.disruption.nodes.pod_movements import Movements
-from dovetail.disruption.nodes.resting import resting
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import DisruptionAnswer, Drop, Go, Hold, NothingPlanned
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.requests import DisruptionRequest
-from dovetail.messages.states import Held
 from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.metrics.faults import Faults
 from dovetail.model.disruption_reasons import Invalidity
@@ -82,7 +81,8 @@ class Disrupting:
         while self.now() < until:
             revision = self.view.revision()
             started = self.now()
-            snapshot = self._known(self.movements.seen(await self.snapshots.whole(self._reads())), request)
+            whole = self.movements.seen(await self.snapshots.whole(self._reads()))
+            snapshot = for_disruption(whole, dict(request.nominations), claims_of(request.held))
             for index, held in enumerate(request.held):
                 checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
                 if checked is not None:
@@ -102,15 +102,6 @@ class Disrupting:
         if self.view.stale() and self.view.snapshot(READS).buffers:
             return self.reads | BUFFERS
         return self.reads
-
-    def _known(self, snapshot: Snapshot, request: DisruptionRequest) -> Snapshot:
-        """With what only the Scheduler knows: nominations, and the claims of held plans."""
-        return replace(
-            snapshot,
-            nominations=dict(request.nominations),
-            disrupting=_targets(request.held),
-            resting={**resting(snapshot), **snapshot.resting},
-        )
 
     async def _next(self, snapshot: Snapshot, request: DisruptionRequest) -> tuple[DisruptionAnswer | None, float]:
         """The next choice; nothing is chosen while as much is held as the Scheduler can carry."""
@@ -148,7 +139,7 @@ class Disrupting:
         out for ever.
         """
         held = request.held[index]
-        fresh = replace(snapshot, disrupting=_targets(request.held[:index]))
+        fresh = replace(snapshot, disrupting=claims_of(request.held[:index]))
 
         def look(stop: ShouldStop) -> SecondLook:
             return look_again(held.plan, Round(fresh, self.settings, stop))
@@ -164,7 +155,7 @@ class Disrupting:
         return Drop(held=index, why=f"{validity.reason}: {validity.message}")
 
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
-        return replace(plan, seen=plan.seen.ready(self.now()))
+        return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=self.settings.nominate_for)
 
     def _publish_beside(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """Publish beside the decision: no mark waits for Events. The same notice is not repeated at once."""
@@ -182,8 +173,3 @@ class Disrupting:
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:
             await asyncio.sleep(seconds)
-
-
-def _targets(held: Sequence[Held]) -> frozenset[str]:
-    """The claims that held plans would disrupt."""
-    return frozenset(t.claim for h in held for c in h.plan.commands for t in c.targets)

@@ -79,7 +79,7 @@ class Launching:
         except Conflict:
             raise  # the claim has changed; nothing went wrong with the launch
         except Failure as failure:
-            await self._write_reason(attempt.claim, "LaunchFailed", str(failure))
+            await self._write_reason(attempt.claim, failure.reason or "LaunchFailed", str(failure))
             # Also where the cloud says that it cannot be: rights and quotas are put right outside, and LIF-41 bounds
             # it.
             raise worth_retrying(failure) from failure

@@ -20,7 +20,7 @@ from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
 from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
-from dovetail.messages.plans import ProvisioningPlan
+from dovetail.messages.plans import ProvisioningPlan, nomination_seconds
 from dovetail.messages.requests import ProvisioningRequest
 from dovetail.metrics.provisioning import Decisions
 from dovetail.model import names
@@ -142,8 +142,8 @@ class Provisioning:
                 window.add(found.all, now)
             closes = window.closes()
             if closes is not None and now >= closes:
-                return replace(found, pods=frozenset(window.seen) - found.buffers)
-            report(f"{len(found.pods)} pods pending")
+                return replace(found, pods=frozenset(window.seen) - found.buffers - found.leaving)
+            report(f"{len(found.pods)} pods pending, {len(found.leaving)} on leaving nodes")
             wait = min(until, closes if closes is not None else until, again if again > now else until) - now
             await sleep.until_changed(revision, wait)
             await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
@@ -159,7 +159,8 @@ class Provisioning:
         self.late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
         self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
         self.publisher.publish_beside(snapshot, placement)
-        return replace(plan, seen=plan.seen.ready(self.now()))
+        nominate_for = nomination_seconds(self.settings.longest)
+        return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=nominate_for)
 
 
 def _unlaunched(claim: NodeClaim | None, uid: str) -> bool:

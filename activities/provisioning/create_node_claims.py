@@ -25,6 +25,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
+from dovetail.model.unused_launches import stop_of
 from dovetail.notices.claim_refusals import claim_refused
 from dovetail.notices.disruptions import replacing
 from dovetail.ports.failures import Permanent
@@ -127,6 +128,8 @@ def _why_not(proposed: ProposedNode, pool: NodePool | None) -> str | None:
         return f"NodePool {proposed.pool} is gone"
     if pool.deleting_since is not None:
         return f"NodePool {proposed.pool} is being deleted"
+    if (stop := stop_of(pool)) is not None:
+        return f"launches are stopped for NodePool {proposed.pool}: {stop.why}"
     usage = pool.usage or {}
     for resource, limit in sorted((pool.limits or {}).items()):
         if usage.get(resource, 0) > limit and resource != NODES:

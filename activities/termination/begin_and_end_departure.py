@@ -12,6 +12,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
+from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.registration import NodeChange
@@ -40,8 +41,16 @@ FORCEFUL = "Forceful Termination"  # TRM-29: deleted, and no disruption of ours 
 class Departing:
     """The steps around drain and termination."""
 
-    def __init__(self, known: KnownClaims, nodes: Nodes, cloud: Cloud, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        known: KnownClaims,
+        nodes: Nodes,
+        cloud: Cloud,
+        now: Callable[[], float],
+        unused: UnusedLaunches | None = None,
+    ) -> None:
         self.known, self.claims, self.nodes, self.cloud, self.now = known, known.claims, nodes, cloud, now
+        self.unused = unused
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
@@ -82,6 +91,8 @@ class Departing:
         if claim is None:
             return StepOutcome(message="already gone", writes=writes)
         await self._no_late_launch(claim, departure)
+        if self.unused is not None:
+            await self.unused.remember(claim)
         written = await revise_claim(self.claims, claim, _without_finalizer)
         if TERMINATION_FINALIZER in claim.finalizers:
             claim_terminated(claim, self.now())

@@ -51,8 +51,17 @@ class _Seen:
 class ClaimUpkeep:
     """Finds claims that do not say what they should."""
 
-    def __init__(self, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        claims: NodeClaims,
+        catalogues: Catalogues,
+        now: Callable[[], float],
+        well_known: frozenset[str] = names.WELL_KNOWN_LABELS,
+        reservation_labels: frozenset[str] = frozenset(),
+    ) -> None:
+        """The labels: all that a claim need not carry, and the cloud's own that name one reservation."""
         self.claims = claims
+        self.well_known, self.reservation_labels = well_known, reservation_labels
         self.catalogues = catalogues
         self.now = now
         self.seen = _Seen()
@@ -111,7 +120,12 @@ class ClaimUpkeep:
                 verdict="clear", look_again=stamp + (pool.disruption.consolidate_after or 0)
             )
         catalogue = snapshot.catalogues.get(pool.name, Catalogue(error="not listed"))
-        facts = DriftFacts(catalogue=catalogue, provider_reason=await self._drift(claim))
+        facts = DriftFacts(
+            catalogue=catalogue,
+            provider_reason=await self._drift(claim),
+            well_known=self.well_known,
+            reservation_labels=self.reservation_labels,
+        )
         drifted = _judged(claim, judge_drifted, claim, pool, facts, now)
         wanted = (
             resulting_condition(consolidatable, claim, names.CONSOLIDATABLE, now),

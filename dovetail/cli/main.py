@@ -16,6 +16,7 @@ from dovetail.cli.cancel import cancel
 from dovetail.cli.demo.command import demo
 from dovetail.cli.explain.commands import add_commands
 from dovetail.cli.output import CommandFailed, complain, say
+from dovetail.cli.resume_pool import resume_pool
 from dovetail.cli.status import status
 from dovetail.cli.switch import switch
 from dovetail.ports.failures import Failure
@@ -53,6 +54,10 @@ def parser() -> argparse.ArgumentParser:
     for name, words in (("pause", "carry out no new plan"), ("resume", "plan again")):
         one = commands.add_parser(name, parents=[shared], help=words)
         one.set_defaults(act=_switch)
+        if name == "resume":
+            one.add_argument(
+                "--pool", help="launch again for this NodePool, which was stopped (dovetail.sh/launches-stopped)"
+            )
 
     add_commands(commands, shared)
 
@@ -86,6 +91,10 @@ async def _cancel(given: argparse.Namespace, settings: Settings) -> None:
 
 
 async def _switch(given: argparse.Namespace, settings: Settings) -> None:
+    pool = getattr(given, "pool", None)
+    if pool is not None:
+        await _with_world(settings, lambda world: resume_pool(world, pool))
+        return
     if not settings.cluster:
         raise SettingsError("CLUSTER_NAME: not set")
     await switch(await connect(), settings.cluster, given.command)

@@ -15,6 +15,7 @@ from dovetail.messages.workflow_ids import claim_owner_id, scheduler_id
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_of
 from dovetail.model.watched_kinds import FLEET
 from dovetail.worker.wiring import World
 
@@ -33,8 +34,20 @@ async def status(client: Client, world: World, cluster: str) -> None:
     pending = sum(1 for p in snapshot.pods.values() if p.unschedulable and not p.node_name)
     if pending:
         say(f"{pending} pods are waiting for a node")
+    for line in stopped_pools(snapshot):
+        say(line)
     for unreadable in world.view.unreadable():
         say(f"left out: {unreadable.kind} {unreadable.name}: {unreadable.field}: {unreadable.message}")
+
+
+def stopped_pools(snapshot: Snapshot) -> tuple[str, ...]:
+    """A line for each NodePool that nothing is launched for."""
+    stops = ((name, stop_of(pool)) for name, pool in sorted(snapshot.pools.items()))
+    return tuple(
+        f"NodePool {name}: launches are stopped since {stop.since or 'an unknown time'}: {stop.why}"
+        for name, stop in stops
+        if stop is not None
+    )
 
 
 async def _scheduler(client: Client, cluster: str) -> str:

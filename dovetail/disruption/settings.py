@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.disruption.profiles import DOVETAIL, Profile
+from dovetail.messages.plans import NOMINATION_SECONDS
 from dovetail.messages.sizes import PLAN_BYTES
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
@@ -20,6 +21,7 @@ class DisruptionSettings:
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
     default_spread: tuple[SpreadConstraint, ...] = ()
     well_known: frozenset[str] = WELL_KNOWN_LABELS
+    nominate_for: float = NOMINATION_SECONDS  # where pods are expected after a disruption
     validate_after: float = 15.0  # seconds between a plan and its second look (DIS-132)
     search_seconds: float = math.inf  # how long one round may search before it answers with what it has
 

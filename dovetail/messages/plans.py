@@ -18,6 +18,15 @@ Pairs = tuple[tuple[str, str], ...]
 # A plan is begun within this time of its making, or not at all: after a longer delay it is decided anew.
 PLAN_SECONDS: Final = 60.0
 
+# STA-10: for so long a node is left alone on which pods are expected, where batches last as long as they do by default.
+NOMINATION_SECONDS: Final = 20.0
+SHORTEST_NOMINATION: Final = 10.0
+
+
+def nomination_seconds(longest_batch: float) -> float:
+    """For how long a node is nominated: twice the longest batch window, and not less than ten seconds."""
+    return max(2 * longest_batch, SHORTEST_NOMINATION)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPod:
@@ -99,6 +108,7 @@ class ProvisioningPlan:
     nominated: tuple[str, ...] = ()  # nodes, for nominations
     refusals: tuple[Refusal, ...] = ()
     more: bool = False  # cut to size: go round again at once
+    nominate_for: float = NOMINATION_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +150,7 @@ class DisruptionPlan:
     commands: tuple[DisruptionCommand, ...]
     type_lists: tuple[tuple[str, ...], ...] = ()
     validate_after: float = 0.0  # seconds; 15 for emptiness and consolidation (DIS-134)
+    nominate_for: float = NOMINATION_SECONDS
 
 
 def plan_label(plan_id: str, index: int) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.metrics.catalogue import gauge, observe
 from dovetail.metrics.faults import Faults
+from dovetail.metrics.launch_brake import without_further_claims
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.model.placements import Placement
 
@@ -38,7 +39,8 @@ class Decisions:
         self.faults.judged("provisioning", placement.unjudged)
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)
-        gauge("scheduler_ignored_pods_count").set(len(placement.ignored))
+        gauge("scheduler_ignored_pods_count").set(sum(not ignored.earlier_claim for ignored in placement.ignored))
+        without_further_claims(sum(ignored.earlier_claim == "exhausted" for ignored in placement.ignored))
         self._zones |= placement.by_zone.keys()
         for zone in sorted(self._zones):  # a zone that no pod waits for any more is set to zero
             waits = placement.by_zone.get(zone, 0)

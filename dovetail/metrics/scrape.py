@@ -23,6 +23,8 @@ from dovetail.metrics.faults import HELP as FAULTS
 from dovetail.metrics.faults import PREFIX as OWN
 from dovetail.metrics.faults import Faults
 from dovetail.metrics.gauges import Sample, gauges
+from dovetail.metrics.launch_brake import HELP as LAUNCH_HELP
+from dovetail.metrics.launch_brake import launch_samples
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.pool_costs import pool_costs
 from dovetail.metrics.surroundings import clock_sample, fit_sample, watch_samples
@@ -84,6 +86,7 @@ class Scrape:
         )
         if snapshot is not None:
             lines += measured(self.faults.samples(snapshot), FAULTS, OWN)
+            lines += measured(launch_samples(snapshot), LAUNCH_HELP, OWN_PREFIX)
         if self.conditions is not None:
             lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
         return "\n".join(lines) + "\n"

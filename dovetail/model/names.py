@@ -66,6 +66,9 @@ PLAN: Final = "dovetail.sh/plan"
 PLANNED_PODS: Final = "dovetail.sh/planned-pods"
 PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
 REST: Final = "dovetail.sh/rest-until"
+LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched
+LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what was launched before does not count
+UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"

@@ -48,6 +48,7 @@ Reason = Literal[
     "not_reached",
     "volume_lookup",
     "not_judged",
+    "launches_stopped",
 ]
 
 
@@ -97,6 +98,7 @@ class IgnoredPod:
     pod: Pod
     why: str
     silent: bool = False
+    earlier_claim: Literal["", "awaited", "exhausted"] = ""  # PLQ-32: claims were made for it before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ What lies in the subfolders cluster, constraints, search and answer is imported 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dovetail.model.placements import IgnoredPod, Placement
 from dovetail.model.pods import Pod
@@ -16,6 +16,7 @@ from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
 from dovetail.placement.cluster.free_room import FreeRoom
 from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.waiting_pods import pending_pods
+from dovetail.placement.earlier_claims import EarlierClaims
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
 
@@ -40,7 +41,8 @@ def place(
     """Provisioning's question (PLC-10): reserved capacity is waited for, and settling nodes are used like any other.
 
     Without `pods` it is asked for all that need room: pending ones for which no node is on its way, and those of
-    leaving nodes (PLC-8). `first`: UIDs of pods that come before all others.
+    leaving nodes (PLC-8). Pods for which claims were made before are placed first, and on existing nodes only (PLQ-32).
+    `first`: UIDs of pods that come before the others.
     """
     if pods is None:
         pods = (*index.waiting().pending, *index.waiting().leaving)
@@ -48,8 +50,28 @@ def place(
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
         return Placement(ignored=(*index.ignored, *unserved), unjudged=index.aside.found)
     run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, first=first, count_zones=True))
-    run.run(pods)
-    return of_round(run)
+    earlier = index.earlier_claims(pods)
+    served = [pod for pod in pods if pod.uid in earlier]
+    unplaced = run.run_on_nodes_only(served) if served else ()
+    run.run([pod for pod in pods if pod.uid not in earlier] if served else pods)
+    return _with_served(of_round(run), unplaced, earlier)
+
+
+def _with_served(placement: Placement, unplaced: Sequence[Pod], earlier: EarlierClaims) -> Placement:
+    """With the pods that get no node because claims were made for them before. One that only waits needs no Event, nor
+    does one that runs."""
+    if not unplaced:
+        return placement
+    ignored = [
+        IgnoredPod(
+            pod=pod,
+            why=earlier.why(pod.uid),
+            silent=pod.uid in earlier.awaited or bool(pod.node_name),
+            earlier_claim="awaited" if pod.uid in earlier.awaited else "exhausted",
+        )
+        for pod in unplaced
+    ]
+    return replace(placement, ignored=(*placement.ignored, *ignored))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

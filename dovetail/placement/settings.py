@@ -11,6 +11,8 @@ __all__ = ["DOVETAIL", "KARPENTER", "MAX_TYPES", "PlacementSettings", "Profile"]
 
 # PLC-137: how many instance types a claim may list.
 MAX_TYPES = 600
+# How many claims are made for one pod within an hour that runs on none of their nodes; 0: any number.
+CLAIMS_PER_POD = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class PlacementSettings:
     unsupported_provisioners: frozenset[str] = frozenset()
     unsupported_topology_keys: frozenset[str] = frozenset()
     max_types: int = MAX_TYPES
+    claims_per_pod: int = CLAIMS_PER_POD
     profile: Profile = DOVETAIL
 
     @property

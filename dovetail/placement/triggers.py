@@ -1,8 +1,8 @@
 """What asks for a provisioning round (PLC-1)?
 
-Pods that the kube-scheduler gave up on ask for one, and CapacityBuffers. What has just been tried asks again where room
-may have come or gone, and after a while in any case. A buffer's pods never stop being pending, so that without this
-rule they alone would keep the planner busy for ever.
+Pods that the kube-scheduler gave up on ask for one, pods whose node is leaving, and CapacityBuffers. What has just been
+tried asks again where room may have come or gone, and after a while in any case. A buffer's pods never stop being
+pending, so that without this rule they alone would keep the planner busy for ever.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,11 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.judging import SetAside
 from dovetail.model.pod_rules import is_provisionable, is_terminal
+from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
+from dovetail.placement.earlier_claims import earlier_claims
+from dovetail.placement.pdbs import PdbIndex
 
 AGAIN_SECONDS: Final = 10.0  # PLC-1: after this long pods that stay pending are tried again
 BUFFERS_AGAIN_SECONDS: Final = 30.0  # PLC-1: the same where only buffers ask
@@ -25,23 +28,29 @@ class Tried:
 
     pods: frozenset[str] = frozenset()
     buffers: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()  # pods that run on leaving nodes
     room: frozenset[tuple[str, ...]] = frozenset()
 
     @property
     def all(self) -> frozenset[str]:
         """UIDs of pods and of buffers."""
-        return self.pods | self.buffers
+        return self.pods | self.buffers | self.leaving
 
     def again_after(self) -> float:
         """How long until they are tried again although nothing has changed; 0 where nothing was tried."""
-        if self.pods:
+        if self.pods or self.leaving:
             return AGAIN_SECONDS
         return BUFFERS_AGAIN_SECONDS if self.buffers else 0.0
 
 
 def asking(snapshot: Snapshot) -> Tried:
     """The pods and buffers that ask for a round now, and what its answer will depend on."""
-    return Tried(pods=pending_uids(snapshot), buffers=frozenset(_buffers(snapshot)), room=frozenset(_room(snapshot)))
+    return Tried(
+        pods=pending_uids(snapshot),
+        buffers=frozenset(_buffers(snapshot)),
+        leaving=leaving_uids(snapshot),
+        room=frozenset(_room(snapshot)),
+    )
 
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:
@@ -51,6 +60,23 @@ def pending_uids(snapshot: Snapshot) -> frozenset[str]:
         if claim.deleting_since is None and not claim.is_true(names.LAUNCHED):
             planned.update(filter(None, claim.annotations.get(names.PLANNED_PODS, "").split(",")))
     return frozenset(uid for uid, p in snapshot.pods.items() if is_provisionable(p) and uid not in planned)
+
+
+def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
+    """The pods that must move because their node is leaving, without those for which a claim is on its way: a new node
+    is launched at a spot warning, and not when the last pod has been evicted."""
+    leaving = {node.name for node in snapshot.nodes.values() if node.deleting_since is not None}
+    leaving |= {c.node_name for c in snapshot.claims.values() if c.deleting_since is not None and c.node_name}
+    if not leaving:
+        return frozenset()
+    pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
+    on_node: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods.values():
+        if pod.node_name:
+            on_node.setdefault(pod.node_name, []).append(pod)
+    pods = [pod for name in leaving for pod in on_node.get(name, ()) if pdbs.needs_room(pod)]
+    awaited = earlier_claims(snapshot, pods, on_node, most=0).awaited
+    return frozenset(pod.uid for pod in pods if pod.uid not in awaited)
 
 
 def _buffers(snapshot: Snapshot) -> Iterator[str]:

@@ -8,6 +8,8 @@ place, activities/shared/temporal_errors.py. The tree asks one question: can try
 class Failure(Exception):
     """Something outside failed. `subject` names the object or call, as Kind/name or service:Operation."""
 
+    reason: str = ""  # as a condition says it, where the other side has a word of its own for it
+
     def __init__(self, subject: str, message: str) -> None:
         super().__init__(f"{subject}: {message}")
         self.subject = subject

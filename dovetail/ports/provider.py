@@ -86,3 +86,4 @@ class Provider(Generic[S]):
     labels: frozenset[str]
     settings: type[S]
     open: Callable[[ProviderCluster, S], Awaitable[OpenCloud]]
+    reservation_labels: frozenset[str] = frozenset()  # those that name one reservation (DIS-174)

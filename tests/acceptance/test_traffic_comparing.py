@@ -4,7 +4,8 @@ import copy
 from typing import Any
 
 from acceptance.traffic.cases import Case
-from acceptance.traffic.comparing.case import Found, compare
+from acceptance.traffic.comparing.case import compare
+from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.timing import joined
 from acceptance.traffic.comparing.user_data import parsed
@@ -218,7 +219,7 @@ def test_a_changed_reason_of_a_condition_is_seen() -> None:
 
     found = compare(_case([], nodeClasses=[NODE_CLASS]), _played([], nodeClasses=[ours]))
 
-    assert _places(found) == [("nodeClasses", "[default].conditions.Ready.reason")]
+    assert _places(found) == [("nodeClasses", "[default].conditions.Ready.is")]
 
 
 def test_an_object_too_few_is_seen() -> None:

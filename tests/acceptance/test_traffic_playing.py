@@ -9,6 +9,7 @@ import pytest
 
 from acceptance.traffic.cases import holds_traffic, read_cases
 from acceptance.traffic.lane import Lane
+from acceptance.traffic.playing import play
 from acceptance.traffic.steps import Steps, UnknownStep, pods_of
 from acceptance.traffic.worker import PlayedWorker, environment
 from dovetail.model.json import Json
@@ -71,3 +72,10 @@ async def test_a_step_that_nothing_knows_is_an_error_and_not_passed_over(tmp_pat
 
     with pytest.raises(UnknownStep, match="explode"):
         await steps.do({"explode": 1, "wait": 3})
+
+
+async def test_a_case_that_gives_what_nothing_reads_is_not_played(tmp_path: Path) -> None:
+    (case,) = read_cases(_file(tmp_path, {**LINE, "input": {"nodeClasses": [], "clock": 3}}))
+
+    with pytest.raises(ValueError, match="clock"):
+        await play(case, _lane(tmp_path), tmp_path / "case")

@@ -213,6 +213,20 @@ async def test_any_other_failure_is_written_on_the_claim_and_tried_again(stage: 
     assert caught.value.after == getattr(failure, "after", None)
 
 
+async def test_a_failure_with_a_word_of_its_own_is_the_reason_on_the_claim(stage: Stage) -> None:
+    """AWS-90: a throttled launch says so, as upstream's does."""
+    throttled = Throttled("ec2:CreateFleet", "RequestLimitExceeded: slow down")
+    throttled.reason = "RequestLimitExceeded"
+    stage.cloud.before = throttled
+
+    with pytest.raises(Retryable):
+        await stage.launch()
+
+    launched = stage.world.claims["pool-1"].condition(names.LAUNCHED)
+    assert launched is not None
+    assert (launched.status, launched.reason) == ("Unknown", "RequestLimitExceeded")
+
+
 async def test_a_long_message_is_cut(stage: Stage) -> None:
     """LIF-12: 300 bytes and three dots."""
     stage.cloud.answer = NoCapacity(message="é" * 200)

@@ -24,7 +24,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
 from dovetail.ports.objects import ClaimStatus, Notices
-from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pool
+from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
 
@@ -42,6 +42,11 @@ class Stage:
         step = Provisioning(Snapshots(a.view, a.catalogues), publisher, settings, time.time)
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
+
+    def deployed(self) -> str:
+        """The pod of the deployment."""
+        [name] = [p["metadata"]["name"] for p in self.world.objects("Pod") if p["metadata"]["name"] != "other"]
+        return str(name)
 
     async def launch(self, claim: NodeClaim) -> None:
         """What a launch writes down."""
@@ -96,12 +101,13 @@ async def test_nothing_is_planned_while_an_unplanned_claim_is_not_launched(stage
 
 async def test_a_claim_of_our_own_plan_holds_nothing_up(stage: Stage) -> None:
     """It says itself whose it is."""
-    await stage.adapter.claims.create(a_new_claim("ours", annotations={names.PLAN: "p/0", names.PLANNED_PODS: "other"}))
+    other = stage.world.apply(a_pod("other"))["metadata"]["uid"]
+    await stage.adapter.claims.create(a_new_claim("ours", annotations={names.PLAN: "p/0", names.PLANNED_PODS: other}))
 
     plan = await asyncio.wait_for(stage.planning(), 60)
 
     assert isinstance(plan, ProvisioningPlan)
-    assert len(plan.proposed) == 1
+    assert [[pod.name for pod in proposed.pods] for proposed in plan.proposed] == [[stage.deployed()]]
 
 
 class Silent:
@@ -118,3 +124,14 @@ async def test_a_plan_waits_for_no_event(stage: Stage) -> None:
 
     assert isinstance(plan, ProvisioningPlan)
     assert len(plan.proposed) == 1
+
+
+async def test_the_room_of_a_pod_that_is_gone_is_taken_by_the_next_one(stage: Stage) -> None:
+    """PLQ-32: its successor gets no second node because the first one takes long to launch."""
+    await stage.adapter.claims.create(a_new_claim("ours", annotations={names.PLAN: "p/0", names.PLANNED_PODS: "gone"}))
+    planning = stage.planning()
+
+    done, _ = await asyncio.wait([planning], timeout=3.0)
+    planning.cancel()
+
+    assert done == set()  # nothing to launch

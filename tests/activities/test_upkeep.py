@@ -11,14 +11,17 @@ from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
-from dovetail.model.pools import NodePool
+from dovetail.model.pods import Expression
+from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, PoolStatus
+from dovetail.worker.providers import provider_named
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
+from tests.placement.builders import one_of
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
 
@@ -255,3 +258,37 @@ async def test_a_claim_that_cannot_be_judged_keeps_its_conditions_and_the_others
 
     assert world.claims["sound"].is_true(names.CONSOLIDATABLE)
     assert world.claims["odd"].condition(names.DRIFTED) is None
+
+
+async def test_a_reserved_node_whose_reservation_is_gone_from_the_class_does_not_drift_for_its_type() -> None:
+    """DIS-174: it runs on as on-demand; the labels that name its reservation do not matter."""
+    world = World()
+    of_pool = {names.INSTANCE_TYPE: "m5.large", names.ZONE: "zone-a", names.CAPACITY_TYPE: "reserved"}
+    labels = {**a_joined_claim().labels, **of_pool, "example.com/reservation-id": "r-1"}
+    world.put(replace(a_joined_claim(), labels=labels), a_joined_node())
+    world.clock += 7200.0  # older than an hour
+    item = Offering(requirements=(one_of(names.ZONE, "zone-a"), one_of(names.CAPACITY_TYPE, "on-demand")), price=1.0)
+    absent = Expression(key="example.com/reservation-id", operator="DoesNotExist", values=())
+    item = replace(item, requirements=(*item.requirements, absent))
+    m5 = InstanceType(name="m5.large", requirements=(), capacity={}, overhead={}, offerings=(item,))
+    snapshot = replace(seen(world, a_pool()), catalogues={"pool": Catalogue(types=(m5,))})
+
+    async def drifted(reservation_labels: frozenset[str]) -> str:
+        own = replace(world, claims=dict(world.claims))
+        known = names.WELL_KNOWN_LABELS | {"example.com/reservation-id"}
+        task = ClaimUpkeep(FakeClaims(own), ReadyClass(), own.now, known, reservation_labels)
+        for write in (await task.look(snapshot)).due:
+            await write()
+        condition = own.claims["pool-1"].condition(names.DRIFTED)
+        return condition.reason if condition is not None else ""
+
+    assert await drifted(frozenset({"example.com/reservation-id"})) == ""
+    assert await drifted(frozenset()) == "InstanceTypeNotFound"
+
+
+def test_the_worker_tells_upkeep_which_labels_name_a_reservation() -> None:
+    assert provider_named("aws").reservation_labels == {
+        "karpenter.k8s.aws/capacity-reservation-id",
+        "karpenter.k8s.aws/capacity-reservation-type",
+        "karpenter.k8s.aws/capacity-reservation-interruptible",
+    }

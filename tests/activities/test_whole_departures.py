@@ -114,7 +114,7 @@ async def test_a_cloud_that_fails_keeps_the_finalizer(departing: test_departing.
     world.put(test_departing.a_leaving_claim(), a_joined_node())
     departure: Departure = await departing.begin()
 
-    async def fail(provider_id: str) -> str:
+    async def fail(provider_id: str, claim: str) -> str:
         raise Unreachable("ec2", "the call never arrived")
 
     departing.cloud.terminate = fail  # type: ignore[assignment,method-assign]

@@ -12,7 +12,7 @@ from dovetail.api.kinds import KINDS
 from dovetail.api.validation import InvalidObject, parse
 from tests.recorded import MID_FLIGHT, RESULTS, TRAFFIC
 
-FOLDERS = (RESULTS, TRAFFIC, MID_FLIGHT.parent)
+FOLDERS = (RESULTS, *TRAFFIC, MID_FLIGHT.parent)
 MODELS = {(kind.api_version, kind.kind): kind.model for kind in KINDS}
 
 # Inputs of engines that were called without an API server in between: each breaks the rule that is named here.

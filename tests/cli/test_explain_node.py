@@ -1,5 +1,6 @@
 """`dovetail explain node`: the verdict, what holds it and by whom, budgets, the move and its price."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.cli.explain.explain_node_text import node_text
+from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
@@ -175,3 +177,37 @@ async def test_explaining_writes_nothing(tmp_path: Path) -> None:
     await explained(world)
 
     assert world.ledger() == before
+
+
+async def test_a_node_that_rests_is_said_to_rest_and_no_plan_names_it(tmp_path: Path) -> None:
+    """The planner and the command line decide on one snapshot."""
+    objects = a_managed_node()
+    objects[0]["metadata"]["annotations"] = {names.REST: f"{time.time() + 280:.0f}/1/Empty"}
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *objects)
+
+    answer = await explained(world)
+
+    assert answer.goes_for == ()
+    assert any(check.why == WhyNot.RESTING for check in (*answer.checks, *answer.methods))
+    assert plan_now(await looked(world)).disruptions == ()
+
+
+async def test_pods_whose_preferences_can_prevent_consolidation_are_named(tmp_path: Path) -> None:
+    """PLC-28: Karpenter says it in its log."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    choosy, spread, plain = a_bound_pod("choosy", "n1"), a_bound_pod("spread", "n1"), a_bound_pod("plain", "n1")
+    preferred = [{"weight": 1, "podAffinityTerm": term}]
+    choosy["spec"]["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    soft = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "topologyKey": names.ZONE}
+    hard = {**soft, "whenUnsatisfiable": "DoNotSchedule", "topologyKey": names.HOSTNAME}
+    selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    spread["spec"]["topologySpreadConstraints"] = [{**soft, **selector}, {**hard, **selector}]
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), choosy, spread, plain)
+
+    answer = await explained(world)
+
+    assert [(c.pod, c.by) for c in answer.choosy] == [
+        ("default/choosy", "preferred anti-affinity on kubernetes.io/hostname"),
+        ("default/spread", "preferred spread over topology.kubernetes.io/zone"),
+    ]
+    assert "Pods whose preferences can prevent consolidation:\n  - default/choosy" in node_text(answer)

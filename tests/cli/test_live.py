@@ -103,7 +103,12 @@ async def test_a_claims_whole_life_is_listed_and_a_drain_that_hangs_names_its_po
     text = history_text(shown)
     assert [s.workflow for s in shown.stories] == [f"demo/claim/{claim}"]
     assert shown.stories[0].phase == "draining"
-    for words in ("LaunchNode starts", "wait for the node to join -> done", "taint the node", "a PDB blocks"):
+    for words in (
+        "LaunchNode starts",
+        "wait for the node to be ready for pods -> done",
+        "taint the node",
+        "a PDB blocks",
+    ):
         assert words in text
     assert set(verdicts(healthy).values()) == {"holds", "warns"}, doctor_text(healthy)
     assert verdicts(healthy)["retention"] == "warns"  # a development server keeps a day

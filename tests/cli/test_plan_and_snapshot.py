@@ -14,6 +14,7 @@ from dovetail.cli.explain.plan_text import plan_text
 from dovetail.cli.explain.sources import look, record
 from dovetail.cli.main import main
 from dovetail.cli.output import CommandFailed
+from dovetail.model import names
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pod, a_pool
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
@@ -185,3 +186,33 @@ def a_buffer(name: str, **spec: object) -> dict[str, object]:
         "metadata": {"name": name, "namespace": "default"},
         "spec": spec,
     }
+
+
+async def test_a_claim_that_no_plan_of_ours_made_counts_with_the_room_that_it_asks_for(tmp_path: Path) -> None:
+    """STA-3, DIS-15: as it does for the planner, also where one pod is explained."""
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), a_deployment(1, cpu="1"))
+    claim = a_managed_node()[0]
+    del claim["status"]
+    claim["spec"]["resources"] = {"requests": {"cpu": "2", "memory": "4Gi", "pods": "4"}}
+    world.apply(claim)
+    pod = world.objects("Pod")[0]["metadata"]["name"]
+
+    found = await looked(world)
+
+    assert plan_now(found).new_nodes == ()
+    assert explain_pod(found, pod).state == "existing_node"
+
+
+async def test_a_plan_launches_nothing_for_a_pool_that_was_stopped(tmp_path: Path) -> None:
+    """PLQ-33."""
+    pool = a_ready_pool(disruption=OPEN)
+    pool["metadata"]["annotations"] = {names.LAUNCHES_STOPPED: "2026-01-01T00:00:00Z of no use"}
+    world = a_world(tmp_path, pool, a_deployment(1, cpu="1"))
+    pod = world.objects("Pod")[0]["metadata"]["name"]
+
+    found = await looked(world)
+
+    assert plan_now(found).new_nodes == ()
+    assert [(r.reason, r.conflict) for r in explain_pod(found, pod).pools] == [
+        ("launches_stopped", "launches are stopped: of no use")
+    ]

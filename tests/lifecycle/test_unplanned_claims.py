@@ -44,3 +44,14 @@ def test_all_others_are_left_as_they_are(claim: NodeClaim) -> None:
 
     assert unplanned_claims(snapshot) == ()
     assert with_unplanned_as_nodes(snapshot) is snapshot
+
+
+def test_a_claim_of_ours_has_room_for_the_pod_that_took_the_place_of_one_of_its_pods() -> None:
+    """A pod that is evicted from a leaving node comes back under another UID, before its claim is launched."""
+    claim = replace(a_claim(), requests=REQUESTS, annotations={names.PLAN: "p/0", names.PLANNED_PODS: "uid-gone"})
+
+    sized = with_unplanned_as_nodes(a_snapshot(claim)).claims[claim.name]
+
+    assert dict(sized.allocatable) == REQUESTS
+    buffers = replace(claim, annotations={**claim.annotations, names.PLANNED_BUFFERS: "b=1"})
+    assert not with_unplanned_as_nodes(a_snapshot(buffers)).claims[claim.name].allocatable

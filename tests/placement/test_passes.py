@@ -7,10 +7,7 @@ from dovetail.model.pods import Expression, VolumeUse
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import CsiNode, DaemonSet, Volume, VolumeClaim
 from dovetail.placement.settings import PlacementSettings
-from dovetail.placement.triggers import asking
 from tests.placement.builders import (
-    NOW,
-    a_bound_pod,
     a_node,
     a_pod,
     a_pool,
@@ -25,15 +22,6 @@ from tests.placement.builders import (
 )
 
 SOFT = (Taint(key="soft", effect="PreferNoSchedule"),)
-
-
-def test_the_pods_of_a_leaving_node_open_no_round_by_themselves() -> None:
-    """PLC-1: upstream begins one for the node's taint."""
-    node, claim = a_node("n1")
-
-    asked = asking(a_snapshot([a_bound_pod("p", "n1")], [(node, replace(claim, deleting_since=NOW))]))
-
-    assert asked.all == frozenset()
 
 
 def test_a_volume_is_stronger_than_a_preference_and_never_given_up() -> None:

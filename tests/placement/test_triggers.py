@@ -1,12 +1,14 @@
 """What asks for a provisioning round (PLC-1): pods, buffers, and room that has come or gone."""
 
 from dataclasses import replace
+from typing import Any
 
 from dovetail.model import names
+from dovetail.model.pods import Owner, Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.triggers import AGAIN_SECONDS, BUFFERS_AGAIN_SECONDS, Tried, asking
 from tests.placement.buffer_worlds import a_buffer, a_source, with_buffers
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot
+from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_snapshot
 
 
 def a_world(*pods: str, bound: tuple[str, ...] = (), replicas: int = 2) -> Snapshot:
@@ -58,3 +60,44 @@ def test_a_template_or_a_size_that_changes_asks_again() -> None:
     other = {"default/small": a_source(cpu="2", generation=2)}
     rooms = [asking(w).room for w in (world, a_world(replicas=3), replace(world, pod_templates=other))]
     assert len(set(rooms)) == 3
+
+
+def a_leaving_node(*pods: Pod, **fields: Any) -> Snapshot:
+    node, claim = a_node("n1")
+    return a_snapshot(pods, [(node, replace(claim, node_name="n1", deleting_since=NOW))], **fields)
+
+
+def test_the_pods_of_a_leaving_node_ask_for_a_round_and_again_after_ten_seconds() -> None:
+    """PLC-1: at a spot warning the new node is launched at once, not when the last pod has been evicted."""
+    found = asking(a_leaving_node(a_bound_pod("web", "n1")))
+
+    assert found.all == found.leaving == {"uid-web"}
+    assert found.again_after() == AGAIN_SECONDS
+
+
+def test_a_node_object_that_is_being_deleted_asks_too() -> None:
+    node, claim = a_node("n1")
+    world = a_snapshot([a_bound_pod("web", "n1")], [(replace(node, deleting_since=NOW), claim)])
+
+    assert asking(world).leaving == {"uid-web"}
+
+
+def test_pods_that_need_no_room_when_their_node_leaves_do_not_ask() -> None:
+    """PLC-30: neither those of DaemonSets, nor those that have ended or may not be evicted."""
+    daemon = Owner(api_version="apps/v1", kind="DaemonSet", name="d", uid="d", controller=True)
+    pods = (
+        replace(a_bound_pod("daemon", "n1"), owners=(daemon,)),
+        replace(a_bound_pod("over", "n1"), phase="Succeeded"),
+        replace(a_bound_pod("protected", "n1"), do_not_disrupt="true"),
+    )
+
+    assert asking(a_leaving_node(*pods)).all == frozenset()
+
+
+def test_a_pod_of_a_leaving_node_for_which_a_claim_was_made_does_not_ask() -> None:
+    """The replacement of a disruption, or the claim of the pass before."""
+    world = a_leaving_node(a_bound_pod("web", "n1"))
+    _, other = a_node("n2")
+    made = replace(other, provider_id="", annotations={names.PLANNED_PODS: "uid-web"})
+
+    assert asking(replace(world, claims={**world.claims, made.name: made})).all == frozenset()

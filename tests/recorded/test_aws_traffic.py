@@ -29,13 +29,17 @@ PART: Final = (
     "launches/zone-pod",
     "images/al2-mime",
     "images/bottlerocket",
+    "images/userdata-bottlerocket-not-toml",
     "class-fields/bdm",
     "class-fields/kubelet-all",
+    "class-fields/placement-missing",
+    "class-fields/subnet-zero",
     "reservations/odcr-id-open",
     "failures/call-lt-gone",
     "failures/ice-type",
     "failures/val-lt-unauth",
     "interruption/sqs-rebalance",
+    "interruption/sqs-stopping",
     "drift/drift-none",
     "lifecycle/del-class-idle",
     "lifecycle/del-node",
@@ -45,7 +49,7 @@ PART: Final = (
 
 def recorded() -> dict[str, Case]:
     """All cases, by file and id."""
-    files = [file for file in sorted(TRAFFIC.glob("*.jsonl.gz")) if holds_traffic(file)]
+    files = [file for folder in TRAFFIC for file in sorted(folder.glob("*.jsonl.gz")) if holds_traffic(file)]
     return {f"{case.file}/{case.id}": case for file in files for case in read_cases(file)}
 
 
@@ -80,5 +84,5 @@ async def test_all_recorded_traffic_agrees(testbed_binaries: Binaries, tmp_path:
 
 def test_the_part_holds_a_case_of_every_file() -> None:
     cases = recorded()
-    assert len(cases) == 125 and set(PART) <= set(cases)
+    assert len(cases) == 147 and set(PART) <= set(cases)
     assert {name.partition("/")[0] for name in PART} == {case.file for case in cases.values()}

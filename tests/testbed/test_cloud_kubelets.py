@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.cloud.server import CloudServer
-from testbed.plane import ApiClient, ControlPlane, TestbedUnavailable, find_binaries
+from testbed.plane import ApiClient, ApiResponse, ControlPlane, TestbedUnavailable, find_binaries
 from tests.testbed.aws_clients import Aws, launched
 from tests.testbed.test_cloud_user_data import AL2023
 
@@ -112,6 +112,25 @@ async def test_the_kubelet_of_a_terminated_instance_falls_silent_and_its_node_is
     )
     assert silent.status == 200  # it shuts down, so the Node is still there
     await api.wait_for(path, lambda answer: answer.status == 404, seconds=60)
+
+
+async def test_the_kubelet_of_a_stopping_instance_goes_on_until_it_has_stopped(api: ApiClient, aws: Aws) -> None:
+    (instance_id,) = launched(aws.fleet(POOL))
+    (other_id,) = launched(aws.fleet(POOL))
+    path, other = node_of(aws, instance_id), node_of(aws, other_id)
+    for each in (path, other):
+        await api.wait_for(each, lambda answer: ready(answer.body) == "True")
+
+    def silent(answer: ApiResponse) -> bool:
+        return bool(answer.body["metadata"]["labels"]["dovetail.test/kubelet"] == "silent")
+
+    aws.server.control("PATCH", f"instances/{instance_id}", {"state": "stopping"})
+    aws.server.control("PATCH", f"instances/{other_id}", {"state": "stopped"})
+    await api.wait_for(other, silent)  # declared after it, so the first would be silent by now
+
+    assert not silent(await api.get(path))
+    aws.ec2.terminate_instances(InstanceIds=[instance_id])
+    assert silent(await api.wait_for(path, silent))
 
 
 async def test_the_node_of_a_running_instance_is_left_alone_though_it_is_not_ready(api: ApiClient, aws: Aws) -> None:

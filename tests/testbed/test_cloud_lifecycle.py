@@ -165,3 +165,39 @@ def test_templates_are_found_by_name_and_tag_and_deleted_once(aws: Aws) -> None:
 
     assert [each["LaunchTemplateName"] for each in by_tag] == ["tagged"]
     assert again.value.response["Error"]["Code"] == "InvalidLaunchTemplateId.NotFound"
+
+
+def test_an_instance_that_stops_can_be_terminated(aws: Aws) -> None:
+    aws.patch_world(shutdownSeconds=0.5)
+    aws.template()
+    (instance_id,) = launched(aws.fleet(POOL))
+    aws.server.control("PATCH", "instances/first", {"state": "stopping"})
+    before = aws.states()
+
+    answer = aws.ec2.terminate_instances(InstanceIds=[instance_id])["TerminatingInstances"][0]
+
+    assert before == {instance_id: "stopping"}
+    assert (answer["PreviousState"]["Name"], answer["CurrentState"]["Name"]) == ("stopping", "shutting-down")
+    assert within(5, lambda: aws.states() == {instance_id: "terminated"})
+
+
+def test_aws_can_take_an_instance_out_of_its_reservation(aws: Aws) -> None:
+    """AWS-147: what is read of it afterwards is an instance on demand."""
+    reservation = {"id": "cr-01", "type": "m5.large", "zone": "us-west-2a", "available": 1}
+    aws.patch_world(reservations=[reservation])
+    target = {"CapacityReservationId": "cr-01"}
+    only = {"CapacityReservationPreference": "capacity-reservations-only", "CapacityReservationTarget": target}
+    aws.template(CapacityReservationSpecification=only)
+    (instance_id,) = launched(aws.fleet(POOL))
+
+    def shown() -> tuple[str | None, str | None, int]:
+        (found,) = aws.ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"]
+        (room,) = aws.ec2.describe_capacity_reservations()["CapacityReservations"]
+        preference = found.get("CapacityReservationSpecification", {}).get("CapacityReservationPreference")
+        return found.get("CapacityReservationId"), preference, room["AvailableInstanceCount"]
+
+    before = shown()
+    aws.server.control("PATCH", "instances/first", {"cr": None, "crPref": "none"})
+
+    assert before == ("cr-01", "capacity-reservations-only", 0)
+    assert shown() == (None, "none", 1)

@@ -92,6 +92,16 @@ def test_the_price_list_has_bare_metal_under_its_own_family(aws: Aws) -> None:
     assert (len(names[0]), names[1]) == (13, ["m5.metal"])
 
 
+def test_the_price_list_has_types_that_are_not_offered_here(aws: Aws) -> None:
+    """AWS-68: in a world of one type the list must still have a metal one."""
+    aws.patch_world(types=["m8i.large"], prices={"m8i.large": 0.11})
+
+    listed = aws.client("pricing").get_products(ServiceCode="AmazonEC2")["PriceList"]
+
+    names = {json.loads(each)["product"]["attributes"]["instanceType"] for each in listed}
+    assert {"m8i.large", "m5.metal", "m5.large"} <= names
+
+
 def test_a_deprecated_image_is_shown_to_who_asks_for_it(aws: Aws) -> None:
     image = {"id": "ami-0e", "name": "old", "arch": "x86_64", "created": "2026-01-01T00:00:00.000Z", "owner": "amazon"}
     aws.patch_world(images=[{**image, "deprecated": "2026-02-01T00:00:00.000Z"}])
@@ -262,6 +272,92 @@ def test_a_senseless_control_request_is_answered_in_words(aws: Aws) -> None:
     ):
         with pytest.raises(CloudError, match=r"no such route|strikes after|m5\.enormous"):
             aws.server.control(method, path, body)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "named"),
+    [
+        ("PATCH", "world", {"zonalShifts": []}, "zonalShifts"),
+        ("PATCH", "world", {"subnets": [{"id": "subnet-0a", "zone": "us-west-2a", "fre": 3}]}, "fre"),
+        ("PATCH", "world", {"zonalShift": [{"zone": "us-west-2a"}]}, "zone"),
+        ("PATCH", "world", {"unknownIds": "ignore"}, "ignore"),
+        ("POST", "rules/ice", [{"instancetype": "m5.large"}], "instancetype"),
+        ("POST", "rules/fail", [{"operation": "CreateFleet", "code": "x"}], "operation"),
+        ("POST", "instances", {"type": "m5.large", "colour": "red"}, "colour"),
+        ("PATCH", "instances/first", {"reservation": None}, "reservation"),
+        ("PATCH", "instances/first", {"state": "paused"}, "paused"),
+    ],
+)
+def test_a_key_that_nothing_reads_is_refused_by_its_name_and_nothing_is_changed(
+    aws: Aws, method: str, path: str, body: object, named: str
+) -> None:
+    aws.server.control("POST", "instances", {"type": "m5.large"})
+    world, instances = aws.server.control("GET", "world"), aws.server.instances()
+
+    with pytest.raises(CloudError, match=rf"\b{named}\b"):
+        aws.server.control(method, path, body)
+
+    assert (aws.server.control("GET", "world"), aws.server.instances()) == (world, instances)
+
+
+def test_a_zonal_shift_is_declared_by_its_zone_and_has_an_end(aws: Aws) -> None:
+    ask = aws.client("arc-zonal-shift").get_managed_resource
+    cluster = "arn:aws:eks:us-west-2:111122223333:cluster/dovetail"
+    aws.patch_world(zonalShift=[])
+    none = ask(resourceIdentifier=cluster)["zonalShifts"]
+    aws.patch_world(zonalShift=[{"zoneId": "usw2-az1"}, {"zoneId": "usw2-az2", "applied": False, "endIn": 60}])
+
+    first, second = ask(resourceIdentifier=cluster)["zonalShifts"]
+
+    assert none == []
+    assert [(each["awayFrom"], each["appliedStatus"]) for each in (first, second)] == [
+        ("usw2-az1", "APPLIED"),
+        ("usw2-az2", "NOT_APPLIED"),
+    ]
+    assert (second["expiryTime"] - second["startTime"]).total_seconds() == 60
+    assert ask(resourceIdentifier=cluster)["zonalShifts"][1]["expiryTime"] == second["expiryTime"]
+
+
+def test_a_cluster_that_was_never_registered_is_no_resource_of_zonal_shifts(aws: Aws) -> None:
+    with pytest.raises(ClientError) as unknown:
+        aws.client("arc-zonal-shift").get_managed_resource(resourceIdentifier="arn:aws:eks:us-west-2:1:cluster/x")
+
+    assert unknown.value.response["Error"]["Code"] == "ResourceNotFoundException"
+
+
+def _asked_for_unknown(aws: Aws) -> list[str]:
+    """What each question for things that are nowhere is answered: a code, or how many were found."""
+    ec2, answers = aws.ec2, []
+    questions = (
+        (ec2.describe_capacity_reservations, "CapacityReservationIds", "cr-0ff", "CapacityReservations"),
+        (ec2.describe_placement_groups, "GroupNames", "nope", "PlacementGroups"),
+        (ec2.describe_placement_groups, "GroupIds", "pg-0ff", "PlacementGroups"),
+        (ec2.describe_subnets, "SubnetIds", "subnet-0ff", "Subnets"),
+        (ec2.describe_security_groups, "GroupIds", "sg-0ff", "SecurityGroups"),
+        (ec2.describe_images, "ImageIds", "ami-0ff", "Images"),
+    )
+    for ask, parameter, unknown, found in questions:
+        try:
+            answers.append(str(len(ask(**{parameter: [unknown]})[found])))
+        except ClientError as error:
+            answers.append(error.response["Error"]["Code"])
+    return answers
+
+
+def test_what_is_nowhere_is_refused_as_ec2_does_or_left_out_as_the_recorded_cloud_did(aws: Aws) -> None:
+    refused = _asked_for_unknown(aws)
+    aws.patch_world(unknownIds="nothing")
+    left_out = _asked_for_unknown(aws)
+
+    assert refused == [
+        "InvalidCapacityReservationId.NotFound",
+        "InvalidPlacementGroup.Unknown",
+        "InvalidPlacementGroupId.NotFound",
+        "InvalidSubnetID.NotFound",
+        "InvalidGroup.NotFound",
+        "InvalidAMIID.NotFound",
+    ]
+    assert left_out == ["0"] * 6
 
 
 def test_two_servers_side_by_side_know_nothing_of_each_other(

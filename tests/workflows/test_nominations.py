@@ -1,7 +1,9 @@
 """How long a node on which pods are expected is spared (STA-10, BEH-101)."""
 
-from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
-from dovetail.workflows.scheduler import NOMINATION_SECONDS
+import pytest
+
+from dovetail.messages.plans import NOMINATION_SECONDS, DisruptionPlan, ProvisioningPlan, Seen, nomination_seconds
+from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState, fresh_state
 
 NOW = 1000.0
 
@@ -21,6 +23,23 @@ def test_an_earlier_end_takes_nothing_from_a_nomination() -> None:
     assert state.nominations == (("n", NOW + 20.0),)
 
 
+@pytest.mark.parametrize(("longest", "seconds"), [(10.0, 20.0), (60.0, 120.0), (1.0, 10.0), (5.0, 10.0)])
+def test_a_nomination_lasts_twice_the_longest_batch_window_and_not_less_than_ten_seconds(
+    longest: float, seconds: float
+) -> None:
+    """STA-10."""
+    assert nomination_seconds(longest) == seconds
+
+
+def test_a_plan_of_an_older_worker_nominates_for_as_long_as_it_did() -> None:
+    """A history holds no such field."""
+    seen = Seen(taken_at=NOW)
+
+    assert ProvisioningPlan(seen=seen).nominate_for == DisruptionPlan(seen=seen, commands=()).nominate_for == 20.0
+
+
 def test_a_new_scheduler_disrupts_nothing_for_as_long_as_a_lost_nomination_would_have_lasted() -> None:
     """DUR-19."""
     assert FRESH_QUIET_SECONDS >= NOMINATION_SECONDS
+    assert fresh_state("c", NOW, nominated_for=120.0).quiet_until == NOW + 120.0
+    assert fresh_state("c", NOW, nominated_for=10.0).quiet_until == NOW + FRESH_QUIET_SECONDS

@@ -5,6 +5,7 @@ and what the recording's README calls free or informational is left out here.
 """
 
 import copy
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -46,6 +47,7 @@ class Call:
 
     op: str
     body: Json = field(default_factory=dict)  # input, error and outcome, to be compared as a whole
+    times: int = 1  # how many equal ones are folded into it
 
     @property
     def error(self) -> str:
@@ -91,6 +93,8 @@ def read_calls(entries: Iterable[Json]) -> list[Call]:
         elif call.counts or call.key() not in seen:
             seen[call.key()] = call
             folded.append(call)
+        else:
+            seen[call.key()].times += call.times
     return _by_ids(folded)
 
 
@@ -116,7 +120,7 @@ def _read(entry: Json) -> Call:
     body: Json = {"input": _value(given)}
     if entry.get("error"):
         body["error"] = _SAME_CODE.get(entry["error"], entry["error"])
-    call = Call(op=entry["op"], body=body)
+    call = Call(op=entry["op"], body=body, times=int(entry.get("times") or 1))
     if call.op == "CreateFleet" and not entry.get("error"):
         body["outcome"] = _outcome(entry.get("output") or {})
     if call.is_dry or _is_validation(call):
@@ -211,6 +215,7 @@ def _add_fleet(folded: list[Call], call: Call) -> None:
         capacity = 0  # it brought nothing: how often that is tried says nothing either
     for other in folded:
         if other.op == call.op and other.counts and other.body["input"] == call.body["input"]:
+            other.times += call.times
             other.body["capacity"] += capacity
             launched = other.body["outcome"]["launched"]
             for place, count in call.body["outcome"]["launched"].items():
@@ -223,16 +228,26 @@ def _add_fleet(folded: list[Call], call: Call) -> None:
 
 
 def _by_ids(calls: list[Call]) -> list[Call]:
-    """Reads by id, and terminations that were carried out, as one with all ids: so are batches compared."""
+    """Reads by id as one with all ids, and so terminations that were carried out, but with how often each was told."""
     kept: list[Call] = []
     for call in calls:
-        ids = (call.body.get("input") or {}).get("InstanceIds")
+        given = call.body.get("input") or {}
+        ids = given.get("InstanceIds")
+        if ids and call.op == "TerminateInstances" and call.counts:
+            ids = given["InstanceIds"] = dict(Counter(ids))
         same = next((each for each in kept if ids and _same_but_ids(each, call)), None)
         if same is None:
             kept.append(call)
         else:
-            same.body["input"]["InstanceIds"] = sorted({*same.body["input"]["InstanceIds"], *(ids or ())})
+            same.times += call.times
+            same.body["input"]["InstanceIds"] = _together(same.body["input"]["InstanceIds"], ids)
     return kept
+
+
+def _together(one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        return {each: one.get(each, 0) + other.get(each, 0) for each in sorted({*one, *other})}
+    return sorted({*one, *other})
 
 
 def _same_but_ids(one: Call, other: Call) -> bool:

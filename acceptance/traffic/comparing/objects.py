@@ -1,8 +1,8 @@
 """The objects at a phase's end, in a form in which equal objects are equal.
 
-Both sides are read so. Quantities are numbers, requirements and taints sets, conditions go by type; messages are
-compared by meaning only, which no program does, so they are left out. NodePools and the conditions of NodeClaims are
-core's and there for orientation: they have recordings of their own.
+Both sides are read so. Quantities are numbers, requirements and taints sets, conditions go by type. Messages are
+compared by meaning, of which a program sees the error codes that they name. NodePools are core's and there for
+orientation: they have recordings of their own.
 """
 
 import itertools
@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from acceptance.traffic.comparing.values import Bag
+from acceptance.traffic.comparing.events import EVENTS, TRANSITIONS, codes_in
+from acceptance.traffic.comparing.values import ABSENT, Bag
 from dovetail.model.json import Json
 from dovetail.model.resources import parse_quantity
 
@@ -38,34 +39,40 @@ def unfolded(phases: list[Json]) -> dict[str, Json]:
     before: Json = {}
     for phase in phases:
         before = {kind: phase.get(kind, before.get(kind, [])) for kind in STATES if kind != "pods"}
-        found[phase["phase"]] = {**before, "events": phase.get("events") or []}
+        told = {kind: phase.get(kind) or [] for kind in (EVENTS, TRANSITIONS)}
+        found[phase["phase"]] = {**before, **told}
         if "pods" in phase:
             found[phase["phase"]]["pods"] = phase["pods"]
     return found
 
 
-def comparable(objects: Json) -> Json:
-    """One phase's objects, kind by kind; kinds of which nothing is known are left out."""
-    return {
-        **{kind: Bag([_READ[kind](each) for each in objects[kind]]) for kind in STATES if kind in objects},
-        "events": Bag(_distinct([_event(each) for each in objects.get("events") or [] if not _is_transition(each)])),
-    }
+def comparable(objects: Json, known: frozenset[str] = frozenset()) -> Json:
+    """One phase's objects, kind by kind; kinds of which nothing is known are left out. `known`: codes to look for."""
+    return {kind: Bag([_read(kind, each, known) for each in objects[kind]]) for kind in STATES if kind in objects}
 
 
-def _distinct(found: list[str]) -> list[str]:
-    """How often one Event was published says nothing: both sides leave out repetitions, for times of their own."""
-    return list(dict.fromkeys(found))
+def _read(kind: str, body: Json, known: frozenset[str]) -> Json:
+    read = _READ[kind](body)
+    if kind in ("nodeClasses", "nodeClaims"):
+        read["conditions"] = _conditions(kind, body, known)
+    return read
 
 
-def _is_transition(body: Json) -> bool:
-    """A condition's change, announced: the recording keeps these apart, and what they led to is in the conditions."""
-    return str(body.get("message") or "").startswith("Status condition transitioned")
+def _conditions(kind: str, body: Json, known: frozenset[str]) -> Json:
+    """By type, status and reason as one text; a claim's generation is the moment of its deletion, and says nothing."""
+    conditions = (body.get("status") or {}).get("conditions") or []
+    return {each["type"]: _condition(kind, each, known) for each in conditions}
 
 
-def _event(body: Json) -> str:
-    """One text: two Events of different reasons have nothing in common."""
-    kind, name, type_, reason = (body.get(key) or "" for key in ("kind", "name", "type", "reason"))
-    return f"{type_} {reason} {kind}/{name}"
+def _condition(kind: str, body: Json, known: frozenset[str]) -> Json:
+    codes = dict.fromkeys(sorted(codes_in(body.get("message"), known)), True)
+    read = {"is": f"{body.get('status')} {body.get('reason') or ''}".strip(), "codes": codes}
+    return read if kind == "nodeClaims" else {**read, "observedGeneration": body.get("observedGeneration")}
+
+
+def is_more(path: str, theirs: object) -> bool:
+    """Whether a condition of ours only names a code that theirs leaves out: ours may say more."""
+    return theirs is ABSENT and re.fullmatch(r".*\.conditions\.\w+\.codes\..*", path) is not None
 
 
 def _identity(metadata: Json) -> Json:
@@ -79,19 +86,14 @@ def _identity(metadata: Json) -> Json:
 
 def _node_class(body: Json) -> Json:
     status = dict(body.get("status") or {})
-    conditions = {each["type"]: _condition(each) for each in status.pop("conditions", None) or []}
+    status.pop("conditions", None)
     if "amis" in status:
         status["amis"] = [{**ami, "requirements": _requirements(ami.get("requirements"))} for ami in status["amis"]]
     return {
         **_identity(body["metadata"]),
         "spec": body.get("spec") or {},
         "status": {key: value for key, value in status.items() if value not in (None, [])},
-        "conditions": conditions,
     }
-
-
-def _condition(body: Json) -> Json:
-    return {key: body.get(key) for key in ("status", "reason", "observedGeneration")}
 
 
 def _requirements(found: list[Json] | None) -> Json:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from acceptance.traffic.cases import Case
-from acceptance.traffic.comparing.case import Found
+from acceptance.traffic.comparing.events import EVENTS, TRANSITIONS
+from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.objects import STATES
 from acceptance.traffic.playing import Played, PlayedPhase
 from dovetail.model.json import Json
@@ -35,7 +36,8 @@ def joined(case: Case, played: Played) -> tuple[Case, Played] | None:
         **case.expected,
         "calls": _calls(case.expected.get("calls") or []),
         "objects": _objects(case.expected.get("objects") or []),
-        "callsSecondRun": [],
+        "callsSecondRun": _second(case),
+        "differs": [each for each in case.expected.get("differs") or [] if not _is_moment(each)],
     }
     return replace(case, expected=expected), replace(played, phases=[*before, one])
 
@@ -50,12 +52,29 @@ def _calls(phases: list[Json]) -> list[Json]:
     return [*before, {**steps[-1], "calls": [call for step in steps for call in step.get("calls") or []]}]
 
 
+def _is_moment(doubt: str) -> bool:
+    """What was published in one step in one recording and in another in the other is equal in all together."""
+    kind, _, phase = doubt.partition(":")
+    return kind in (EVENTS, TRANSITIONS) and phase.startswith(_STEP)
+
+
+def _second(case: Case) -> list[Json]:
+    """The second recordings: those before the steps as they are, those of steps as one with the other steps' first."""
+    before, steps = _split(case.expected.get("callsSecondRun") or [])
+    if not steps:
+        return before
+    by_name = {step["phase"]: step for step in steps}
+    _, first = _split(case.expected.get("calls") or [])
+    return [*before, *_calls([by_name.get(step["phase"], step) for step in first])]
+
+
 def _objects(phases: list[Json]) -> list[Json]:
     """Each kind as it was last written down; of pods only what the last step says."""
     before, steps = _split(phases)
     if not steps:
         return before
-    one: Json = {"phase": steps[-1]["phase"], "events": [event for step in steps for event in step.get("events") or []]}
+    told = {kind: [each for step in steps for each in step.get(kind) or []] for kind in (EVENTS, TRANSITIONS)}
+    one: Json = {"phase": steps[-1]["phase"], **told}
     for kind in STATES:
         said = [step[kind] for step in steps if kind in step]
         if said and (kind != "pods" or kind in steps[-1]):

@@ -78,6 +78,8 @@ _NOT_NOW: Final = frozenset(
         "ServiceFailure",
     }
 )
+# Codes that say nothing certain and are the reason of a launch that failed all the same (AWS-90).
+_REASONS: Final = frozenset({"InternalError", "RequestLimitExceeded"})
 _NO_CREDENTIALS: Final = (
     sdk.NoCredentialsError,
     sdk.PartialCredentialsError,
@@ -142,6 +144,12 @@ def _status(error: sdk.ClientError) -> int:
 
 
 def _answered(subject: str, error: sdk.ClientError) -> Failure:
+    failure = _by_code(subject, error)
+    failure.reason = code_of(error) if code_of(error) in _REASONS else ""
+    return failure
+
+
+def _by_code(subject: str, error: sdk.ClientError) -> Failure:
     code, text = code_of(error), f"{code_of(error)}: {message_of(error)}"
     if code in THROTTLED:
         return Throttled(subject, text)

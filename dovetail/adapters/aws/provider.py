@@ -82,5 +82,10 @@ def _claims_with_nodes(view: ClusterView) -> list[tuple[NodeClaim, Node]]:
 
 
 PROVIDER: Final = Provider(
-    name="aws", node_classes=(NODE_CLASS,), labels=names.WELL_KNOWN, settings=AwsEnvironment, open=open_aws
+    name="aws",
+    node_classes=(NODE_CLASS,),
+    labels=names.WELL_KNOWN,
+    settings=AwsEnvironment,
+    open=open_aws,
+    reservation_labels=frozenset(names.RESERVATION_LABELS),
 )

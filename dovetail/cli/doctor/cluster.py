@@ -12,6 +12,7 @@ from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.doctor.judged import NAME, judged
 from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_of
 from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts
@@ -149,6 +150,9 @@ async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
         elif catalogue.error or not catalogue.types:
             why = catalogue.error or "no instance type at all"
             found.append(failed(name, why, "no node is made for this pool, and none is consolidated"))
+        elif (stop := stop_of(pool)) is not None:
+            advice = f"mend the cause, then: dovetail resume --pool {pool.name}"
+            found.append(failed(name, f"launches are stopped since {stop.since}: {stop.why}", advice))
         else:
             found.append(fine(name, f"{plural(len(catalogue.types), 'instance type')}"))
     return tuple(found) or (warned("NodePools", "there is none", "apply one: without a NodePool nothing is done"),)

@@ -88,6 +88,7 @@ class NodeAnswer:
     methods: tuple[Check, ...] = ()
     goes_for: tuple[str, ...] = ()
     held: tuple[HeldPod, ...] = ()
+    choosy: tuple[HeldPod, ...] = ()  # pods whose preferences can prevent consolidation (PLC-28)
     budgets: tuple[BudgetAnswer, ...] = ()
     move: Move | None = None
     notes: tuple[str, ...] = ()
@@ -121,6 +122,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         methods=tuple(_method(m, found) for m in found.methods),
         goes_for=found.goes_for,
         held=held_pods(snapshot, pods),
+        choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
         budgets=_budgets(found),
         move=_move(found),
         notes=look.notes,
@@ -208,6 +210,19 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
             # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.
             detail = f"still counts evictions of {counted} (up to 2 minutes)" if counted else "allows 0 disruptions now"
             found.append(HeldPod(pod=pod.key, by=f"PodDisruptionBudget {pdb.namespace}/{pdb.name}", detail=detail))
+    return tuple(found)
+
+
+def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:
+    """The pods with preferences that a new place must meet as well as this one does, as long as it can: a node of
+    theirs seldom finds a cheaper one."""
+    found = []
+    for pod in sorted((p for p in pods if is_reschedulable(p)), key=lambda p: p.key):
+        kinds = [f"preferred anti-affinity on {t.topology_key}" for t in pod.shape.preferred_anti_affinity]
+        soft = (s for s in pod.shape.spread if s.when_unsatisfiable == "ScheduleAnyway")
+        kinds += [f"preferred spread over {s.topology_key}" for s in soft]
+        if kinds:
+            found.append(HeldPod(pod=pod.key, by=", ".join(dict.fromkeys(kinds))))
     return tuple(found)
 
 

@@ -25,6 +25,7 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
     yield from _timers(answer)
     yield from _checks(answer)
     yield from _held(answer)
+    yield from _choosy(answer)
     yield from _methods(answer)
     yield from _budgets(answer)
     if answer.move is not None:
@@ -80,6 +81,17 @@ def _held(answer: NodeAnswer) -> Iterator[str]:
         yield from wrapped("- ", f"{held.pod}: {held.by}, {held.detail}")
     if len(answer.held) > MOST_HELD:
         yield f"  ... and {len(answer.held) - MOST_HELD} more (--json has all)"
+
+
+def _choosy(answer: NodeAnswer) -> Iterator[str]:
+    if not answer.choosy:
+        return
+    yield ""
+    yield "Pods whose preferences can prevent consolidation:"
+    for choosy in answer.choosy[:MOST_HELD]:
+        yield from wrapped("- ", f"{choosy.pod}: {choosy.by}")
+    if len(answer.choosy) > MOST_HELD:
+        yield f"  ... and {len(answer.choosy) - MOST_HELD} more (--json has all)"
 
 
 def _methods(answer: NodeAnswer) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dovetail.cli.explain.sources import Look
 from dovetail.cli.explain.what_if import Help, helps, place_text
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import plural
+from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model.names import PLANNED_PODS
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPod
@@ -71,7 +72,7 @@ def explain_pod(look: Look, name: str) -> PodAnswer:
     settled = _settled(look, pod, settings)
     if settled is not None:
         return settled
-    index = Index(look.snapshot, settings)
+    index = Index(with_unplanned_as_nodes(look.snapshot), settings)
     placement = place(index)
     for node in placement.new:
         if _is_in(pod, node.pods):

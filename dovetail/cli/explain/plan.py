@@ -11,6 +11,7 @@ from dovetail.cli.explain.sources import Look
 from dovetail.disruption.choose import NothingToDo, choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.simulation.pricing import PriceBook
+from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Refusal
 from dovetail.model import names
 from dovetail.model.placements import NewNode, Placement
@@ -69,7 +70,7 @@ class PlanAnswer:
 def plan_now(look: Look) -> PlanAnswer:
     """What would be done on this snapshot."""
     placing = placement_settings(look.settings)
-    plan, placement = plan_provisioning(look.snapshot, placing, never)
+    plan, placement = plan_provisioning(with_unplanned_as_nodes(look.snapshot), placing, never)
     choice = choose(look.snapshot, disruption_settings(look.settings), never)
     nothing = choice if isinstance(choice, NothingToDo) else NothingToDo()
     return PlanAnswer(

@@ -18,6 +18,7 @@ from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.cli.explain.recording import Recording, read_recording, write_recording
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import moment_text
+from dovetail.disruption.decision_snapshot import claims_of, for_disruption
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.snapshot import Snapshot
@@ -70,13 +71,12 @@ async def opened(settings: Settings) -> AsyncIterator[World]:
 def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
     """At a recording, under the settings that it was made under."""
     view = recorded_view(recording.objects, recording.taken_at)
-    snapshot = replace(
+    whole = replace(
         view.snapshot(),
         catalogues=recording.catalogues,
         supported_node_classes=recording.supported_node_classes,
-        nominations=recording.nominations,
-        disrupting=recording.disrupting,
     )
+    snapshot = for_disruption(whole, recording.nominations, recording.disrupting)
     return Look(
         snapshot=snapshot,
         settings=settings.model_copy(update=dict(recording.settings)),
@@ -112,10 +112,9 @@ async def record(settings: Settings, file: Path) -> Recording:
 def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
     """With what only the Scheduler knows, as its own planner receives it."""
     if state is None:
-        return snapshot
+        return for_disruption(snapshot, {}, frozenset())
     state = state.forget(snapshot.now)
-    taken = {t.claim for held in state.held for c in held.plan.commands for t in c.targets}
-    return replace(snapshot, nominations=dict(state.nominations), disrupting=frozenset(taken))
+    return for_disruption(snapshot, dict(state.nominations), claims_of(state.held))
 
 
 async def scheduler_state(settings: Settings) -> tuple[SchedulerState | None, str]:

@@ -5,7 +5,7 @@ An index is made once per snapshot and used by any number of passes: provisionin
 it out again. Karpenter rebuilds nodes, templates and topology for every simulation, which is where its time goes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.placements import EmptyPool, IgnoredPod
@@ -13,6 +13,7 @@ from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_of
 from dovetail.placement.answer.finish import Finisher
 from dovetail.placement.buffers.virtual_pods import virtual_pods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
@@ -35,6 +36,7 @@ from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
+from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.search.demands import ShapeFacts, alternatives_as_needs
 from dovetail.placement.settings import PlacementSettings
@@ -100,7 +102,11 @@ class Index:
         self.templates: list[Template] = []
         self.empty_pools: list[EmptyPool] = []
         sources = []
+        self.stopped_pools: list[NodePool] = []
         for pool in self.pools:
+            if stop_of(pool) is not None:
+                self.stopped_pools.append(pool)
+                continue
             catalogue = self.snapshot.catalogues.get(pool.name)
             listed = catalogue.types if catalogue is not None and not catalogue.error else ()
             types = [t for item in listed if not isinstance(t := self._compiled(compiler, pool, item), Unjudged)]
@@ -175,6 +181,10 @@ class Index:
                 ignored=found.ignored,
             )
         return self._waiting
+
+    def earlier_claims(self, pods: Sequence[Pod]) -> EarlierClaims:
+        """Which of these pods wait for a claim, or get no further one."""
+        return earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod)
 
     @property
     def ignored(self) -> tuple[IgnoredPod, ...]:

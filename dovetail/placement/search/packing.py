@@ -28,6 +28,11 @@ def emptiest_first(nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: 
         return "waits"
 
 
+def on_nodes_only(nodes: NodePlacer, _drafts: DraftPlacer, demand: Demand, pod: Pod) -> Packed:
+    """Place a pod for which no new node is made."""
+    return "placed" if nodes.active and nodes.place(demand, pod) else "refused"
+
+
 class ClosingPacking:
     """The same among the drafts that are open: those that have been closed take no more pods."""
 

@@ -7,8 +7,8 @@ has failed since the last success. Where one of a thousand like pods has failed 
 others are not tried.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
@@ -25,7 +25,7 @@ from dovetail.placement.constraints.topology_groups import Group
 from dovetail.placement.search.demands import Demand, Demands
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
-from dovetail.placement.search.packing import Packing, emptiest_first
+from dovetail.placement.search.packing import Packing, emptiest_first, on_nodes_only
 
 _LOOK_AT_THE_CLOCK = 100  # demands that are made between two looks
 
@@ -77,7 +77,8 @@ class Pass:
         )
         self.demands = Demands(self.topology, index.prefer_no_schedule)
         self.refused: dict[str, Refused] = {}
-        self.by_zone: Mapping[str, int] = {}
+        self.by_zone: Counter[str] = Counter()
+        self.packing = options.packing
         self.progress = 0
         self.complete = True
         # Of placed pods, for groups that are first seen in mid-pass (PLQ-26).
@@ -121,7 +122,7 @@ class Pass:
         """Place what can be placed."""
         found = self._admitted(self._in_turn(self._sorted(pods)))
         if self.options.count_zones:
-            self.by_zone = count_by_zone(demand.shape for pod, demand in found if pod.phase == "Pending")
+            self.by_zone.update(count_by_zone(demand.shape for pod, demand in found if pod.phase == "Pending"))
         queue: deque[tuple[Pod, Demand]] = deque()  # those that failed; `pushed`: the length of the queue when they did
         pushed: dict[str, int] = {}
         should_stop = self.options.should_stop
@@ -154,6 +155,17 @@ class Pass:
 
     def _set_aside(self, pod: Pod, fault: Unjudged) -> None:
         self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="not_judged", fault=fault.message)
+
+    def run_on_nodes_only(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
+        """Place on existing nodes what can be placed there; the pods that find no place, which are not refused."""
+        self.packing = on_nodes_only
+        self.run(pods)
+        self.packing = self.options.packing
+        self.progress += 1  # the same demand is tried again for others: they may have new nodes
+        without = tuple(r.pod for r in self.refused.values() if r.reason == "tried")
+        for pod in without:
+            del self.refused[pod.uid]
+        return without
 
     def _give_up(self, queue: Iterable[tuple[Pod, Demand]]) -> None:
         """No time is left: the pods that were not reached are refused as such (PLQ-23)."""
@@ -234,7 +246,7 @@ class Pass:
             return False
         current = demand
         while True:
-            packed = self.options.packing(self.nodes, self.drafts, current, pod)
+            packed = self.packing(self.nodes, self.drafts, current, pod)
             if packed == "placed":
                 self.progress += 1
                 self._demands_by_uid[pod.uid] = current

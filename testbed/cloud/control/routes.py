@@ -18,7 +18,8 @@ from testbed.cloud.json_object import Json
 from testbed.cloud.operations import offerings
 from testbed.cloud.operations.launching import subnet_named
 from testbed.cloud.state.cloud import Cloud
-from testbed.cloud.state.instances import Instance
+from testbed.cloud.state.instances import CODES, Instance
+from testbed.cloud.state.notation import ADDED, CHANGED, refuse_unknown
 
 RULES = ("ice", "fail", "neverJoin", "bootSeconds")
 SPOT_NOTICE = 120.0  # AWS takes a spot instance two minutes after its warning
@@ -170,6 +171,7 @@ class Control:
     def _add(self, asked: Json) -> Json:
         """POST instances {type, zone, subnet, image, tags, age, spot, join}: an instance that no caller launched."""
         cloud = self._cloud
+        refuse_unknown(asked, ADDED, "an added instance")
         launched = time.time() - float(asked.get("age", 0))
         subnet = subnet_named(cloud, _given(asked, "subnet", cloud.world["subnets"][0]["id"]))
         cloud.catalogue.types([asked["type"]])
@@ -194,7 +196,11 @@ class Control:
         return self._shown(instance)
 
     def _patch_instance(self, path: list[str], asked: Json) -> Json:
-        """PATCH instances/ID {state, tags, securityGroups, subnet, image, joinsIn, extra}; tags merge, null removes."""
+        """PATCH instances/ID {state, tags, securityGroups, subnet, image, spot, cr, crPref, joinsIn, extra}.
+
+        Tags merge, null removes; `cr` is the reservation that it runs in, `crPref` its preference of reservations.
+        """
+        refuse_unknown(asked, CHANGED, "an instance")
         with self._cloud.lock:
             instance = self._found(path[0])
             for key, value in (asked.get("tags") or {}).items():
@@ -206,14 +212,30 @@ class Control:
             instance.subnet = asked.get("subnet", instance.subnet)
             instance.image = asked.get("image", instance.image)
             instance.extra |= asked.get("extra") or {}
+            if "spot" in asked:
+                instance.capacity_type = "spot" if asked["spot"] else "on-demand"
+                instance.spot_request = f"sir-{instance.number:08x}" if asked["spot"] else None
+            self._reserve(instance, asked)
             if "joinsIn" in asked:
                 instance.joins_at = None if asked["joinsIn"] is None else time.time() + float(asked["joinsIn"])
             self._force(instance, asked.get("state"))
             self._cloud.instances.touch(instance)
             return self._shown(instance)
 
+    @staticmethod
+    def _reserve(instance: Instance, asked: Json) -> None:
+        """What EC2 shows of its reservation: AWS may take it away, and the instance then runs on demand."""
+        if "cr" in asked:
+            instance.capacity_reservation = asked["cr"]
+        if "crPref" in asked:
+            preference = asked["crPref"]
+            said = None if preference is None else {"CapacityReservationPreference": preference}
+            instance.reservation_specification = said
+
     def _force(self, instance: Instance, state: str | None) -> None:
-        """`terminated` and `shutting-down` happen as if AWS had decided; other states are only shown."""
+        """`terminated` and `shutting-down` happen as if AWS had decided; other states are shown until it ends."""
+        if state is not None and state not in CODES:
+            raise ControlError(400, f"an instance is {', '.join(CODES)}, not {state!r}")
         if state == "terminated":
             self._cloud.instances.terminate(instance, 0)
             instance.gone_at = time.time()

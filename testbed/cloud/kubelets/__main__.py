@@ -20,11 +20,17 @@ def main(given: list[str]) -> int:
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--controller-period", type=float, default=5.0, help="seconds between two looks at dead nodes")
     parser.add_argument("--last-words", action="store_true", help="a kubelet that is shut down says NotReady first")
+    parser.add_argument("--advertise-claims", action="store_true", help="nodes have their NodeClaims' devices, too")
     args = parser.parse_args(given)
     stopping = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda _signal, _frame: stopping.set())
-    kubelets = Kubelets(Cluster(args.kubeconfig), CloudControl(args.cloud), last_words=args.last_words)
+    kubelets = Kubelets(
+        Cluster(args.kubeconfig),
+        CloudControl(args.cloud),
+        last_words=args.last_words,
+        advertise_claims=args.advertise_claims,
+    )
     controller = NodeController(Cluster(args.kubeconfig), kubelets.followed, args.controller_period)
     # daemons: a long poll may be under way when it is time to stop
     for work in (kubelets.run, controller.run):

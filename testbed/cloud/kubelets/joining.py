@@ -10,6 +10,7 @@ import time
 import yaml
 
 from testbed.cloud.json_object import Json
+from testbed.cloud.kubelets.advertised import add, advertised
 from testbed.cloud.kubelets.clients import STRATEGIC, CloudControl, Cluster, UnreachableError
 from testbed.cloud.kubelets.node import KUBELET, SILENT, condition, make_node
 
@@ -50,6 +51,11 @@ class Followed:
         return found is None or (found["goneAt"] is not None and now >= found["goneAt"])
 
 
+def _is_down(instance: Json) -> bool:
+    """Whether its kubelet has ended: not while the instance only stops, which takes a while."""
+    return instance["terminatedAt"] is not None or instance["forcedState"] == "stopped"
+
+
 def _may_have_joined(instance: Json) -> bool:
     """Also true of instances that joined before this process was started."""
     joins, ended = instance["joinsAt"], instance["terminatedAt"]
@@ -59,10 +65,12 @@ def _may_have_joined(instance: Json) -> bool:
 class Kubelets:
     """All kubelets of one cloud."""
 
-    def __init__(self, cluster: Cluster, cloud: CloudControl, *, last_words: bool = False) -> None:
+    def __init__(
+        self, cluster: Cluster, cloud: CloudControl, *, last_words: bool = False, advertise_claims: bool = False
+    ) -> None:
         self._cluster = cluster
         self._cloud = cloud
-        self._last_words = last_words
+        self._last_words, self._advertise_claims = last_words, advertise_claims
         self._types: dict[str, Json] = {}
         self._due: dict[str, float] = {}
         self._joined: set[str] = set()
@@ -97,8 +105,7 @@ class Kubelets:
     def _plan(self, instance: Json) -> None:
         """When this instance next needs something."""
         key = instance["id"]
-        ended = instance["terminatedAt"] is not None or instance["forcedState"] is not None
-        if ended:
+        if _is_down(instance):
             if _may_have_joined(instance) and key not in self._silent:
                 self._due[key] = 0.0
             else:
@@ -109,10 +116,10 @@ class Kubelets:
             self._due.pop(key, None)
 
     def _act(self, instance: Json) -> None:
-        if instance["terminatedAt"] is None and instance["forcedState"] is None:
-            self._join(instance)
-        else:
+        if _is_down(instance):
             self._fall_silent(instance)
+        else:
+            self._join(instance)
         self._due.pop(instance["id"], None)
 
     def _facts(self, name: str) -> Json:
@@ -130,6 +137,8 @@ class Kubelets:
             say(f"{instance['id']} never joins, its user data is broken: {unreadable!r}")
             self._joined.add(instance["id"])
             return
+        if self._advertise_claims:
+            add(node, advertised(self._cluster, instance))
         status, answer = self._cluster.ask("POST", NODES, node)
         if status == 409:  # this process was started anew; or a Node of an earlier instance is in the way
             found = self._cluster.ask("GET", f"{NODES}/{instance['nodeName']}")[1]

@@ -102,7 +102,7 @@ def describe_instance(cloud: Cloud, instance: Instance) -> Json:
         "SpotInstanceRequestId": instance.spot_request,
         "InstanceLifecycle": "spot" if instance.capacity_type == "spot" else None,
         "CapacityReservationId": instance.capacity_reservation,
-        "CapacityReservationSpecification": data.get("CapacityReservationSpecification"),
+        "CapacityReservationSpecification": instance.reservation_specification,
         "Monitoring": {"State": "enabled" if (data.get("Monitoring") or {}).get("Enabled") else "disabled"},
         "MetadataOptions": data.get("MetadataOptions"),
         "Hypervisor": "xen",

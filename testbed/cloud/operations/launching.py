@@ -197,6 +197,7 @@ def launch(cloud: Cloud, order: Order) -> Instance:
         client_token=order.client_token,
         spot_request=f"sir-{number:08x}" if order.pool.capacity_type == "spot" else None,
         capacity_reservation=reservation_of(data),
+        reservation_specification=data.get("CapacityReservationSpecification"),
     )
     cloud.instances.add(instance)
     return instance

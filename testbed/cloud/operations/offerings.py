@@ -122,11 +122,15 @@ def _product(name: str, attributes: Json, price: float) -> str:
 
 
 def get_products(work: Work) -> Json:
-    """The pricing service's list: metal under its own family and Dedicated, everything else Shared."""
+    """The pricing service's list: metal under its own family and Dedicated, everything else Shared.
+
+    It lists every type that has a price, whether or not the region offers it: without any metal no price changes
+    (AWS-68), so a world of a few types must not lose the others' prices.
+    """
     params, world = work.params, work.world
     wanted = {each["Field"]: each["Value"] for each in params.get("Filters") or ()}
     rows = []
-    for name, kinds in price_catalogue(work.cloud).items():
+    for name, price in sorted(world["prices"].items()):
         metal = ".metal" in name
         attributes = {
             "instanceType": name,
@@ -140,7 +144,7 @@ def get_products(work: Work) -> Json:
             "marketoption": "OnDemand",
         }
         if all(attributes.get(field) == value for field, value in wanted.items()):
-            rows.append(_product(name, attributes, world.on_demand_price(name) or 0.0) if kinds else "")
+            rows.append(_product(name, attributes, float(price)))
     shown, following = filters.page(rows, params, default=100)
     return {"FormatVersion": "aws_v1", **filters.paged("PriceList", shown, following)}
 

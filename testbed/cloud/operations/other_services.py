@@ -13,6 +13,8 @@ from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
 
+SHIFT_SECONDS = 86400.0
+
 # ---- SSM ----------------------------------------------------------------------------------------------------
 
 
@@ -66,13 +68,33 @@ def describe_cluster(work: Work) -> Json:
 
 
 def get_managed_resource(work: Work) -> Json:
-    """ARC's view of the cluster; `zonalShift` null means that it was never registered."""
+    """ARC's view of the cluster; `zonalShift` null means that it was never registered, an empty list that none holds.
+
+    A world that must say more than its list's notation can declares the answer's own fields as a map.
+    """
     shift = work.world["zonalShift"]
     arn = work.params["resourceIdentifier"]
     if shift is None:
         raise AwsError("ResourceNotFoundException", f"{arn} is not a managed resource", 404)
     known = {"arn": arn, "name": work.cloud.settings.cluster_name, "appliedWeights": {}, "zonalShifts": []}
-    return {**known, **shift}
+    if isinstance(shift, dict):
+        return {**known, **shift}
+    return {**known, "zonalShifts": [_shift(work.cloud, arn, each) for each in shift]}
+
+
+def _shift(cloud: Cloud, arn: str, declared: Json) -> Json:
+    """`zoneId`, `applied` (true), `endIn` seconds from when it was first seen so declared (a day)."""
+    zone = str(declared["zoneId"])
+    begins, ends = cloud.shift_times(zone, float(declared.get("endIn", SHIFT_SECONDS)))
+    return {
+        "awayFrom": zone,
+        "appliedStatus": "APPLIED" if declared.get("applied", True) else "NOT_APPLIED",
+        "zonalShiftIdentifier": f"shift-{zone}",
+        "resourceIdentifier": arn,
+        "comment": "declared",
+        "startTime": begins,
+        "expiryTime": ends,
+    }
 
 
 # ---- instance status ----------------------------------------------------------------------------------------

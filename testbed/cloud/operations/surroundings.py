@@ -4,7 +4,6 @@ All of it is declared by the world and only described here.
 """
 
 import time
-from typing import Any
 
 from testbed.cloud.http import filters
 from testbed.cloud.http.errors import AwsError
@@ -23,14 +22,21 @@ def _tags(declared: Json) -> dict[str, str]:
     return tags
 
 
-def _chosen(declared: list[Json], ids: list[str] | None, code: str, kind: str) -> list[Json]:
-    if not ids:
+def _chosen(work: Work, declared: list[Json], asked: tuple[str, str], unknown: AwsError) -> list[Json]:
+    """Those that the call names (by which parameter, and under which key they are declared), else all.
+
+    EC2 refuses the whole question for a name that it does not know; a world with `unknownIds: nothing` answers with
+    the others, as the recorded cloud did.
+    """
+    parameter, key = asked
+    names = work.params.get(parameter)
+    if not names:
         return declared
-    by_id = {each["id"]: each for each in declared}
-    for each in ids:
-        if each not in by_id:
-            raise AwsError(code, f"The {kind} '{each}' does not exist")
-    return [by_id[each] for each in ids]
+    known = {each[key]: each for each in declared}
+    missing = [name for name in names if name not in known]
+    if missing and work.world["unknownIds"] == "error":
+        raise AwsError(unknown.code, unknown.message.format(missing[0]))
+    return [known[name] for name in names if name in known]
 
 
 def describe_zones(work: Work) -> Json:
@@ -62,7 +68,8 @@ SUBNET_FILTERS: dict[str, filters.Values] = {
 def describe_subnets(work: Work) -> Json:
     """With the addresses that are still free."""
     cloud, params = work.cloud, work.params
-    declared = _chosen(work.world["subnets"], params.get("SubnetIds"), "InvalidSubnetID.NotFound", "subnet ID")
+    unknown = AwsError("InvalidSubnetID.NotFound", "The subnet ID '{}' does not exist")
+    declared = _chosen(work, work.world["subnets"], ("SubnetIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), SUBNET_FILTERS, _tags)
     shown, following = filters.page(found, params)
     return filters.paged("Subnets", [_subnet(cloud, each) for each in shown], following)
@@ -93,7 +100,8 @@ GROUP_FILTERS: dict[str, filters.Values] = {
 def describe_groups(work: Work) -> Json:
     """By id, name or tags."""
     params = work.params
-    declared = _chosen(work.world["securityGroups"], params.get("GroupIds"), "InvalidGroup.NotFound", "security group")
+    unknown = AwsError("InvalidGroup.NotFound", "The security group '{}' does not exist")
+    declared = _chosen(work, work.world["securityGroups"], ("GroupIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), GROUP_FILTERS, _tags)
     shown, following = filters.page(found, params)
     described = [
@@ -134,7 +142,8 @@ def _outdated(image: Json) -> bool:
 def describe_images(work: Work) -> Json:
     """Deprecated ones only to their owner, or where the call includes them."""
     params = work.params
-    declared = _chosen(work.world["images"], params.get("ImageIds"), "InvalidAMIID.NotFound", "image id")
+    unknown = AwsError("InvalidAMIID.NotFound", "The image id '[{}]' does not exist")
+    declared = _chosen(work, work.world["images"], ("ImageIds", "id"), unknown)
     owners = params.get("Owners")
     found = [
         image
@@ -177,18 +186,16 @@ RESERVATION_FILTERS: dict[str, filters.Values] = {
 
 
 def _end_of(cloud: Cloud, declared: Json) -> float | None:
-    """The moment at which it ends, if it does: `endIn` counts from when it was first seen so declared."""
-    if declared.get("endIn") is None:
-        return None
-    key = (str(declared["id"]), float(declared["endIn"]))
-    return cloud.reservation_ends.setdefault(key, time.time() + key[1])
+    """The moment at which it ends, if it does."""
+    ends_in = declared.get("endIn")
+    return None if ends_in is None else cloud.reservation_end(str(declared["id"]), float(ends_in))
 
 
 def describe_reservations(work: Work) -> Json:
-    """An unknown id is not an error to Karpenter, but it is to AWS."""
+    """By ids, or by filters."""
     params = work.params
-    code = "InvalidCapacityReservationId.NotFound"
-    declared = _chosen(work.world["reservations"], params.get("CapacityReservationIds"), code, "reservation")
+    unknown = AwsError("InvalidCapacityReservationId.NotFound", "The capacity reservation '{}' does not exist")
+    declared = _chosen(work, work.world["reservations"], ("CapacityReservationIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), RESERVATION_FILTERS, _tags)
     shown, following = filters.page(found, params)
     return filters.paged("CapacityReservations", [_reservation(work.cloud, each) for each in shown], following)
@@ -228,13 +235,11 @@ PLACEMENT_FILTERS: dict[str, filters.Values] = {
 def describe_placement_groups(work: Work) -> Json:
     """By name, id or filter."""
     params = work.params
-    declared = work.world["placementGroups"]
-    named: dict[str, Any] = {each["name"]: each for each in declared}
-    for name in params.get("GroupNames") or ():
-        if name not in named:
-            raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
-    declared = [named[name] for name in params["GroupNames"]] if params.get("GroupNames") else declared
-    declared = _chosen(declared, params.get("GroupIds"), "InvalidPlacementGroupId.NotFound", "placement group")
+    declared: list[Json] = work.world["placementGroups"]
+    unknown = AwsError("InvalidPlacementGroup.Unknown", "The Placement Group '{}' is unknown.")
+    declared = _chosen(work, declared, ("GroupNames", "name"), unknown)
+    unknown = AwsError("InvalidPlacementGroupId.NotFound", "The placement group '{}' does not exist")
+    declared = _chosen(work, declared, ("GroupIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), PLACEMENT_FILTERS, _tags)
     return {
         "PlacementGroups": [

@@ -5,6 +5,7 @@ client token must not both launch. Answers are written outside it.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,9 +33,21 @@ class Cloud:
         self.instances = Instances()
         self.templates = Templates()
         self.tokens = Tokens()
-        self.reservation_ends: dict[tuple[str, float], float] = {}  # id and `endIn` → the moment
+        self._first_seen: dict[tuple[str, str, float], float] = {}  # what was declared with an end, and since when
         self.ledger = Ledger(settings.ledger)
         self.moto = MotoSide(settings, self.world)
+
+    def reservation_end(self, reservation: str, ends_in: float) -> float:
+        """The moment at which a reservation ends: its seconds count from when it was first seen so declared."""
+        return self._since(("reservation", reservation, ends_in)) + ends_in
+
+    def shift_times(self, zone: str, ends_in: float) -> tuple[float, float]:
+        """From when to when traffic is shifted away from a zone, counted in the same way."""
+        began = self._since(("shift", zone, ends_in))
+        return began, began + ends_in
+
+    def _since(self, declared: tuple[str, str, float]) -> float:
+        return self._first_seen.setdefault(declared, time.time())
 
     def types(self) -> dict[str, Json]:
         """The facts of the types that the world offers now."""
@@ -44,7 +57,7 @@ class Cloud:
         """The world as it was at the start: no instances, templates, tokens, profiles or messages. The ledger stays."""
         with self.lock:
             self.tokens.reset()
-            self.reservation_ends.clear()
+            self._first_seen.clear()
             self.templates.reset()
             self.instances.reset()
             self.moto.reset()

@@ -39,6 +39,7 @@ class Instance:
     client_token: str | None = None
     spot_request: str | None = None
     capacity_reservation: str | None = None
+    reservation_specification: Json | None = None
     terminated_at: float | None = None
     gone_at: float | None = None
     forced_state: str | None = None
@@ -62,12 +63,12 @@ class Instance:
 
     def state(self, now: float) -> str:
         """What DescribeInstances says at that moment."""
-        if self.forced_state is not None:
-            return self.forced_state
         if self.gone_at is not None and now >= self.gone_at:
             return "terminated"
-        if self.terminated_at is not None:
+        if self.terminated_at is not None:  # also of one that was stopping or stopped: it can be terminated
             return "shutting-down"
+        if self.forced_state is not None:
+            return self.forced_state
         return "running" if now >= self.running_at else "pending"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.cloud.json_object import Json
+from testbed.cloud.state.notation import check_world
 
 DEFAULT = Path(__file__).with_name("world.json")
 # Spot costs these shares of the on-demand price, by the zone's place in the alphabet (the recorded traffic's rule).
@@ -34,6 +35,7 @@ UNSAID: Json = {
     "visibleAfter": 0,
     "neverJoin": False,
     "checkInstanceProfiles": False,
+    "unknownIds": "error",
     "memoryOverhead": 0.075,
     "eks": {"serviceIpv4Cidr": "10.0.0.0/24", "ipFamily": "ipv4"},
     "kubernetesVersion": "1.36",
@@ -64,6 +66,7 @@ class World:
 
     def __init__(self, change: Json | None = None) -> None:
         self.lock = threading.RLock()
+        check_world(change or {})
         self._initial = merged(default_world(), change or {})
         self._left: dict[str, list[float]] = {}
         self._watchers: list[Callable[[Json], None]] = []
@@ -82,11 +85,13 @@ class World:
         self._become(self._initial, self._initial)
 
     def patch(self, change: Json) -> None:
-        """Merge a change; rules that it declares start counting anew."""
+        """Merge a change; rules that it declares start counting anew. ValueError for what has no meaning."""
+        check_world(change)
         self._become(merged(self.document, change), change)
 
     def add(self, key: str, rules: list[Json]) -> None:
         """Append rules to a list, leaving the counts of the others alone."""
+        check_world({key: rules})
         with self.lock:
             before = self[key] if isinstance(self[key], list) else []
             self.document = {**self.document, key: [*before, *rules]}

@@ -63,6 +63,12 @@ def test_a_type_has_upstream_s_capacity_and_leaves_upstream_s_amounts_to_pods(na
             (7577, 110, 1930, 6012),
         ),
         ("m5.large", {"kubelet": {"podsPerCore": 4}}, (7577, 8, 1930, 6903)),
+        # Bottlerocket does not know podsPerCore
+        (
+            "m5.large",
+            {"kubelet": {"podsPerCore": 4}, "amiSelectorTerms": [{"alias": "bottlerocket@latest"}]},
+            (7577, 29, 1930, 6903),
+        ),
         (
             "m5.large",
             {"kubelet": {"kubeReserved": {"cpu": "1"}, "systemReserved": {"memory": "103Mi"}}},
@@ -95,6 +101,55 @@ def test_what_a_class_says_of_its_kubelet_changes_what_is_left(
 def test_interfaces_that_are_kept_for_others_take_pods_away_but_not_what_the_kubelet_keeps() -> None:
     """AWS-57, AWS-60: RESERVED_ENIS."""
     assert figures(sizes("m5.large", AwsSettings(cluster="c", reserved_enis=1))) == (7577, 20, 1930, 6903)
+
+
+def test_interfaces_of_the_first_card_that_carry_efa_alone_take_pods_away() -> None:
+    """AWS-57: 15 interfaces of 50 addresses on p4d's first card, one of them for EFA; another card's takes none."""
+
+    def fabric(card: int, device: int) -> dict[str, Any]:
+        return {"networkCardIndex": card, "deviceIndex": device, "interfaceType": "efa-only"}
+
+    plain = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+    pods = [
+        sizes("p4d.24xlarge", networkInterfaces=interfaces).pods
+        for interfaces in ([plain], [plain, fabric(0, 1)], [plain, fabric(1, 1)])
+    ]
+
+    assert pods == [15 * 49 + 2, 14 * 49 + 2, 15 * 49 + 2]
+
+
+def test_devices_are_counted_by_their_maker_and_windows_counts_addresses() -> None:
+    """AWS-59: EC2 lists no type with AMD's or Habana's devices any more, but the formula knows them."""
+    raw = read_types(["g5.xlarge"])["g5.xlarge"]
+
+    def devices(maker: str) -> dict[str, int]:
+        gpus = [{"Manufacturer": maker, "Name": "x", "Count": 4, "MemoryInfo": {"SizeInMiB": 1024}}]
+        facts = read_type({**raw, "GpuInfo": {"Gpus": gpus}})
+        found = sizes_of(facts, a_class(), AwsSettings(cluster="c")).capacity
+        return {name: amount for name, amount in found.items() if name.endswith(("/gpu", "/gaudi"))}
+
+    windows = sizes("m5.large", amiSelectorTerms=[{"alias": "windows2022@latest"}]).capacity
+    assert devices("AMD") == {"amd.com/gpu": 4}
+    assert devices("NVIDIA") == {"nvidia.com/gpu": 4}
+    assert devices("Habana") == {"habana.ai/gaudi": 4}
+    assert windows["vpc.amazonaws.com/PrivateIPv4Address"] == 9
+    assert "vpc.amazonaws.com/PrivateIPv4Address" not in sizes("m5.large").capacity
+
+
+@pytest.mark.parametrize(
+    ("hard", "kept"),
+    [
+        ({}, 2**30 + 2 * 2**30),  # 1 GiB for the kubelet, a tenth of 20 GiB
+        ({"nodefs.available": "15%"}, 2**30 + 3 * 2**30),
+        ({"nodefs.available": "5Gi"}, 2**30 + 5 * 2**30),
+        ({"nodefs.available": "100%"}, 2**30),
+    ],
+)
+def test_evictions_keep_a_tenth_of_the_storage_or_what_the_class_says(hard: dict[str, str], kept: int) -> None:
+    """AWS-60, AWS-61."""
+    found = sizes("m5.large", kubelet={"evictionHard": hard} if hard else None)
+
+    assert found.overhead["ephemeral-storage"] == kept
 
 
 def test_the_share_of_memory_that_the_hypervisor_keeps_is_a_setting() -> None:
@@ -130,6 +185,18 @@ def test_memory_that_nodes_have_shown_replaces_the_capacity_but_not_the_share_fo
             70 * 2**30,
         ),
         ({"amiSelectorTerms": [{"alias": "windows2022@latest"}]}, 50 * 2**30),
+        # the last one of a custom image, whatever its name
+        (
+            {
+                "amiFamily": "Custom",
+                "amiSelectorTerms": [{"id": "ami-0a12023a"}],
+                "blockDeviceMappings": [
+                    {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "5Gi"}},
+                    {"deviceName": "/dev/sdz", "ebs": {"volumeSize": "60Gi"}},
+                ],
+            },
+            60 * 2**30,
+        ),
     ],
 )
 def test_storage_is_that_of_the_volume_that_holds_the_pods(change: dict[str, Any], storage: int) -> None:

@@ -149,9 +149,10 @@ async def test_an_answer_that_is_lost_after_the_effect_is_found_again(ready: Sta
 async def test_throttling_is_raised_and_launches_nothing(ready: Stage) -> None:
     ready.patch(fail=[{"op": "CreateFleet", "code": "RequestLimitExceeded", "status": 503, "times": 3}])
 
-    with pytest.raises(Throttled):
+    with pytest.raises(Throttled) as throttled:
         await ready.launch(a_claim())
 
+    assert throttled.value.reason == "RequestLimitExceeded"
     assert ready.server.instances() == []
 
 

@@ -70,6 +70,25 @@ async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stag
     assert len(stage.server.calls(since=stage.since)) == before
 
 
+async def test_a_class_is_validated_anew_when_it_resolves_to_other_things_and_not_for_its_selectors(
+    stage: Stage,
+) -> None:
+    """AWS-41."""
+    await stage.with_class()
+    dry = [len(stage.calls("RunInstances"))]
+
+    for change in (
+        {"subnetSelectorTerms": [{"id": "subnet-0a"}, {"id": "subnet-0b"}, {"id": "subnet-0c"}]},  # the same subnets
+        {"capacityReservationSelectorTerms": [{"id": "cr-0ff"}]},
+        {"subnetSelectorTerms": [{"id": "subnet-0a"}]},
+        {"kubelet": {"maxPods": 20}},
+    ):
+        await stage.with_class(**change)
+        dry.append(len(stage.calls("RunInstances")))
+
+    assert dry == [1, 1, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "reason"),
     [
@@ -188,5 +207,7 @@ async def test_deleting_a_class_waits_for_its_claims_and_leaves_nothing_behind(s
     stage.claims.clear()
     await stage.upkeep.keep()
     assert stage.classes.objects == {}
+    assert stage.notices.reasons() == ["WaitingOnNodeClaimTermination", "Finalized"]
+    assert stage.notices.published[-1].message == "Finalized karpenter.k8s.aws/termination"
     assert await stage.adapter.calls.every("iam", "ListInstanceProfiles", "InstanceProfiles") == []
     assert await stage.adapter.calls.every("ec2", "DescribeLaunchTemplates", "LaunchTemplates") == []

@@ -74,10 +74,14 @@ async def test_a_reservation_counts_what_was_launched_into_it(stage: Stage) -> N
 
 async def test_a_block_that_ends_within_forty_minutes_is_not_used(stage: Stage) -> None:
     """AWS-143, AWS-146."""
-    await with_reservations(stage, {**BLOCK, "endIn": 1800})
+    await with_reservations(stage, {**BLOCK, "endIn": 39 * 60})
     assert await capacity_type_launched(stage) == "spot"
     states = stage.classes.objects["default"]["status"]["capacityReservations"]
     assert [each["state"] for each in states] == ["expiring"]
+
+    await with_reservations(stage, {**BLOCK, "id": "cr-04", "endIn": 41 * 60}, {**OPEN, "id": "cr-05", "endIn": 60})
+    states = stage.classes.objects["default"]["status"]["capacityReservations"]
+    assert [each["state"] for each in states] == ["active", "active"]  # only blocks are taken back before their end
 
 
 async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None:
@@ -171,6 +175,8 @@ async def test_types_are_labelled_by_their_names_and_by_what_ec2_says(stage: Sta
         "DoesNotExist",
     ]
     assert said("m5d.large", "local-nvme", "gpu-count") == ["75", "DoesNotExist"]
+    assert said("p4d.24xlarge", "gpu-name", "gpu-count", "gpu-memory") == ["a100", "8", "40960"]
+    assert said("m5.large", "capability-flex", "cpu", "memory", "ebs-bandwidth") == ["false", "2", "8192", "4750"]
 
 
 async def test_metal_and_accelerators_are_left_out_where_anything_else_would_do(stage: Stage) -> None:
@@ -197,8 +203,11 @@ async def test_dedicated_tenancy_is_asked_for_where_the_claim_insists(stage: Sta
         a_claim(M5_LARGE, on_demand(), amd64(), one_of("karpenter.k8s.aws/instance-tenancy", "dedicated"))
     )
 
-    [made] = stage.calls("CreateLaunchTemplate")
-    assert made["input"]["LaunchTemplateData"]["Placement"]["Tenancy"] == "dedicated"
+    either = one_of("karpenter.k8s.aws/instance-tenancy", "dedicated", "default")
+    await stage.launched(a_claim(M5_LARGE, on_demand(), amd64(), either))
+
+    made = [call["input"]["LaunchTemplateData"] for call in stage.calls("CreateLaunchTemplate")]
+    assert [data["Placement"]["Tenancy"] for data in made] == ["dedicated", "default"]
 
 
 async def test_repair_waits_as_long_as_upstreams_policies_say(stage: Stage) -> None:

@@ -38,6 +38,9 @@ from dovetail.ports.failures import Permanent, Retryable
 
 KEEP_SECONDS: Final = 1800.0
 _WAITING: Final = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution"
+_SELECTORS: Final = frozenset(
+    ("amiSelectorTerms", "subnetSelectorTerms", "securityGroupSelectorTerms", "capacityReservationSelectorTerms")
+)
 _MALFORMED: Final = "InvalidUserData.Malformed"
 
 
@@ -263,8 +266,9 @@ def _unauthorised(operation: str, denied: Denied) -> Verdict:
 
 
 def _fingerprint(node_class: NodeClass) -> str:
-    """What a verdict holds for: spec and what it resolved to."""
+    """What a verdict holds for: the spec, and what its selectors resolved to; not the selectors themselves (AWS-41)."""
     status: Json = node_class.raw.get("status") or {}
     resolved = {key: status.get(key) for key in ("amis", "subnets", "securityGroups", "instanceProfile")}
-    text = json.dumps([node_class.raw_spec, resolved], sort_keys=True, default=str)
+    spec = {key: value for key, value in node_class.raw_spec.items() if key not in _SELECTORS}
+    text = json.dumps([node_class.family, spec, resolved], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

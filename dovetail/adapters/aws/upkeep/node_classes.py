@@ -233,6 +233,7 @@ class Ec2NodeClassUpkeep:
         forget(node_class.name)
         kept = [each for each in node_class.finalizers if each != names.TERMINATION]
         await self._parts.objects.patch(node_class.raw, {"metadata": {"finalizers": kept or None}})
+        await self._parts.notices.publish(_notice(node_class, "Normal", "Finalized", f"Finalized {names.TERMINATION}"))
         return _WAIT_SECONDS
 
     async def _clean(self, claims: tuple[NodeClaim, ...]) -> float:

@@ -1,0 +1,68 @@
+"""Stops launching for NodePools whose launches come to nothing, and says so.
+
+The stop is an annotation of the NodePool. It is written before the plan is made, which knows of it even where it could
+not be written; then it is judged again with the next plan.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.metrics.launch_brake import pool_stopped
+from dovetail.model import names
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_text
+from dovetail.model.watched_kinds import Kinds
+from dovetail.notices.launch_stops import launches_stopped
+from dovetail.placement.launch_brake import BrakeSettings, PoolStop, pools_to_stop
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import NodePools, Notices
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BrakedSnapshots(Snapshots):
+    """Snapshots in which every NodePool that must be stopped is."""
+
+    brake: "LaunchBrake"
+
+    async def whole(self, reads: Kinds) -> Snapshot:
+        """Everything that provisioning needs, as it is now."""
+        return await self.brake.apply(await Snapshots.whole(self, reads))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchBrake:
+    """What a pass asks before it plans."""
+
+    pools: NodePools
+    notices: Notices
+    settings: BrakeSettings
+    well_known: frozenset[str]
+    now: Callable[[], float]
+
+    async def apply(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot in which the pools that must be stopped are."""
+        stops = pools_to_stop(snapshot, self.settings, self.well_known)
+        if not stops:
+            return snapshot
+        stopped = {stop.pool: await self._stop(snapshot.pools[stop.pool], stop) for stop in stops}
+        return replace(snapshot, pools={**snapshot.pools, **stopped})
+
+    async def _stop(self, pool: NodePool, stop: PoolStop) -> NodePool:
+        text = stop_text(self.now(), stop.why)
+
+        def change_of(found: NodePool) -> Annotations:
+            return {} if names.LAUNCHES_STOPPED in found.annotations else {names.LAUNCHES_STOPPED: text}
+
+        try:
+            await revise_pool(self.pools, pool, change_of)
+            pool_stopped(pool.name)
+            await self.notices.publish(launches_stopped(pool, stop.why))
+        except Failure as failure:
+            _log.warning("NodePool %s is stopped for this plan, and it could not be written: %s", pool.name, failure)
+        return replace(pool, annotations={**pool.annotations, names.LAUNCHES_STOPPED: text})

@@ -1,0 +1,51 @@
+"""Writes on a NodePool that one of its claims has ended without the pods that it was made for.
+
+The last that is done before the claim is gone, since it alone names those pods. What cannot be written is logged: a
+claim is not kept for it.
+"""
+
+import logging
+from collections.abc import Callable
+
+from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import REMEMBERED_SECONDS, remembered_launches, remembered_text, unused_launch
+from dovetail.placement.earlier_claims import left_pending, planned_pods
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import NodePools
+from dovetail.ports.view import ClusterView
+
+_log = logging.getLogger(__name__)
+
+
+class UnusedLaunches:
+    """The memory of launches that came to nothing."""
+
+    def __init__(self, view: ClusterView, pools: NodePools, now: Callable[[], float]) -> None:
+        self.view, self.pools, self.now = view, pools, now
+
+    async def remember(self, claim: NodeClaim) -> None:
+        """Where the claim was launched within the hour and was of no use."""
+        if not claim.provider_id or not planned_pods(claim) or self.now() - claim.created > REMEMBERED_SECONDS:
+            return
+        try:
+            snapshot = self.view.snapshot()
+            if pending := left_pending(claim, snapshot.pods):
+                await self._write(snapshot, claim, pending)
+        except Failure as failure:
+            _log.warning("NodePool of NodeClaim %s does not remember that it was of no use: %s", claim.name, failure)
+
+    async def _write(self, snapshot: Snapshot, claim: NodeClaim, pending: tuple[str, ...]) -> None:
+        pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+        if pool is None:
+            return
+        launch = unused_launch(claim.name, self.now(), pending)
+
+        def change_of(found: NodePool) -> Annotations:
+            text = remembered_text(remembered_launches(found, self.now()), launch)
+            return {} if text == found.annotations.get(names.UNUSED_LAUNCHES) else {names.UNUSED_LAUNCHES: text}
+
+        await revise_pool(self.pools, pool, change_of)

@@ -1,0 +1,89 @@
+"""What a NodePool remembers of launches that came to nothing, and whether it has been stopped for them.
+
+Kept as annotations of the NodePool, so that they outlast restarts and the loss of the database. The pods are kept as
+short marks, because their UIDs would fill an annotation. An annotation that somebody has spoilt counts as none.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from dovetail.model import names
+from dovetail.model.pools import NodePool
+from dovetail.model.time import format_time, time_or_none
+
+REMEMBERED_SECONDS: Final = 3600.0
+MOST_LAUNCHES: Final = 40  # of the newest; more than a brake waits for
+MOST_PODS: Final = 200  # of one launch
+
+_ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedLaunch:
+    """A claim that was launched and has ended while the pods that it was made for were pending still."""
+
+    claim: str
+    at: float
+    pods: tuple[str, ...]  # their marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Since when nothing is launched for a NodePool, and why."""
+
+    since: str
+    why: str
+
+
+def pod_mark(uid: str) -> str:
+    """A pod in eight characters."""
+    return f"{crc32(uid.encode()):08x}"
+
+
+def unused_launch(claim: str, at: float, uids: Iterable[str]) -> UnusedLaunch:
+    """The memory of one launch."""
+    return UnusedLaunch(claim=claim, at=at, pods=tuple(sorted({pod_mark(uid) for uid in uids}))[:MOST_PODS])
+
+
+def remembered_launches(pool: NodePool, now: float) -> tuple[UnusedLaunch, ...]:
+    """The launches of the last hour that came to nothing, since a person last resumed the pool."""
+    text = pool.annotations.get(names.UNUSED_LAUNCHES, "")
+    since = max(now - REMEMBERED_SECONDS, resumed_at(pool))
+    found = [_read(entry) for entry in text.split(",")] if text else []
+    return tuple(launch for launch in found if launch is not None and launch.at >= since)
+
+
+def _read(entry: str) -> UnusedLaunch | None:
+    match = _ENTRY.match(entry)
+    if match is None:
+        return None
+    claim, at, pods = match.groups()
+    return UnusedLaunch(claim=claim, at=float(at), pods=tuple(filter(None, pods.split("."))))
+
+
+def remembered_text(known: Sequence[UnusedLaunch], new: UnusedLaunch) -> str:
+    """The annotation with one more launch; one that is known is not added again."""
+    kept = list(known) if any(launch.claim == new.claim for launch in known) else [*known, new]
+    return ",".join(f"{u.claim}@{u.at:.0f}={'.'.join(u.pods)}" for u in kept[-MOST_LAUNCHES:])
+
+
+def resumed_at(pool: NodePool) -> float:
+    """When a person last resumed the pool: what was launched before does not count. 0: never."""
+    return time_or_none(pool.annotations.get(names.LAUNCHES_RESUMED, "")) or 0.0
+
+
+def stop_of(pool: NodePool) -> Stop | None:
+    """Why nothing is launched for the pool now; None where it is not stopped."""
+    text = pool.annotations.get(names.LAUNCHES_STOPPED)
+    if text is None:
+        return None
+    since, _, why = text.partition(" ")
+    return Stop(since=since, why=why) if time_or_none(since) is not None else Stop(since="", why=text)
+
+
+def stop_text(now: float, why: str) -> str:
+    """The annotation that stops a pool."""
+    return f"{format_time(now)} {why}"

@@ -1,0 +1,18 @@
+"""The notice that nothing is launched for a NodePool until a person resumes it."""
+
+from dovetail.model.notice import Notice
+from dovetail.model.pools import NodePool
+
+
+def launches_stopped(pool: NodePool, why: str) -> Notice:
+    """Published once, when the pool is stopped."""
+    message = f"Launches are stopped: {why}. Mend the cause, then: dovetail resume --pool {pool.name}"
+    return Notice(
+        kind="NodePool",
+        name=pool.name,
+        uid=pool.uid,
+        type="Warning",
+        reason="LaunchesStopped",
+        message=message,
+        distinct=message,
+    )

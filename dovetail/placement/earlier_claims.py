@@ -1,0 +1,157 @@
+"""For which pods has a claim been made already, and may that claim still become their node?
+
+The second line of defence against launching without end. Whatever makes a node smaller than its plan (a type that lies
+about its memory, a DaemonSet or a taint that no plan knows of), a pod for which a claim is on its way is not given
+another one; and one that runs on none of the nodes launched for it gets no further one for an hour. Each claim names
+the pods that it was made for, and its NodePool remembers for a while the claims that have ended without them, so that a
+restart forgets nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pod_rules import is_active, is_daemon, is_mirror
+from dovetail.model.pods import Pod
+from dovetail.model.requirements import compatible, from_labels
+from dovetail.model.resources import fits, total
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import untolerated
+from dovetail.model.unused_launches import REMEMBERED_SECONDS, pod_mark, remembered_launches, resumed_at
+from dovetail.placement.constraints.pod_needs import node_terms
+
+BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierClaims:
+    """By UID: the claim that a pod waits for, and how many claims were made for a pod that gets no further one."""
+
+    awaited: Mapping[str, str] = field(default_factory=dict)
+    exhausted: Mapping[str, int] = field(default_factory=dict)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self.awaited or uid in self.exhausted
+
+    def why(self, uid: str) -> str:
+        """Why nothing is launched for the pod."""
+        if uid in self.awaited:
+            return f"NodeClaim {self.awaited[uid]} was made for it and may still become its node"
+        return (
+            f"{self.exhausted[uid]} NodeClaims were made for it within an hour and it runs on none of their nodes, so "
+            "no further one is made: what it asks for and what the nodes have do not agree"
+        )
+
+
+def planned_pods(claim: NodeClaim) -> list[str]:
+    """The UIDs of the pods that the claim was made for."""
+    return [uid for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",") if uid]
+
+
+def earlier_claims(
+    snapshot: Snapshot, pods: Sequence[Pod], on_node: Mapping[str, Sequence[Pod]], most: int
+) -> EarlierClaims:
+    """What holds for these pods. `most`: how many claims may be made for one pod within an hour; 0 for any number."""
+    asking = {pod.uid: pod for pod in pods}
+    claims = _by_pod(snapshot, asking)
+    ended = _ended(snapshot)
+    if not claims and not ended:
+        return EarlierClaims()
+    awaited: dict[str, str] = {}
+    exhausted: dict[str, int] = {}
+    for uid, pod in asking.items():
+        made = claims.get(uid, [])
+        own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node)]
+        coming = next((c.name for c in own if _may_become_its_node(c, pod, snapshot.now)), None)
+        count = len(own) + (ended[pod_mark(uid)] if ended else 0)
+        if coming is not None:
+            awaited[uid] = coming
+        elif most and (count >= most or len(made) >= 2 * most):
+            exhausted[uid] = max(count, len(made))
+    return EarlierClaims(awaited=awaited, exhausted=exhausted)
+
+
+def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[NodeClaim]]:
+    """The claims that name one of these pods; one whose node has stood for long bears on no pending pod."""
+    resumed = {pool.name: resumed_at(pool) for pool in snapshot.pools.values()}
+    found: dict[str, list[NodeClaim]] = {}
+    for claim in snapshot.claims.values():
+        if names.PLANNED_PODS not in claim.annotations or _has_stood_for_long(claim, snapshot.now):
+            continue
+        if claim.created < resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0):
+            continue
+        for uid in planned_pods(claim):
+            if uid in asking:
+                found.setdefault(uid, []).append(claim)
+    return found
+
+
+def _ended(snapshot: Snapshot) -> Counter[str]:
+    """How many claims have ended without the pod that they were made for, by the pod's mark."""
+    found: Counter[str] = Counter()
+    for pool in snapshot.pools.values():
+        for launch in remembered_launches(pool, snapshot.now):
+            if launch.claim not in snapshot.claims:
+                found.update(launch.pods)
+    return found
+
+
+def _has_stood_for_long(claim: NodeClaim, now: float) -> bool:
+    initialized = claim.condition(names.INITIALIZED_CONDITION)
+    return initialized is not None and initialized.status == "True" and now - initialized.changed > REMEMBERED_SECONDS
+
+
+def _may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
+    """Whether the pod may still come to run there. A pod that runs on a leaving node comes when it is evicted."""
+    if claim.deleting_since is not None:
+        return False
+    initialized = claim.condition(names.INITIALIZED_CONDITION)
+    if pod.node_name or initialized is None or initialized.status != "True":
+        return True
+    return now - initialized.changed < BINDING_SECONDS
+
+
+def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: Mapping[str, Sequence[Pod]]) -> bool:
+    """Whether the node would hold the pod had others not taken its room: then it needs another one at once."""
+    node = snapshot.pairing.node_of(claim) if claim.provider_id else None
+    present = [p for p in on_node.get(node.name, ()) if is_active(p)] if node is not None else []
+    if node is None or not present:
+        return False
+    planned = set(planned_pods(claim))
+    own = [p for p in present if p.uid in planned or is_daemon(p) or is_mirror(p)]
+    if len(own) == len(present) or not _suits(node, pod):
+        return False
+    return fits(total([p.requests for p in (*own, pod)]), node.allocatable)
+
+
+def _suits(node: Node, pod: Pod) -> bool:
+    """Whether the node's taints and labels are such as the pod asks for."""
+    terms, labels = node_terms(pod.shape), from_labels(node.labels)
+    chosen = not terms or any(compatible(labels, term) for term in terms)
+    return chosen and untolerated(node.taints, pod.shape.tolerations) is None
+
+
+def left_pending(claim: NodeClaim, pods: Mapping[str, Pod]) -> tuple[str, ...]:
+    """The pods that the claim was made for and that are pending as it ends; none where it was of use.
+
+    Of use to pods that are gone now, because their node was drained. Pods that run elsewhere say nothing.
+    """
+    planned = planned_pods(claim)
+    here = [
+        uid for uid in planned if uid not in pods or not pods[uid].node_name or pods[uid].node_name == claim.node_name
+    ]
+    pending = tuple(uid for uid in here if uid in pods and not pods[uid].node_name and is_active(pods[uid]))
+    return pending if 2 * len(pending) >= len(here) else ()
+
+
+def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:
+    """The claims on whose nodes pods run that no DaemonSet and no node brought along."""
+    return frozenset(
+        claim.name
+        for claim in snapshot.claims.values()
+        if (node := snapshot.pairing.node_of(claim) if claim.provider_id else None) is not None
+        and any(is_active(p) and not (is_daemon(p) or is_mirror(p)) for p in on_node.get(node.name, ()))
+    )

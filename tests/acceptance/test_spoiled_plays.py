@@ -1,0 +1,382 @@
+"""The comparison of recorded traffic, with its named differences, notices whatever is wrong with a play.
+
+The plays were really made (tests/acceptance/plays) and agree with their recordings. Each is spoiled in one way here: a
+rule of comparison or a named difference that reaches further than its reason lets one of them through.
+"""
+
+import copy
+import gzip
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from acceptance.traffic.cases import Case
+from acceptance.traffic.named import Named, read_named
+from acceptance.traffic.playing import Played, kept
+from acceptance.traffic.run import judge
+from dovetail.model.json import Json
+from tests.acceptance.spoiling import (
+    Spoil,
+    added,
+    calls,
+    changed,
+    doubled,
+    each_condition,
+    each_event,
+    each_object,
+    event,
+    no_event,
+    no_object,
+    no_transition,
+    phase,
+    repeated,
+    together,
+    without,
+)
+from tests.recorded.test_aws_traffic import recorded
+
+PLAYS: Final = {
+    file.name.removesuffix(".json.gz"): file for file in sorted((Path(__file__).parent / "plays").glob("*.gz"))
+}
+
+
+@cache
+def _bytes(name: str) -> bytes:
+    return gzip.decompress(PLAYS[name].read_bytes())
+
+
+def play_of(name: str, folder: Path) -> Played:
+    """A play as it was made; each time anew, to be spoiled."""
+    file = folder / "played.json"
+    file.write_bytes(_bytes(name))
+    return kept(file)
+
+
+@cache
+def _judged_by() -> tuple[dict[str, Case], list[Named]]:
+    """The recordings of the plays, and the list of named differences, read once."""
+    wanted = {name.replace("--", "/") for name in PLAYS}
+    return {name: case for name, case in recorded().items() if name in wanted}, read_named()
+
+
+def differs(name: str, played: Played) -> list[str]:
+    """What differs and is not meant."""
+    cases, named = _judged_by()
+    return [each.line() for each in judge(cases[name.replace("--", "/")], played, named)[0]]
+
+
+def launching_fleet(played: Played) -> Json:
+    """The first fleet that brought an instance."""
+    return next(each for each in calls(played, "CreateFleet", "launch") if each["output"]["instances"])
+
+
+def capacity(number: int) -> Spoil:
+    def spoil(played: Played) -> None:
+        entry = launching_fleet(played)
+        entry["input"]["TargetCapacitySpecification"]["TotalTargetCapacity"] = number
+        entry["output"]["instances"][0]["ids"] = [f"i-9{each}" for each in range(number)]
+
+    return spoil
+
+
+def fleets(number: int, change: Callable[[Json, int], object] = lambda entry, number: None) -> Spoil:
+    """As many fleets more that bring an instance each."""
+
+    def spoil(played: Played) -> None:
+        for each in range(number):
+            entry = copy.deepcopy(launching_fleet(played))
+            change(entry, each)
+            phase(played, "launch").entries.append(entry)
+
+    return spoil
+
+
+def other_template(entry: Json, number: int) -> None:
+    for config in entry["input"]["LaunchTemplateConfigs"]:
+        config["LaunchTemplateSpecification"]["LaunchTemplateName"] += str(number)
+
+
+def nonsense(condition: Json) -> None:
+    condition.update(status="True", reason="Nonsense")
+
+
+def first_override(entry: Json) -> Json:
+    found: Json = entry["input"]["LaunchTemplateConfigs"][0]["Overrides"][0]
+    return found
+
+
+def used_template(played: Played) -> None:
+    name = calls(played, "CreateFleet", "launch")[0]["input"]["LaunchTemplateConfigs"][0]["LaunchTemplateSpecification"]
+    added("DeleteLaunchTemplate", {"LaunchTemplateName": name["LaunchTemplateName"]}, "launch")(played)
+
+
+def stands(played: Played) -> None:
+    """As if a node that had gone were still there at the end."""
+    before = phase(played, "launch").objects["nodeClaims"]
+    phase(played, "step1").objects["nodeClaims"] = copy.deepcopy(before)
+
+
+def fifty_names(played: Played) -> None:
+    for number in range(50):
+        names = [f"karpenter.k8s.aws/{number}"]
+        added("DescribeLaunchTemplates", {"LaunchTemplateNames": names}, "step2")(played)
+
+
+def slow(played: Played) -> None:
+    """As if the phases had been as long as upstream's, with nothing read in them."""
+    for each in list(played.phases):
+        if each.name.startswith("step"):
+            place = played.phases.index(each)
+            played.phases[place] = type(each)(name=each.name, seconds=120.0, entries=each.entries, objects=each.objects)
+
+
+def not_offered(played: Played, subnet: str) -> None:
+    for entry in calls(played, "CreateFleet", "launch"):
+        for config in entry["input"]["LaunchTemplateConfigs"]:
+            config["Overrides"] = [each for each in config["Overrides"] if each["SubnetId"] != subnet]
+
+
+SLIPS: Final = {
+    "del-two": "lifecycle--del-two",
+    "spot": "interruption--sqs-spot",
+    "drift": "drift--drift-hash",
+    "role": "drift--drift-role",
+    "full": "failures--err-InsufficientFreeAddressesInSubnet",
+    "short": "class-fields--fleet-short",
+    "fallback": "failures--ice-spot-fallback",
+    "unauthorised": "failures--err-unauth-inline",
+    "missing": "class-fields--role-missing",
+    "groups": "class-fields--no-groups",
+    "basic": "launches--basic",
+    "restart": "settings--restart",
+    "shift": "lifecycle--zonal-shift-later",
+    "empty": "class-fields--subnet-zero",
+    "idle": "lifecycle--del-class-idle",
+    "vanished": "lifecycle--vanished",
+    "userdata": "images--userdata-bottlerocket-not-toml",
+}
+AMI: Final = "AMIsReady"
+
+SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
+    # calls
+    "thirty fleets more": ("full", fleets(30)),
+    "thirty fleets more that bring nothing": ("full", repeated("CreateFleet", 30, "launch")),
+    "one fleet more": ("full", fleets(1)),
+    "thirty fleets more from other templates": ("full", fleets(30, other_template)),
+    "thirty fleets where one brings few": ("short", fleets(30)),
+    "fifty look-ups of one template": ("basic", repeated("DescribeLaunchTemplates", 50, "launch")),
+    "a fleet for thirty": ("full", capacity(30)),
+    "a fleet for thirty where one brings few": ("short", capacity(30)),
+    "a fleet for two": ("basic", capacity(2)),
+    "no fleet": ("basic", without("CreateFleet")),
+    "no dry run": ("basic", without("RunInstances", dry=True)),
+    "another price": ("basic", changed("CreateFleet", lambda entry: first_override(entry).update(Priority=9.9))),
+    "another subnet": ("basic", changed("CreateFleet", lambda e: first_override(e).update(SubnetId="subnet-0z"))),
+    "spot in the place of on-demand": (
+        "basic",
+        changed(
+            "CreateFleet",
+            lambda entry: entry["input"]["TargetCapacitySpecification"].update(DefaultTargetCapacityType="spot"),
+        ),
+    ),
+    "fifty look-ups of any templates in a step": ("spot", fifty_names),
+    "fifty look-ups after a restart": (
+        "restart",
+        added("DescribeLaunchTemplates", {"LaunchTemplateNames": ["x"]}, "step2"),
+    ),
+    "a template that is used is deleted": ("basic", used_template),
+    "no template is looked for": ("basic", without("DescribeLaunchTemplates")),
+    "a template is made twice": ("basic", repeated("CreateLaunchTemplate", 1, "launch")),
+    "ten profiles more are asked for": ("basic", added("GetInstanceProfile", {"InstanceProfileName": "x"}, "launch")),
+    "two profiles more are asked for in a step": (
+        "role",
+        together(*(added("GetInstanceProfile", {"InstanceProfileName": f"x{n}"}, "step1") for n in range(2))),
+    ),
+    "a second profile": ("basic", repeated("CreateInstanceProfile", 1, "class")),
+    "terminated five times": ("del-two", repeated("TerminateInstances", 4, "step1")),
+    "never terminated": ("del-two", without("TerminateInstances")),
+    "another instance is terminated, too": ("del-two", added("TerminateInstances", {"InstanceIds": ["i-1"]}, "step1")),
+    "terminated in a launch": (
+        "basic",
+        added("TerminateInstances", {"InstanceIds": ["i-00000000000000001"]}, "launch"),
+    ),
+    "the message stays in the queue": ("spot", without("DeleteMessage")),
+    "no tags": ("basic", without("CreateTags")),
+    "tagged twice": ("basic", repeated("CreateTags", 1, "launch")),
+    "subnets are never read": ("basic", without("DescribeSubnets")),
+    "other subnets are read": ("basic", added("DescribeSubnets", {"SubnetIds": ["subnet-0z"]}, "launch")),
+    "nobody asks whether the instance is gone": ("del-two", without("DescribeInstances")),
+    "nothing is refreshed in two minutes": ("vanished", slow),
+    "a subnet with room is not offered": ("empty", lambda played: not_offered(played, "subnet-0b")),
+    # Events
+    "no DisruptionBlocked": ("del-two", no_event("DisruptionBlocked")),
+    "no DisruptionBlocked of claims": ("spot", no_event("DisruptionBlocked", "NodeClaim")),
+    "DisruptionBlocked of a node that stays": (
+        "basic",
+        event("launch", "Normal DisruptionBlocked Node/$node", "Node is deleting or marked for deletion"),
+    ),
+    "DisruptionBlocked for a cause that nobody knows": (
+        "basic",
+        event("launch", "Normal DisruptionBlocked Node/$node", "Nonsense"),
+    ),
+    "Unconsolidatable for a pool that is none": (
+        "basic",
+        event("launch", "Normal Unconsolidatable Node/$node", 'NodePool "other" has consolidation disabled'),
+    ),
+    "no Finalized": ("del-two", no_event("Finalized")),
+    "no Finalized of nodes": ("spot", no_event("Finalized", "Node")),
+    "no Finalized of the class": ("idle", no_event("Finalized", "EC2NodeClass")),
+    "Finalized of a claim that stays": ("basic", event("launch", "Normal Finalized NodeClaim/$claim")),
+    "Finalized, and it is still there": ("del-two", stands),
+    "a false alarm on a healthy class": ("basic", event("class", "Warning SubnetsNotFound EC2NodeClass/default")),
+    "a false alarm on a class that has another fault": (
+        "groups",
+        event("class", "Warning SubnetsNotFound EC2NodeClass/default"),
+    ),
+    "a pool is told that its class leaves, and it stays": (
+        "basic",
+        event("launch", "Warning FailedResolvingNodeClass NodePool/default"),
+    ),
+    "a false alarm of a shift": ("basic", event("launch", "Warning ZonalShiftActive NodePool/default")),
+    "a shift of another zone": (
+        "shift",
+        each_event("ZonalShiftActive", lambda body: body.update(message="away from us-west-2c")),
+    ),
+    "a shift that is over and never told": ("shift", no_event("ZonalShiftCleared")),
+    "evicted for another reason": (
+        "drift",
+        each_event("Evicted", lambda body: body.update(message="Evicted pod: Empty")),
+    ),
+    "no SpotInterrupted": ("spot", no_event("SpotInterrupted")),
+    "SpotInterrupted of nodes only": ("spot", no_event("SpotInterrupted", "NodeClaim")),
+    "no shortage is told": ("fallback", no_event("InsufficientCapacityError")),
+    "a shortage is told without its code": (
+        "fallback",
+        each_event("InsufficientCapacityError", lambda body: body.update(message="nonsense")),
+    ),
+    "no pod is nominated": ("basic", no_event("Nominated")),
+    "another pod is nominated": ("basic", event("launch", "Normal Nominated Pod/other")),
+    "a disruption that is never announced": ("drift", no_event("DisruptionTerminating")),
+    "a claim whose readiness is never told": ("basic", no_transition("NodeClaim")),
+    "a claim that is told to have ceased to be ready": (
+        "basic",
+        event(
+            "launch",
+            "Normal Ready NodeClaim/$claim",
+            "Status condition transitioned, Type: Ready, Status: True -> False, Reason: x",
+        ),
+    ),
+    # objects
+    "conditions of claims are nonsense": ("basic", each_condition("nodeClaims", nonsense)),
+    "a launch that failed for another reason": (
+        "unauthorised",
+        each_condition("nodeClaims", lambda condition: condition.update(reason="LaunchFailed"), "Launched"),
+    ),
+    "a claim that contradicts its node": (
+        "basic",
+        each_object(
+            "nodeClaims",
+            lambda body: body["status"]["conditions"].append(
+                {"type": "ConsistentStateFound", "status": "False", "reason": "x"}
+            ),
+        ),
+    ),
+    "a throttle is read as a refusal": (
+        "missing",
+        each_condition(
+            "nodeClasses", lambda c: c.update(status="False", reason="RequestLimitExceeded"), "InstanceProfileReady"
+        ),
+    ),
+    "a class that is refused without cause": (
+        "basic",
+        each_condition("nodeClasses", lambda c: c.update(status="False", reason="AMINotFound"), AMI),
+    ),
+    "user data is refused for another part": (
+        "userdata",
+        each_condition("nodeClasses", lambda c: c.update(status="False", reason="AMINotFound"), AMI),
+    ),
+    "a class refused for another reason": (
+        "groups",
+        each_condition("nodeClasses", lambda c: c.update(reason="SubnetsNotFound"), "SecurityGroupsReady"),
+    ),
+    "another hash": (
+        "basic",
+        each_object(
+            "nodeClasses", lambda b: b["metadata"]["annotations"].update({"karpenter.k8s.aws/ec2nodeclass-hash": "1"})
+        ),
+    ),
+    "a claim too many": ("full", doubled("nodeClaims", "launch")),
+    "thirty nodes too many": ("full", doubled("nodes", "launch", 30)),
+    "thirty instances too many": ("full", doubled("instances", "launch", 30)),
+    "a claim too few": ("basic", no_object("nodeClaims", "launch")),
+    "a claim without its finalizer": (
+        "basic",
+        each_object("nodeClaims", lambda body: body["metadata"].pop("finalizers")),
+    ),
+    "a claim that says it is larger": (
+        "basic",
+        each_object("nodeClaims", lambda body: body["status"]["capacity"].update(cpu="96")),
+    ),
+    "a claim that says another zone": (
+        "basic",
+        each_object(
+            "nodeClaims", lambda b: b["metadata"]["labels"].update({"topology.kubernetes.io/zone": "us-west-2c"})
+        ),
+    ),
+    "a zone that does not follow from the empty subnet": (
+        "empty",
+        each_object("nodes", lambda b: b["metadata"]["labels"].pop("topology.kubernetes.io/zone")),
+    ),
+    "a node that lacks a label": (
+        "basic",
+        each_object("nodes", lambda b: b["metadata"]["labels"].pop("karpenter.sh/nodepool")),
+    ),
+    "a node that keeps a taint": (
+        "basic",
+        each_object(
+            "nodes", lambda b: b["spec"].update(taints=[{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}])
+        ),
+    ),
+    "an instance without its pool's tag": (
+        "basic",
+        each_object("instances", lambda b: b["tags"].pop("karpenter.sh/nodepool")),
+    ),
+    "an instance that runs on": ("del-two", each_object("instances", lambda body: body.update(state="running"))),
+    "a pod that waits": ("basic", each_object("pods", lambda body: body.update(node=None, phase="Pending"))),
+    # the play as a whole
+    "a worker that did not start": ("basic", lambda played: setattr(played, "started", False)),
+    "a step that was not played": ("del-two", lambda played: played.phases.pop()),
+    "an object that was refused": ("basic", lambda played: played.rejected.append({"kind": "EC2NodeClass"})),
+    "terminated after its claim had gone": (
+        "del-two",
+        lambda played: played.vanished.update(dict.fromkeys(played.vanished, 0.0)),
+    ),
+    "tagged before its node was known": (
+        "basic",
+        lambda played: played.nodes_seen.update(dict.fromkeys(played.nodes_seen, 9e9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_a_play_agrees_with_its_recording(name: str, tmp_path: Path) -> None:
+    assert differs(name, play_of(name, tmp_path)) == []
+
+
+@pytest.mark.parametrize("way", SPOILED)
+def test_a_spoiled_play_is_noticed(way: str, tmp_path: Path) -> None:
+    short, spoil = SPOILED[way]
+    played = play_of(SLIPS[short], tmp_path)
+
+    spoil(played)
+
+    assert differs(SLIPS[short], played)
+
+
+def test_every_play_is_spoiled_and_every_spoiled_play_is_there() -> None:
+    assert set(SLIPS.values()) == set(PLAYS)
+    assert {short for short, _ in SPOILED.values()} == set(SLIPS)
+    assert len(SPOILED) >= 30

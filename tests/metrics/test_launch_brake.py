@@ -1,0 +1,24 @@
+"""The gauges of launches that come to nothing."""
+
+from dataclasses import replace
+
+from dovetail.metrics.launch_brake import HELP, launch_samples
+from dovetail.model import names
+from dovetail.model.unused_launches import remembered_text, stop_text, unused_launch
+from tests.placement.builders import NOW, a_pool, a_snapshot
+
+
+def test_each_pool_says_whether_it_is_stopped_and_how_many_launches_were_of_no_use() -> None:
+    memory = remembered_text([], unused_launch("c", NOW - 5, ["uid"]))
+    noted = {names.LAUNCHES_STOPPED: stop_text(NOW, "why"), names.UNUSED_LAUNCHES: memory}
+    pools = [a_pool("fine"), replace(a_pool("stopped"), annotations=noted)]
+
+    samples = list(launch_samples(a_snapshot(pools=pools)))
+
+    assert {(s.name, dict(s.labels)["nodepool"]): s.value for s in samples} == {
+        ("launches_stopped", "fine"): 0.0,
+        ("unused_launches", "fine"): 0.0,
+        ("launches_stopped", "stopped"): 1.0,
+        ("unused_launches", "stopped"): 1.0,
+    }
+    assert {s.name for s in samples} == HELP.keys()

@@ -1,0 +1,157 @@
+"""A pod is given no second node while its claim may still become its node, and no third one for an hour (PLQ-32)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.pods import Pod
+from dovetail.model.resources import parse_resources
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import pod_mark, remembered_text, unused_launch
+from tests.placement.builders import CLASS, NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot, groups, placed
+
+TINY = parse_resources({"cpu": "100m", "memory": "1Gi", "pods": "110"})
+
+
+def a_claim(name: str, *pods: Pod, room: dict[str, int] | None = None, ready_for: float = -1.0, **f: Any) -> NodeClaim:
+    """A launched claim that was made for these pods; initialised that long ago."""
+    conditions = [Condition(type=names.LAUNCHED, status="True", changed=NOW - 100)]
+    if ready_for >= 0:
+        conditions.append(Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - ready_for))
+    return NodeClaim(
+        name=name,
+        labels={names.NODE_POOL: "default"},
+        annotations={names.PLAN: f"{name}/0", names.PLANNED_PODS: ",".join(pod.uid for pod in pods)},
+        node_class=CLASS,
+        requests={},
+        provider_id=f.pop("provider_id", f"p://{name}"),
+        capacity=room or TINY,
+        allocatable=room or TINY,
+        conditions=tuple(conditions),
+        created=NOW - 100,
+        **f,
+    )
+
+
+def a_joined(name: str, *pods: Pod, ready_for: float, room: dict[str, int] | None = None) -> tuple[Node, NodeClaim]:
+    """The same with its node."""
+    node, _ = a_node(name)
+    claim = a_claim(f"claim-{name}", *pods, provider_id=node.provider_id, ready_for=ready_for, room=room)
+    return replace(node, allocatable=room or TINY, capacity=room or TINY), replace(claim, node_name=name)
+
+
+def with_claims(pods: list[Pod], *claims: NodeClaim, **more: Any) -> Snapshot:
+    snapshot = a_snapshot(pods, **more)
+    return replace(snapshot, claims={**snapshot.claims, **{c.name: c for c in claims}})
+
+
+def test_a_pod_is_given_no_second_node_while_its_claim_comes_up_too_small() -> None:
+    pod = a_pod("web")
+    placement = placed(with_claims([pod], a_claim("one", pod)))
+
+    assert not placement.new
+    assert [(i.pod.uid, i.silent) for i in placement.ignored] == [(pod.uid, True)]
+    assert "NodeClaim one was made for it" in placement.ignored[0].why
+
+
+def test_another_pod_of_the_same_size_is_given_one_at_once() -> None:
+    pod, other = a_pod("web"), a_pod("late")
+
+    assert groups(placed(with_claims([pod, other], a_claim("one", pod)))) == [["late"]]
+
+
+def test_a_pod_keeps_the_room_of_its_claim_against_larger_pods_of_the_same_pass() -> None:
+    pod, large = a_pod("web"), a_pod("large", cpu="2")
+    room = parse_resources({"cpu": "2", "memory": "8Gi", "pods": "110"})
+
+    assert groups(placed(with_claims([pod, large], a_claim("one", pod, room=room)))) == [["large"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "nodes"),
+    [
+        ({"deleting_since": NOW - 1}, 1),  # it failed: another one, at once
+        ({"ready_for": 5.0}, 0),  # the kube-scheduler may still bind it
+        ({"ready_for": 11.0}, 1),  # it has refused
+    ],
+)
+def test_a_second_node_follows_once_the_first_cannot_become_its_node(fields: dict[str, Any], nodes: int) -> None:
+    pod = a_pod("web")
+
+    assert len(placed(with_claims([pod], a_claim("one", pod, **fields))).new) == nodes
+
+
+def test_a_third_node_does_not_follow_and_an_event_says_so() -> None:
+    pod = a_pod("web")
+    placement = placed(with_claims([pod], a_claim("one", pod, ready_for=60.0), a_claim("two", pod, ready_for=30.0)))
+
+    assert not placement.new
+    assert not placement.ignored[0].silent
+    assert "2 NodeClaims were made for it" in placement.ignored[0].why
+
+
+def test_a_pod_that_gets_no_further_node_is_still_placed_on_one_that_stands() -> None:
+    pod = a_pod("web")
+    claims = (a_claim("one", pod, ready_for=60.0), a_claim("two", pod, ready_for=30.0))
+    placement = placed(with_claims([pod], *claims, nodes=[a_node("wide")]))
+
+    assert {name: [p.name for p in pods] for name, pods in placement.existing.items()} == {"wide": ["web"]}
+
+
+def test_claims_that_have_ended_count_for_an_hour() -> None:
+    pod = a_pod("web")
+
+    def nodes(age: float) -> int:
+        first = remembered_text([], unused_launch("one", NOW - age, [pod.uid]))
+        pool = replace(a_pool(), annotations={names.UNUSED_LAUNCHES: first})
+        return len(placed(with_claims([pod], a_claim("two", pod, ready_for=30.0), pools=[pool])).new)
+
+    assert (nodes(60.0), nodes(3700.0)) == (0, 1)
+
+
+def test_what_was_launched_before_a_person_resumed_the_pool_does_not_count() -> None:
+    pod = a_pod("web")
+    claims = (a_claim("one", pod, ready_for=60.0), a_claim("two", pod, ready_for=30.0))
+    pool = replace(a_pool(), annotations={names.LAUNCHES_RESUMED: "2023-11-14T22:13:10Z"})  # ten seconds ago
+
+    assert len(placed(with_claims([pod], *claims, pools=[pool])).new) == 1
+
+
+def test_a_pod_whose_room_others_have_taken_is_given_another_node_at_once() -> None:
+    pod = a_pod("web", cpu="3")
+    stranger = a_bound_pod("stranger", "n1", cpu="2")
+    room = parse_resources({"cpu": "4", "memory": "16Gi", "pods": "110"})
+    held = [a_joined(f"n{i}", pod, ready_for=2.0, room=room) for i in (1, 2, 3)]
+    strangers = [replace(stranger, name=f"s{i}", uid=f"s{i}", node_name=f"n{i}") for i in (1, 2, 3)]
+
+    assert groups(placed(a_snapshot([pod, *strangers], nodes=held))) == [["web"]]
+
+
+def test_a_node_that_would_not_hold_the_pod_even_alone_counts_whoever_runs_there() -> None:
+    pod = a_pod("web", cpu="3")
+    room = parse_resources({"cpu": "2", "memory": "16Gi", "pods": "110"})
+    held = [a_joined(f"n{i}", pod, ready_for=30.0, room=room) for i in (1, 2)]
+    strangers = [a_bound_pod(f"s{i}", f"n{i}", cpu="100m") for i in (1, 2)]
+
+    assert not placed(a_snapshot([pod, *strangers], nodes=held)).new
+
+
+def test_a_pod_of_a_leaving_node_waits_for_the_claim_that_is_made_for_it() -> None:
+    pod = a_bound_pod("web", "old", cpu="3")
+    node, claim = a_node("old")
+    leaving = (node, replace(claim, deleting_since=NOW - 5))
+    unlaunched = a_claim("one", pod, provider_id="")
+
+    assert len(placed(a_snapshot([pod], nodes=[leaving])).new) == 1
+    assert not placed(with_claims([pod], unlaunched, nodes=[leaving])).new
+
+
+def test_marks_of_pods_are_short_and_an_annotation_that_is_spoilt_counts_as_none() -> None:
+    pod = a_pod("web")
+    pool = replace(a_pool(), annotations={names.UNUSED_LAUNCHES: "[{]=@,,x@y=z", names.LAUNCHES_RESUMED: "yesterday"})
+
+    assert len(pod_mark(pod.uid)) == 8
+    assert len(placed(with_claims([pod], a_claim("two", pod, ready_for=30.0), pools=[pool])).new) == 1

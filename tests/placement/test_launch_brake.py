@@ -1,0 +1,161 @@
+"""Launching stops where launches are of no use to the pods that they were for, and for nothing else (PLQ-33)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import remembered_text, stop_of, stop_text, unused_launch
+from dovetail.placement.launch_brake import BrakeSettings, pools_to_stop
+from dovetail.placement.place_pods import place
+from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot, an_index
+from tests.placement.test_earlier_claims import a_claim, a_joined, with_claims
+
+WELL_KNOWN = names.WELL_KNOWN_LABELS
+PRICED = {names.INSTANCE_TYPE: "huge", names.ZONE: "z1", names.CAPACITY_TYPE: "on-demand"}  # $0.80 an hour
+
+
+def stopped(snapshot: Snapshot, settings: BrakeSettings | None = None) -> dict[str, str]:
+    return {s.pool: s.why for s in pools_to_stop(snapshot, settings or BrakeSettings(), WELL_KNOWN)}
+
+
+def useless(count: int, pool: str = "default", ready_for: float = 90.0) -> tuple[list[Pod], list[NodeClaim]]:
+    """Nodes that have stood for a while, each without the pod that it was launched for."""
+    pods = [a_pod(f"{pool}-{i}") for i in range(count)]
+    labels = {names.NODE_POOL: pool, **PRICED}
+    claims = [replace(a_claim(f"{pool}-{i}", p, ready_for=ready_for), labels=labels) for i, p in enumerate(pods)]
+    return pods, claims
+
+
+def test_ten_nodes_that_took_none_of_their_pods_stop_the_pool() -> None:
+    nine, ten = useless(9), useless(10)
+
+    assert not stopped(with_claims(nine[0], *nine[1]))
+    assert stopped(with_claims(ten[0], *ten[1])) == {
+        "default": "10 of 10 nodes launched within an hour were of no use to the pods they were for"
+    }
+
+
+def test_many_claims_for_one_pod_stop_the_pool_before_any_node_is_up() -> None:
+    pod = a_pod("web")
+
+    assert stopped(with_claims([pod], *[a_claim(f"c{i:02}", pod) for i in range(11)]))
+
+
+def test_dollars_that_no_pending_pod_explains_stop_the_pool() -> None:
+    pods, claims = useless(5)  # $4.00 an hour
+
+    assert not stopped(with_claims(pods, *claims), BrakeSettings(launches=0, dollars=4.01))
+    assert "$4.00 an hour" in stopped(with_claims(pods, *claims), BrakeSettings(launches=0, dollars=3.99))["default"]
+
+
+def test_twice_as_much_over_all_pools_stops_each_that_has_a_part_in_it() -> None:
+    pools = [a_pool(name) for name in ("a", "b", "c", "quiet")]
+    found = [useless(8, pool) for pool in ("a", "b", "c")]
+    snapshot = with_claims([p for pods, _ in found for p in pods], *[c for _, cs in found for c in cs], pools=pools)
+
+    assert stopped(snapshot).keys() == {"a", "b", "c"}
+
+
+def ended(count: int) -> NodePool:
+    """A pool that remembers so many launches that have ended without their pods."""
+    pool = a_pool()
+    for i in range(count):
+        known = pool.annotations.get(names.UNUSED_LAUNCHES, "")
+        text = ",".join(filter(None, [known, remembered_text([], unused_launch(f"c{i}", NOW - 60, [f"uid-{i}"]))]))
+        pool = replace(pool, annotations={names.UNUSED_LAUNCHES: text})
+    return pool
+
+
+def test_nodes_that_are_gone_again_are_remembered_by_their_pool() -> None:
+    assert not stopped(a_snapshot(pools=[ended(9)]))
+    assert stopped(a_snapshot(pools=[ended(10)]))
+
+
+def test_a_pool_that_is_stopped_is_not_stopped_again_and_one_resumed_begins_anew() -> None:
+    pool = ended(12)
+    by = {**pool.annotations, names.LAUNCHES_STOPPED: stop_text(NOW, "enough")}
+    anew = {**pool.annotations, names.LAUNCHES_RESUMED: "2023-11-14T22:13:10Z"}
+
+    assert not stopped(a_snapshot(pools=[replace(pool, annotations=by)]))
+    assert not stopped(a_snapshot(pools=[replace(pool, annotations=anew)]))
+
+
+def a_burst(pods: Iterable[Pod], per_node: int) -> Snapshot:
+    """A deployment whose nodes are launched, none of them up yet."""
+    waiting = list(pods)
+    nodes = [waiting[i : i + per_node] for i in range(0, len(waiting), per_node)]
+    labels = {names.NODE_POOL: "default", **PRICED}
+    return with_claims(waiting, *[replace(a_claim(f"c{i}", *p), labels=labels) for i, p in enumerate(nodes)])
+
+
+@pytest.mark.parametrize("per_node", [1, 10])
+def test_a_deployment_of_two_thousand_pods_stops_nothing(per_node: int) -> None:
+    assert not stopped(a_burst([a_pod(f"p{i}") for i in range(2000)], per_node))
+
+
+def test_nodes_that_the_kube_scheduler_is_still_filling_stop_nothing() -> None:
+    pods, claims = useless(200, ready_for=50.0)
+
+    assert not stopped(with_claims(pods, *claims))
+
+
+def test_nodes_whose_pods_are_gone_or_run_elsewhere_stop_nothing() -> None:
+    pods, claims = useless(40)
+    elsewhere = [replace(p, node_name="n1", unschedulable=False) for p in pods[:20]]
+
+    assert not stopped(with_claims(elsewhere, *claims, nodes=[a_node("n1")]))
+
+
+def test_a_wave_of_drift_stops_nothing() -> None:
+    """Each new node is for pods that run on an old one, and stays empty until that one has gone."""
+    old = [a_node(f"old{i}") for i in range(60)]
+    pods = [a_bound_pod(f"p{i}", f"old{i}") for i in range(60)]
+    new = [a_joined(f"new{i}", pod, ready_for=200.0) for i, pod in enumerate(pods)]
+
+    assert not stopped(a_snapshot(pods, nodes=[*old, *new]))
+
+
+def test_a_zone_in_which_nothing_comes_up_does_not_stop_the_other_two() -> None:
+    pods, claims = useless(20)
+    joined: list[tuple[Node, NodeClaim]] = []
+    running: list[Pod] = []
+    for i in range(40):
+        running.append(a_bound_pod(f"r{i}", f"n{i}"))
+        joined.append(a_joined(f"n{i}", running[-1], ready_for=100.0))
+    made = [(n, replace(c, created=NOW - 200, labels=n.labels)) for n, c in joined]
+
+    assert not stopped(with_claims([*pods, *running], *claims, nodes=made))
+
+
+def test_a_static_pool_names_no_pods_and_stops_nothing() -> None:
+    claims = [replace(a_claim(f"c{i}"), annotations={names.PLAN: f"p/{i}"}) for i in range(50)]
+
+    assert not stopped(with_claims([], *claims, pools=[a_pool(replicas=50)]))
+
+
+def test_nothing_is_placed_on_new_nodes_of_a_stopped_pool_and_the_reason_is_said() -> None:
+    pod = a_pod("web")
+    pool = replace(a_pool(), annotations={names.LAUNCHES_STOPPED: stop_text(NOW, "12 of 12 were of no use")})
+    alone = place(an_index(a_snapshot([pod], pools=[pool])))
+    beside = place(an_index(a_snapshot([pod], pools=[pool, a_pool("spare")])))
+    standing = place(an_index(a_snapshot([pod], nodes=[a_node("n1")], pools=[pool])))
+
+    assert not alone.new
+    assert [(r.pool, r.reason, r.conflict) for r in alone.refused[0].pools] == [
+        ("default", "launches_stopped", "launches are stopped: 12 of 12 were of no use")
+    ]
+    assert [n.pool for n in beside.new] == ["spare"]
+    assert standing.existing.keys() == {"n1"}
+
+
+def test_a_stop_that_a_person_wrote_by_hand_holds() -> None:
+    stop = stop_of(replace(a_pool(), annotations={names.LAUNCHES_STOPPED: "I look into it"}))
+
+    assert stop is not None
+    assert stop.why == "I look into it"
