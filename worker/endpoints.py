@@ -8,15 +8,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from dovetail.metrics.background import OWN_PREFIX
 from dovetail.metrics.condition_metrics import ConditionMetrics
-from dovetail.metrics.exposition import CONTENT_TYPE
+from dovetail.metrics.exposition import CONTENT_TYPE, measured
 from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape, install_meters
-from dovetail.model.watched_kinds import PLACEMENT
-from dovetail.ports.failures import Failure
-from dovetail.ports.view import ClusterView
+from dovetail.metrics.steps import HELP
 from dovetail.worker.deciding import disruption_settings
+from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
 from dovetail.worker.telemetry import product_version
 from dovetail.worker.wiring import World
@@ -33,28 +33,26 @@ REQUEST_SECONDS = 10.0  # for a client to say what it wants
 class Answers:
     """What the endpoints answer."""
 
-    view: ClusterView
-    why_unfit: Callable[[], str]
     scrape: Scrape
+    watch: SelfWatch
 
     async def metrics(self) -> Answer:
         """All metrics."""
-        return 200, CONTENT_TYPE, await self.scrape.text()
+        own = "\n".join(measured(self.watch.samples(), HELP, OWN_PREFIX))
+        return 200, CONTENT_TYPE, await self.scrape.text() + (f"{own}\n" if own else "")
 
     async def alive(self) -> Answer:
-        """The process answers."""
-        return 200, _PLAIN, "ok\n"
+        """No loop that works here is stuck; what fails besides is named."""
+        stuck = self.watch.stuck()
+        lines = [*(stuck or ["ok"]), *self.watch.troubles(), *self.watch.ages()]
+        return 503 if stuck else 200, _PLAIN, "\n".join(lines) + "\n"
 
     async def ready(self) -> Answer:
-        """What every pass reads can be trusted. Broken watches of other kinds are named, and the rest goes on."""
-        unfit = self.why_unfit()
-        if unfit:
-            return 503, _PLAIN, f"no step is taken: {unfit}\n"
-        try:
-            self.view.snapshot(PLACEMENT)
-        except Failure as failure:
-            return 503, _PLAIN, f"{failure}\n"
-        return 200, _PLAIN, "".join(["ok\n", *[f"{problem}\n" for problem in self.view.stale().values()]])
+        """It may act, and Temporal hands out steps. Broken watches of some kinds are named, and the rest goes on."""
+        why = await self.watch.unready()
+        if why:
+            return 503, _PLAIN, f"{why}\n"
+        return 200, _PLAIN, "".join(["ok\n", *[f"{problem}\n" for problem in self.watch.view.stale().values()]])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,7 +96,9 @@ class Endpoint:
         return (404, _PLAIN, f"only {', '.join(sorted(self.routes))}\n") if route is None else await route()
 
 
-def endpoints_of(settings: Settings, world: World, times: PodTimes, faults: Faults | None = None) -> list[Endpoint]:
+def endpoints_of(
+    settings: Settings, world: World, times: PodTimes, watch: SelfWatch, faults: Faults | None = None
+) -> list[Endpoint]:
     """Metrics and probes, each where a port is named; both may be one."""
     world.view.cache.listen("Pod", times.heard)
     scrape = Scrape(
@@ -115,7 +115,7 @@ def endpoints_of(settings: Settings, world: World, times: PodTimes, faults: Faul
         conditions=None if settings.unobserved else _conditions(world),
         observed=not settings.unobserved,
     )
-    answers = Answers(view=world.view, why_unfit=world.why_unfit, scrape=scrape)
+    answers = Answers(scrape=scrape, watch=watch)
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": answers.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": answers.alive, "/readyz": answers.ready})
     return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]

@@ -10,18 +10,19 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
+from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
 
 from dovetail.activities.shared.answer_size import AnswerSizeGuard
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
+from dovetail.activities.shared.step_notices import StepNotices
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
@@ -36,6 +37,7 @@ from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_telling
 from dovetail.worker.predecessors import take_over
 from dovetail.worker.sandbox import runner
+from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
 from dovetail.worker.steps import Step, Wiring
 from dovetail.worker.telemetry import product_version, start_logging
@@ -77,9 +79,9 @@ WORKFLOWS_KEPT = 3000
 
 
 def queue_worker(
-    client: Client, settings: Settings, queue: str, activities: Sequence[Step], why_unfit: Callable[[], str]
+    client: Client, settings: Settings, queue: str, activities: Sequence[Step], interceptors: Sequence[Interceptor]
 ) -> Worker:
-    """The worker of one task queue; the workflows are served on `control`. `why_unfit`: why no step is taken now."""
+    """The worker of one task queue; the workflows are served on `control`."""
     build = settings.build or product_version()
     return Worker(
         client,
@@ -87,7 +89,7 @@ def queue_worker(
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
-        interceptors=[HeartbeatInterceptor(), StepGuard(why_unfit), AnswerSizeGuard(), TaskSizeGuard()],
+        interceptors=interceptors,
         max_concurrent_activities=SLOTS[queue],
         max_cached_workflows=WORKFLOWS_KEPT,
         max_heartbeat_throttle_interval=timedelta(seconds=1),
@@ -145,14 +147,18 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
     wiring = Wiring(settings=settings, world=world, now=world.clock.now)
-    endpoints = endpoints_of(settings, world, wiring.times, wiring.faults)
+    watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, client=client)
+    endpoints = endpoints_of(settings, world, wiring.times, watch, wiring.faults)
     try:
         for endpoint in endpoints:
             await endpoint.start()
         await world.ready()
         queues = wiring.activities(settings.roles)
-        workers = [queue_worker(client, settings, queue, steps, world.why_unfit) for queue, steps in queues.items()]
+        beats = HeartbeatInterceptor(watch.steps, StepNotices(world.notices, world.view))
+        interceptors = [beats, StepGuard(world.why_unfit), AnswerSizeGuard(), TaskSizeGuard()]
+        workers = [queue_worker(client, settings, queue, steps, interceptors) for queue, steps in queues.items()]
         running = [asyncio.create_task(worker.run()) for worker in workers]
+        watch.workers = workers
         telling = supervised("fitness", partial(keep_telling, world))
         singletons = supervised("singletons", partial(watch_singletons, client, settings, wiring))
         print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)

@@ -14,6 +14,7 @@ _PURE = (
     "termination",
     "notices",
     "metrics",
+    "background",
     "ports",
     "activities",
     "workflows",

@@ -121,6 +121,7 @@ class Wiring:
             idle=settings.batch_idle,
             longest=settings.batch_max,
             seconds=settings.pass_limit,
+            claims=w.claims,
         )
         publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
         return [

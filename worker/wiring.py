@@ -185,7 +185,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         catalogues=opened.catalogues,
         clock=kube.clock,
         why_unfit=lambda: unfit_clock(kube.clock) or kube.karpenter.trouble(),
-        inspection=KubeInspection(kube.client, (*_node_classes(settings.provider), *_gated(settings))),
+        inspection=KubeInspection(kube.client, _gated(settings), _node_classes(settings.provider), settings.namespace),
         classes=opened.classes,
         interruptions=opened.interruptions,
         ready=kube.ready,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import Ordering
@@ -26,9 +26,9 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_types import CARETAKER
     from dovetail.messages.writes import Write
     from dovetail.workflows.claim_owners import start_launches
-    from dovetail.workflows.options import looking, planning, quick
+    from dovetail.workflows.loops import Loops, said
+    from dovetail.workflows.options import impatient, looking, planning, quick
     from dovetail.workflows.renewal import renew
-    from dovetail.workflows.waits import Waits
 
 
 # An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
@@ -57,14 +57,14 @@ class Caretaker:
     def __init__(self, given: CaretakerInput) -> None:
         self.given = given
         self.must_see = given.must_see
-        self.waits = Waits()
+        self.loops = Loops(self.show, given.max_history)
+        self.waits = self.loops.waits
 
     @workflow.run
     async def run(self, given: CaretakerInput) -> None:
         """Both loops until the history is long; then again as new."""
-        workflow.set_current_details("watching for unfinished claims, stale marks, expiry, orphans")
-        loops = [asyncio.create_task(self.upkeep()), asyncio.create_task(self.orders())]
-        await asyncio.gather(*loops)
+        self.show()
+        await self.loops.run(upkeep=self.upkeep, orders=self.orders)
         await workflow.wait_condition(workflow.all_handlers_finished)
         renew(replace(given, generation=given.generation + 1, must_see=self.must_see))
 
@@ -75,30 +75,31 @@ class Caretaker:
 
     def wake(self) -> None:
         """Cancel both waits; nothing is lost, they look at everything again."""
-        self.waits.cancel()
+        self.loops.wake()
+
+    def show(self) -> None:
+        """The Web UI's summary."""
+        head = "watching for unfinished claims, stale marks, expiry, orphans"
+        workflow.set_current_details("\n".join([head, *self.loops.lines()]))
 
     async def upkeep(self) -> None:
         """Conditions, hashes, statuses, labels: level-triggered, so there is nothing to remember."""
-        while not self.waits.leaving:
-            step = workflow.start_activity_method(
-                Upkeep.keep_up, summary="conditions, hashes, counters, labels", **planning(self.given.cluster)
-            )
-            await self.waits.wait("upkeep", step)
-            self.waits.leave_if_long(self.given.max_history)
+        step = workflow.start_activity_method(
+            Upkeep.keep_up, summary="conditions, hashes, counters, labels", **impatient(planning(self.given.cluster))
+        )
+        await self.waits.wait("upkeep", step)
 
     async def orders(self) -> None:
         """One look after another; each order is a step of its own."""
-        while not self.waits.leaving:
-            step = workflow.start_activity_method(
-                Ordering.await_orders,
-                self.known(),
-                summary="look for what is unfinished",
-                **planning(self.given.cluster),
-            )
-            found = await self.waits.wait("orders", step)
-            if isinstance(found, Orders):
-                await asyncio.gather(*[self.carry_out(order) for order in found.orders])
-            self.waits.leave_if_long(self.given.max_history)
+        step = workflow.start_activity_method(
+            Ordering.await_orders,
+            self.known(),
+            summary="look for what is unfinished",
+            **impatient(planning(self.given.cluster)),
+        )
+        found = await self.waits.wait("orders", step)
+        if isinstance(found, Orders):
+            await asyncio.gather(*[self.carry_out(order) for order in found.orders])
 
     def known(self) -> OrdersRequest:
         """What the next look must have seen."""
@@ -115,9 +116,9 @@ class Caretaker:
                 await self.fill(order.request)
             else:
                 await self.step(order)
-        except ActivityError as error:
-            # Not fatal: the next look finds it again.
-            workflow.logger.warning("order %s failed: %s", order.kind, error.cause)
+        except FailureError as error:
+            # Not fatal, and no reason for the loop to wait: the next look finds it again.
+            workflow.logger.warning("order %s failed: %s", order.kind, said(error))
 
     async def step(self, order: Order) -> None:
         """Any order but those that create."""
@@ -128,7 +129,7 @@ class Caretaker:
             result_type=StepOutcome,
             summary=order.kind.replace("_", " "),
             schedule_to_close_timeout=ORDER_SECONDS,
-            **options,
+            **impatient(options),
         )
         self.remember(outcome.writes)
 
@@ -139,7 +140,7 @@ class Caretaker:
             request,
             summary=f"{len(request.proposed)} claims for NodePool {request.proposed[0].pool}",
             schedule_to_close_timeout=ORDER_SECONDS,
-            **quick(self.given.cluster),
+            **impatient(quick(self.given.cluster)),
         )
         self.remember(outcome.writes)
         for name, why in outcome.refused:

@@ -1,8 +1,8 @@
 """Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
 The children are abandoned on purpose: the default would terminate them when their parent continues as new. A workflow
-that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, the
-Caretaker finds the claim without its owner and starts one.
+that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, and
+where a start fails, the Caretaker finds the claim without its owner and starts one.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import Priority
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import ClaimInput
@@ -65,3 +65,5 @@ async def _start(
         )
     except WorkflowAlreadyStartedError:
         workflow.logger.info("NodeClaim %s already has its owner", claim.name)
+    except FailureError as failure:
+        workflow.logger.warning("%s of NodeClaim %s could not be started: %s", workflow_type, claim.name, failure)

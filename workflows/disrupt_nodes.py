@@ -37,7 +37,8 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_types import DISRUPT_NODES
     from dovetail.workflows.attributes import show_phase
     from dovetail.workflows.claim_owners import start_launches, start_terminations
-    from dovetail.workflows.options import ending, quick, waiting, watching
+    from dovetail.workflows.loops import said
+    from dovetail.workflows.options import ending, impatient, quick, waiting, watching
     from dovetail.workflows.shielding import shielded
 
 # DIS-155: replacements have this long to be initialised; then the command is undone.
@@ -166,7 +167,7 @@ class DisruptNodes:
             request,
             summary=f"mark {self.names()}"[:200],
             cancellation_type=TO_THE_END,
-            **quick(self.given.cluster, len(command.targets)),
+            **impatient(quick(self.given.cluster, len(command.targets))),
         )
         self.marked = tuple(t for t in command.targets if t.claim in outcome.marked)
         if outcome.refused and (command.replacements or not self.marked):
@@ -187,7 +188,7 @@ class DisruptNodes:
             request,
             summary="create the replacements",
             cancellation_type=TO_THE_END,
-            **quick(given.cluster),
+            **impatient(quick(given.cluster)),
         )
         await start_launches(given.cluster, outcome.claims)
         if outcome.refused:
@@ -201,7 +202,7 @@ class DisruptNodes:
             Awaiting.await_ready,
             request,
             summary="wait until the replacements are ready",
-            **watching(self.given.cluster),
+            **impatient(watching(self.given.cluster)),
         )
         if outcome.kind == "failed":
             raise Undone(outcome.message)
@@ -216,15 +217,30 @@ class DisruptNodes:
             reason=self.given.command.reason,
         )
         await workflow.execute_activity_method(
-            Draining.drain_node, departure, summary=f"drain {target.node}", **waiting(self.given.cluster)
+            Draining.drain_node, departure, summary=f"drain {target.node}", **impatient(waiting(self.given.cluster))
         )
 
     async def undo(self, record: DisruptionRecord) -> None:
-        """Marks off, replacements back. Retries without end: a node must not stay marked."""
-        given = self.given
+        """Marks off, replacements back. Neither waits for the other to succeed, and the first failure comes last."""
         self.phase = "undoing"
         show_phase(self.phase)
         workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
+        failures: list[FailureError] = []
+        for way_back in (self.unmark, self.give_back):
+            try:
+                await way_back(record)
+            except FailureError as failure:
+                failures.append(failure)
+        if failures:
+            texts = "; ".join(said(failure) for failure in failures)
+            workflow.set_current_details(f"**not undone**: {self.names()}: {texts}")
+            raise failures[0]
+        self.phase = record.outcome
+        workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.message}")
+
+    async def unmark(self, record: DisruptionRecord) -> None:
+        """Marks off. Retried without end: a node must not stay marked."""
+        given = self.given
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
         rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
         unmark = UnmarkRequest(
@@ -233,18 +249,17 @@ class DisruptNodes:
         await workflow.execute_activity_method(
             Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster, len(targets))
         )
-        if given.command.replacements:
-            names = tuple(name_of(r, given.plan_id, i) for i, r in enumerate(given.command.replacements))
-            method = given.command.method
-            give_back = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message, method=method)
-            await workflow.execute_activity_method(
-                GivingBack.give_back,
-                give_back,
-                summary="give the replacements back",
-                **quick(given.cluster, len(names)),
-            )
-        self.phase = record.outcome
-        workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.message}")
+
+    async def give_back(self, record: DisruptionRecord) -> None:
+        """Replacements back, where any were planned."""
+        given = self.given
+        if not given.command.replacements:
+            return
+        names = tuple(name_of(r, given.plan_id, i) for i, r in enumerate(given.command.replacements))
+        request = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message, method=given.command.method)
+        await workflow.execute_activity_method(
+            GivingBack.give_back, request, summary="give the replacements back", **quick(given.cluster, len(names))
+        )
 
     async def from_the_delete(self) -> DisruptionRecord:
         """Delete the claims, then wait until each node is drained and its instance gone."""

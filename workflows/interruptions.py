@@ -18,9 +18,9 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
     from dovetail.workflows.claim_owners import start_terminations
-    from dovetail.workflows.options import listening, quick
-    from dovetail.workflows.renewal import due_for_renewal, renew
-    from dovetail.workflows.waits import Waits
+    from dovetail.workflows.loops import Loops
+    from dovetail.workflows.options import impatient, listening, quick
+    from dovetail.workflows.renewal import renew
 
 
 @workflow.defn(name=INTERRUPTIONS)
@@ -29,24 +29,32 @@ class Interruptions:
 
     @workflow.init
     def __init__(self, given: InterruptionsInput) -> None:
-        self.waits = Waits()
+        self.given = given
+        self.loops = Loops(self.show, given.max_history)
 
     @workflow.run
     async def run(self, given: InterruptionsInput) -> None:
         """Read until the history is long; then again as new."""
-        workflow.set_current_details("reading the cloud's warnings")
-        while not due_for_renewal(given.max_history):
-            step = workflow.start_activity_method(
-                Watching.watch_interruptions, summary="read warnings", **listening(given.cluster)
-            )
-            await self.waits.wait("reading", step)
+        self.show()
+        await self.loops.run(reading=self.read)
         await workflow.wait_condition(workflow.all_handlers_finished)
         renew(replace(given, generation=given.generation + 1))
 
     @workflow.signal
     def poke(self) -> None:
         """Start the reading anew; sent after a deploy, so that the new version is used."""
-        self.waits.cancel()
+        self.loops.wake()
+
+    def show(self) -> None:
+        """The Web UI's summary."""
+        workflow.set_current_details("\n".join(["reading the cloud's warnings", *self.loops.lines()]))
+
+    async def read(self) -> None:
+        """For an hour."""
+        step = workflow.start_activity_method(
+            Watching.watch_interruptions, summary="read warnings", **impatient(listening(self.given.cluster))
+        )
+        await self.loops.waits.wait("reading", step)
 
 
 # Two minutes are left to an interrupted instance: its steps pass those of launches and disruptions that wait.

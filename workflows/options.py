@@ -5,8 +5,13 @@ long wait, which costs no events either; a step that decides. The first retry co
 worker costs is the heartbeat timeout and that second: 11 s for whatever acts, 14 s for a wait in which something is
 done (of those there may be a thousand at once, and each beats), a minute for idle waits, which a worker that starts
 again in the place of the killed one takes up at once, three minutes for a wait for which nobody waits.
+
+What a person has to put right outside, a right or a setting, is tried again slowly by the step itself, without events.
+`impatient` makes it fail at once, for workflows that have another way to go: a singleton's loop shows it and waits, a
+disruption before its delete is undone, an order is found again by the next look.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TypedDict
 
@@ -28,6 +33,10 @@ _RETRIES = RetryPolicy(
 _LOOKS = RetryPolicy(
     initial_interval=timedelta(seconds=1), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=5)
 )
+
+
+# What a person has to put right, less what is renewed by itself: credentials that have expired.
+FOR_A_PERSON = ("Forbidden", "Misconfigured")
 
 
 class StepOptions(TypedDict):
@@ -82,6 +91,13 @@ def listening(cluster: str) -> StepOptions:
 def planning(cluster: str) -> StepOptions:
     """A wait for the next plan; returns after an hour at most."""
     return _options(cluster, "plan", timedelta(minutes=75), _RETRIES, IDLES)
+
+
+def impatient(options: StepOptions) -> StepOptions:
+    """The same step, failing at once where a person has to put something right."""
+    changed = options.copy()
+    changed["retry_policy"] = replace(options["retry_policy"], non_retryable_error_types=FOR_A_PERSON)
+    return changed
 
 
 def _options(

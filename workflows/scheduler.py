@@ -1,8 +1,9 @@
 """Scheduler: plans nodes for pending pods and picks the next disruption.
 
 The singleton of two loops in one workflow. Each loop alternates between waits, which are steps without effects, and
-carrying a plan out, which nothing cancels. It continues as new only when both loops are parked, because leaving as soon
-as one of them wants to would lose the plan that the other carries out (3 of 51 in a trial; 0 of 171 this way).
+carrying a plan out, which nothing cancels. A turn of a loop that fails ends nothing and forgets nothing (see loops.py).
+It continues as new only when both loops are parked, because leaving as soon as one of them wants to would lose the plan
+that the other carries out (3 of 51 in a trial; 0 of 171 this way).
 """
 
 import asyncio
@@ -28,9 +29,9 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.writes import Write
     from dovetail.workflows.attributes import attributes
     from dovetail.workflows.claim_owners import in_parts, start_launches
-    from dovetail.workflows.options import attending, planning, quick
+    from dovetail.workflows.loops import Loops, raise_first
+    from dovetail.workflows.options import attending, impatient, planning, quick
     from dovetail.workflows.renewal import renew
-    from dovetail.workflows.waits import Waits
 
 MUST_SEE_SECONDS = 60.0
 RECENT_KEPT = 20
@@ -50,15 +51,15 @@ class Scheduler:
     @workflow.init
     def __init__(self, state: SchedulerState) -> None:
         self.state = state
-        self.waits = Waits()
+        self.loops = Loops(self.show, state.max_history)
+        self.waits = self.loops.waits
         self.written: list[Write] = []
 
     @workflow.run
     async def run(self, state: SchedulerState) -> None:
         """Both loops until the history is long; then again as new, with the state."""
         self.show()
-        loops = [asyncio.create_task(self.provisioning()), asyncio.create_task(self.disruption())]
-        await asyncio.gather(*loops)
+        await self.loops.run(provisioning=self.provisioning, disruption=self.disruption)
         await workflow.wait_condition(workflow.all_handlers_finished)
         renew(replace(self.state.forget(now()), generation=self.state.generation + 1))
 
@@ -90,7 +91,7 @@ class Scheduler:
         """The Web UI's summary."""
         lines = [f"- {r.text}" for r in reversed(self.state.recent)]
         head = "**paused**" if self.state.paused else "**planning**"
-        workflow.set_current_details("\n".join([head, *lines]))
+        workflow.set_current_details("\n".join([head, *self.loops.lines(), *lines]))
 
     def note(self, text: str) -> None:
         """Remember what was done, for people; the oldest entry is dropped."""
@@ -100,7 +101,7 @@ class Scheduler:
 
     def wake(self, *names: str) -> None:
         """Cancel these waits; what they wait for is found again."""
-        self.waits.cancel(*names)
+        self.loops.wake(*names)
 
     def remember(self, writes: tuple[Write, ...]) -> None:
         """What the next snapshot must contain."""
@@ -114,39 +115,38 @@ class Scheduler:
 
     async def provisioning(self) -> None:
         """Await a plan for pending pods; create its claims; start their workflows."""
-        while await self.unpaused():
-            before = len(self.written)
-            request = self.provisioning_request()
-            step = workflow.start_activity_method(
-                Provisioning.await_provisioning_plan,
-                request,
-                summary="await pending pods and plan for them",
-                **planning(self.state.cluster),
-            )
-            plan = await self.waits.wait(PROVISIONING, step)
-            if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
-                await self.carry_out_provisioning(plan)
-            self.waits.leave_if_long(self.state.max_history)
+        if not await self.unpaused():
+            return
+        before = len(self.written)
+        request = self.provisioning_request()
+        step = workflow.start_activity_method(
+            Provisioning.await_provisioning_plan,
+            request,
+            summary="await pending pods and plan for them",
+            **impatient(planning(self.state.cluster)),
+        )
+        plan = await self.waits.wait(PROVISIONING, step)
+        if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
+            await self.carry_out_provisioning(plan)
 
     async def disruption(self) -> None:
         """Await the next disruption; hold it, drop it, or start its workflows and wait for their marks."""
-        while await self.unpaused():
-            if self.state.awaiting:
-                await self.await_marked()
-                self.waits.leave_if_long(self.state.max_history)
-                continue
-            before = len(self.written)
-            request = self.disruption_request()
-            step = workflow.start_activity_method(
-                Disrupting.await_disruption_plan,
-                request,
-                summary="await the next disruption",
-                **planning(self.state.cluster),
-            )
-            answer = await self.waits.wait(DISRUPTION, step)
-            if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
-                await self.answer(answer, before)
-            self.waits.leave_if_long(self.state.max_history)
+        if not await self.unpaused():
+            return
+        if self.state.awaiting:
+            await self.await_marked()
+            return
+        before = len(self.written)
+        request = self.disruption_request()
+        step = workflow.start_activity_method(
+            Disrupting.await_disruption_plan,
+            request,
+            summary="await the next disruption",
+            **impatient(planning(self.state.cluster)),
+        )
+        answer = await self.waits.wait(DISRUPTION, step)
+        if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
+            await self.answer(answer, before)
 
     def provisioning_request(self) -> ProvisioningRequest:
         """What the next decision must know and the cluster does not show."""
@@ -156,6 +156,7 @@ class Scheduler:
             nominated=tuple(node for node, _ in state.nominations),
             launching=state.launching,
             launching_since=state.launching_since,
+            refused_pods=state.refused_pods,
             must_see_until=expiry_of(state.must_see),
         )
 
@@ -222,22 +223,28 @@ class Scheduler:
             Creating.create_node_claims,
             request,
             summary=f"create {len(plan.proposed)} NodeClaims",
-            **quick(self.state.cluster),
+            **impatient(quick(self.state.cluster)),
         )
         self.remember(outcome.writes)
+        asked = frozenset(pod.uid for proposed in plan.proposed for pod in proposed.pods)
+        self.state = self.state.refuse(asked, outcome.refused_pods)
         await start_launches(self.state.cluster, outcome.claims)
         self.state = replace(self.state, launching=outcome.claims, launching_since=now())
         names = ", ".join(c.name for c in outcome.claims[:5])
-        self.note(f"created {len(outcome.claims)} NodeClaims: {names}")
+        refused = f"; {len(outcome.refused)} refused: {outcome.refused[0][1][:200]}" if outcome.refused else ""
+        self.note(f"created {len(outcome.claims)} NodeClaims: {names}{refused}")
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
         destinations = tuple(d for command in plan.commands for d in command.destinations)
         self.state = self.state.nominate(destinations, now() + plan.nominate_for)  # first: starting takes a while
-        started: list[AwaitedMark] = []
+        started: list[AwaitedMark | BaseException] = []
         for part in in_parts(plan.commands, START_IN_PARTS):
-            started += await asyncio.gather(*[self.start_disruption(plan, command) for command in part])
-        self.state = replace(self.state, awaiting=tuple(started))
+            starts = [self.start_disruption(plan, command) for command in part]
+            started += await asyncio.gather(*starts, return_exceptions=True)
+        # First what did start: no round may be planned before its marks are seen.
+        self.state = replace(self.state, awaiting=tuple(one for one in started if isinstance(one, AwaitedMark)))
+        raise_first(started)
 
     async def start_disruption(self, plan: DisruptionPlan, command: DisruptionCommand) -> AwaitedMark:
         """Start one command under a plan id of its own."""
@@ -270,7 +277,10 @@ class Scheduler:
     async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
         step = workflow.start_activity_method(
-            Awaiting.await_marked, self.state.awaiting, summary="await the marks", **attending(self.state.cluster)
+            Awaiting.await_marked,
+            self.state.awaiting,
+            summary="await the marks",
+            **impatient(attending(self.state.cluster)),
         )
         outcome = await self.waits.wait(MARK, step)
         if isinstance(outcome, StepOutcome):

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.shared.cluster_changes import until_changed, until_seen
+from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
@@ -75,7 +75,7 @@ class Disrupting:
     @activity.defn
     async def await_disruption_plan(self, request: DisruptionRequest) -> DisruptionAnswer:
         """The next thing to do about a disruption, or nothing after an hour."""
-        until = self.now() + RETURN_SECONDS
+        until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
         await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._pause(request.quiet_until - self.now())
         while self.now() < until:
@@ -93,7 +93,7 @@ class Disrupting:
             await self._pause((self.now() - started) * REST_FACTOR)
             moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
             wake = min([until, next_due, *[m for m in moments if m > self.now()]])
-            await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, wake - self.now(), QUIET_SECONDS)
         return NothingPlanned()
 
     def _reads(self) -> Kinds:

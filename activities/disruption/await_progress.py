@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.cluster_changes import ClusterSleep
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
@@ -106,7 +106,7 @@ class Awaiting:
 
     async def look_again(self, revision: int) -> None:
         """Sleep until something has changed, a second at most."""
-        await until_changed(self.view, revision, LOOK_SECONDS)
+        await ClusterSleep(self.view).until_changed(revision, LOOK_SECONDS)
 
 
 async def goes_on(client: Client, awaited: AwaitedMark, deleted: bool) -> bool:

@@ -14,7 +14,7 @@ from temporalio import activity
 from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.heartbeats import beside, progressed, report
+from dovetail.activities.shared.heartbeats import beside, looked, progressed, report
 from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
@@ -32,6 +32,7 @@ BATCHES_AT_ONCE = 10  # of ten messages each
 WARNINGS_OF_AN_ANSWER = 200  # one message about an outage may name thousands of instances
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
+_EMPTY_PAUSE = 1.0
 
 
 class Watching:
@@ -57,10 +58,12 @@ class Watching:
     async def _read(self, until: float, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
         while self.now() < until:
+            began = self.now()
             progressed()
             try:
                 messages = await self.interruptions.receive()
                 pause = _FIRST_PAUSE
+                looked()
             except Failure as failure:
                 _log.warning("the queue of warnings cannot be read: %s", failure)
                 await asyncio.sleep(least_wait(failure) or pause)
@@ -69,6 +72,8 @@ class Watching:
             if messages:
                 await slots.acquire()
                 batches.create_task(self._answer(messages, slots))
+            elif self.now() - began < _FIRST_PAUSE:
+                await asyncio.sleep(_EMPTY_PAUSE)  # the queue does not wait for messages, as it is asked to
 
     async def _answer(self, messages: tuple[Message, ...], slots: asyncio.Semaphore) -> None:
         try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from temporalio import activity
 
 from dovetail.activities.orders.finders import MINUTE, Finder
-from dovetail.activities.shared.cluster_changes import until_changed, until_seen
+from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
 from dovetail.activities.shared.running_workflows import running_type
@@ -34,6 +34,8 @@ APPEAR_SECONDS = 1.0  # a missing owner is given this long
 QUIET_SECONDS = 0.2
 ORDERS_AT_ONCE = 50  # 6 events each: a look returns at most this many
 REPEAT_SECONDS = 20.0  # until an order that is still needed is handed out once more
+OFTEN = 3  # handed out as often as this, it is repeated less and less often: what fails then is for a person to mend
+LONGEST_REPEAT_SECONDS = 900.0
 
 
 Wanted = tuple[str, str]  # a workflow id, and the type that should run under it ("": any)
@@ -46,7 +48,20 @@ class _Memory:
 
     running: dict[Wanted, float] = field(default_factory=dict)  # when it was seen running
     missing: dict[Wanted, float] = field(default_factory=dict)  # since when it is missing
-    handed: dict[Subject, float] = field(default_factory=dict)  # when it was ordered
+    handed: dict[Subject, "_Handed"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """When an order was last handed out, and how often it has been."""
+
+    at: float
+    times: int
+
+    @property
+    def again(self) -> float:
+        """When it is handed out once more, if it is needed still."""
+        return self.at + min(REPEAT_SECONDS * 2.0 ** min(max(self.times - OFTEN, 0), 10), LONGEST_REPEAT_SECONDS)
 
 
 class Ordering:
@@ -70,7 +85,7 @@ class Ordering:
         """What must be done now; empty after an hour."""
         if request is not None:
             await until_seen(self.view, request.must_see, request.must_see_until, self.now())
-        until = self.now() + RETURN_SECONDS
+        until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
         while self.now() < until:
             revision = self.view.revision()
             snapshot = self._snapshot()
@@ -79,9 +94,9 @@ class Ordering:
             if due:
                 taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
                 return Orders(orders=taken, more=len(due) > ORDERS_AT_ONCE)
-            again = min([again, *[self.memory.handed[subject_of(order)] + REPEAT_SECONDS for order in found]])
+            again = min([again, *[self.memory.handed[subject_of(order)].again for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
-            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, min(until, again) - self.now(), QUIET_SECONDS)
         return Orders()
 
     def _snapshot(self) -> Snapshot:
@@ -100,12 +115,13 @@ class Ordering:
 
     def _due(self, found: list[Order]) -> list[Order]:
         """Those that were not handed out just now; those that have waited longest come first."""
-        now, handed = self.now(), self.memory.handed
-        self.memory.handed = handed = {s: at for s, at in handed.items() if now - at < MINUTE}
+        now = self.now()
         by_subject = {subject_of(order): order for order in found}
-        due = [s for s in by_subject if s not in handed or now - handed[s] >= REPEAT_SECONDS]
-        due.sort(key=lambda subject: handed.get(subject, 0.0))
-        handed.update(dict.fromkeys(due[:ORDERS_AT_ONCE], now))
+        known = {s: one for s, one in self.memory.handed.items() if now - one.at < MINUTE or s in by_subject}
+        due = [s for s in by_subject if s not in known or now >= known[s].again]
+        due.sort(key=lambda subject: known[subject].at if subject in known else 0.0)
+        handed = {s: _Handed(now, known[s].times + 1 if s in known else 1) for s in due[:ORDERS_AT_ONCE]}
+        self.memory.handed = {**known, **handed}
         return [by_subject[subject] for subject in due]
 
     async def _owned(self, snapshot: Snapshot) -> list[Order]:

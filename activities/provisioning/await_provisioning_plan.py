@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from temporalio import activity
 
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.cluster_changes import until_changed, until_seen
+from dovetail.activities.provisioning.refused_claims import RefusedClaims
+from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
@@ -30,12 +31,12 @@ from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking
+from dovetail.ports.objects import NodeClaims
 
 READS = PLACEMENT
 
 RETURN_SECONDS = 3600.0  # after this the Scheduler asks again, and may go on with a new version of the worker
 LAUNCH_SECONDS = 10.0  # a plan waits this long for the last plan's claims, and for unplanned claims
-SHORTEST_SECONDS = 0.01
 LOOK_SECONDS = 0.1  # between two looks at changes, at least
 
 
@@ -46,6 +47,7 @@ class ProvisioningSettings:
     placement: PlacementSettings
     idle: float = 1.0
     longest: float = 10.0
+    claims: NodeClaims | None = None  # asked whether they would take what they refused; None: it is not asked
     seconds: float = math.inf  # how long a pass may take
 
 
@@ -77,7 +79,7 @@ class Provisioning:
         until = self.now() + RETURN_SECONDS
         await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._await_launches(request)
-        tried = Tried()
+        tried, refused = self._tried(request), self._refused_claims(request)
         while self.now() < until:
             batch = await self._gather(tried, until)
             if not batch.all:
@@ -85,39 +87,52 @@ class Provisioning:
             await self._await_unplanned_claims()
             room = asking(self.snapshots.objects(self.reads)).room
             plan = await self._plan()
+            if refused is not None:
+                plan = await refused.without_refused(plan)
             if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
             tried = replace(batch, room=room)
         return NothingPlanned()
 
+    def _tried(self, request: ProvisioningRequest) -> Tried:
+        """What asks again only after a pause from the beginning: pods whose claims have just been refused."""
+        room = asking(self.view.snapshot()).room if request.refused_pods else frozenset()
+        return Tried(pods=frozenset(request.refused_pods), room=room)
+
+    def _refused_claims(self, request: ProvisioningRequest) -> RefusedClaims | None:
+        claims = self.settings.claims
+        if claims is None or not request.refused_pods:
+            return None
+        return RefusedClaims(claims, frozenset(request.refused_pods), self.now)
+
     async def _await_launches(self, request: ProvisioningRequest) -> None:
         """Until the last plan's claims are launched or gone, 10 s at most: launched, they are capacity."""
-        deadline = request.launching_since + LAUNCH_SECONDS
+        deadline, sleep = request.launching_since + LAUNCH_SECONDS, ClusterSleep(self.view)
         while self.now() < deadline:
             revision = self.view.revision()
             claims = self.view.snapshot(CLAIMS).claims
             if not any(_unlaunched(claims.get(c.name), c.uid) for c in request.launching):
                 return
             report("waiting for the last plan's claims to be launched")
-            await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
+            await sleep.until_changed(revision, deadline - self.now())
 
     async def _await_unplanned_claims(self) -> None:
         """Until claims that no plan of ours made are launched or gone, 10 s at most: which pods they are for is written
         nowhere. Launched, they are capacity; one that takes longer counts with the room that it asks for."""
-        deadline = self.now() + LAUNCH_SECONDS
+        deadline, sleep = self.now() + LAUNCH_SECONDS, ClusterSleep(self.view)
         while self.now() < deadline:
             revision = self.view.revision()
             supported = self.catalogues.supported_classes()
             if not unplanned_claims(replace(self.view.snapshot(READS), supported_node_classes=supported)):
                 return
             report("waiting for unplanned claims to be launched")
-            await until_changed(self.view, revision, max(deadline - self.now(), SHORTEST_SECONDS))
+            await sleep.until_changed(revision, deadline - self.now())
 
     async def _gather(self, tried: Tried, until: float) -> Tried:
         """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or where
         the room may have changed: a pool that is ready now, another node, a pod where a buffer had its room."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
-        again = self.now() + tried.again_after()
+        again, sleep = self.now() + tried.again_after(), ClusterSleep(self.view)
         while self.now() < until:
             revision = self.view.revision()
             found = asking(self.snapshots.objects(self.reads))
@@ -130,7 +145,7 @@ class Provisioning:
                 return replace(found, pods=frozenset(window.seen) - found.buffers - found.leaving)
             report(f"{len(found.pods)} pods pending, {len(found.leaving)} on leaving nodes")
             wait = min(until, closes if closes is not None else until, again if again > now else until) - now
-            await until_changed(self.view, revision, max(wait, SHORTEST_SECONDS))
+            await sleep.until_changed(revision, wait)
             await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
         return Tried()
 

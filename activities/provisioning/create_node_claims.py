@@ -2,10 +2,13 @@
 
 The names come from the plan's id, so the step may run twice and makes the same claims; where another plan has made a
 claim of that name, the node is refused. A pool that is over its limits already gets no more claims (LIF-3, PLC-11).
+What the API server refuses, by its own rules or an admission policy's, is refused for that claim alone: the others are
+made, the outcome names it, and a notice on its pool says why.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from temporalio import activity
 
@@ -13,6 +16,7 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
 from dovetail.messages.requests import CreateRequest
+from dovetail.messages.states import MOST_REFUSED_PODS
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import claim_created, is_first_attempt
 from dovetail.model import names
@@ -22,8 +26,9 @@ from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
 from dovetail.model.unused_launches import stop_of
+from dovetail.notices.claim_refusals import claim_refused
 from dovetail.notices.disruptions import replacing
-from dovetail.ports.failures import Refused, Taken
+from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NewClaim, NodeClaims, NodePools, Notices
 
 # Requests to the API server at once: more would only wait in its queue.
@@ -51,21 +56,23 @@ class Creating:
         made = [r for r in results if isinstance(r, NodeClaim)]
         return CreateOutcome(
             claims=tuple(reference(claim) for claim in made),
-            refused=tuple(r for r in results if not isinstance(r, NodeClaim)),
+            refused=tuple((r.name, r.why) for r in results if isinstance(r, _Refusal)),
             writes=tuple(claim_write(c) for c in made),
+            refused_pods=_pods_of(request, [r for r in results if isinstance(r, _Refusal)]),
         )
 
-    async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> NodeClaim | tuple[str, str]:
+    async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> "NodeClaim | _Refusal":
         proposed = request.proposed[index]
         name = name_of(proposed, request.plan_id, request.index(index))
         why_not = _why_not(proposed, pool) or await self._why_too_old(request, name)
         if why_not is not None:
-            return name, why_not
+            return _Refusal(name, why_not, index)
         async with self.slots:
             try:
                 claim = await self.claims.create(new_claim(request, index))
-            except (Refused, Taken) as refusal:
-                return name, str(refusal)
+            except Permanent as refusal:
+                await self.notices.publish(claim_refused(proposed.pool, proposed.pool_uid, str(refusal)))
+                return _Refusal(name, str(refusal), index, by_server=True)
         if _is_new(claim):
             claim_created(claim, request.reason)
         await self._nominate(proposed, claim)
@@ -92,6 +99,22 @@ class Creating:
                 for pod in proposed.pods
             ]
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A claim that was not created. `by_server`: not because the plan is no longer right."""
+
+    name: str
+    why: str
+    index: int
+    by_server: bool = False
+
+
+def _pods_of(request: CreateRequest, refusals: Iterable[_Refusal]) -> tuple[str, ...]:
+    """The pods whose claims the API server refused."""
+    refused = [request.proposed[each.index] for each in refusals if each.by_server]
+    return tuple(sorted({pod.uid for proposed in refused for pod in proposed.pods}))[:MOST_REFUSED_PODS]
 
 
 def _is_new(claim: NodeClaim) -> bool:

@@ -1,40 +1,60 @@
 """Sleeping until the cluster changes, or for a given time.
 
 Changes come in bursts, so a step may ask for a moment of quiet after the first; the time is a bound for both together.
+
+No sleep is without length. A step that asks to be woken at a moment that has passed, and finds nothing to do about it,
+would otherwise look again and again, with all of a core. A look that leads to another at once is a mistake of the step,
+which must not cost more than a log line: such sleeps grow from a twentieth of a second to five. A change of the cluster
+ends them, as it ends any.
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
 
-from dovetail.activities.shared.heartbeats import progressed
+from dovetail.activities.shared.heartbeats import asleep
 from dovetail.messages.writes import Write
 from dovetail.ports.view import ClusterView
 
-SLEEPING_SECONDS: Final = 60.0
+_log = logging.getLogger(__name__)
+
+SHORTEST_SECONDS = 0.05
+LONGEST_OF_SHORT_SECONDS = 5.0
+WARN_AFTER = 10  # sleeps in a row that would have had no length
 
 
-async def until_changed(view: ClusterView, revision: int, seconds: float, quiet: float = 0.0) -> None:
-    """Until the view is beyond that revision and the quiet is over; those seconds at most."""
-    progressed()
-    asleep = asyncio.create_task(_say_that_it_sleeps()) if seconds > SLEEPING_SECONDS else None
-    try:
-        async with asyncio.timeout(max(seconds, 0.0)):
-            await view.changed(revision)
-            if quiet:
-                await asyncio.sleep(quiet)
-    except TimeoutError:
-        return
-    finally:
-        if asleep is not None:
-            asleep.cancel()
+@dataclass(slots=True)
+class ClusterSleep:
+    """The sleeps of one loop of a step."""
 
+    view: ClusterView
+    vain: int = 0  # how often in a row a sleep was asked for that would have had no length, and nothing had changed
 
-async def _say_that_it_sleeps() -> None:
-    """A wait without an end in sight is no step that hangs."""
-    while True:
-        await asyncio.sleep(SLEEPING_SECONDS)
-        progressed()
+    async def until_changed(self, revision: int, seconds: float, quiet: float = 0.0) -> None:
+        """Until the view is beyond that revision and the quiet is over; those seconds at most."""
+        shortest = self._shortest(revision, seconds)
+        with asleep():
+            began = asyncio.get_running_loop().time()
+            try:
+                async with asyncio.timeout(max(seconds, shortest)):
+                    await self.view.changed(revision)
+                    if quiet:
+                        await asyncio.sleep(quiet)
+            except TimeoutError:
+                return
+            slept = asyncio.get_running_loop().time() - began
+            if slept < SHORTEST_SECONDS:
+                await asyncio.sleep(SHORTEST_SECONDS - slept)
+
+    def _shortest(self, revision: int, seconds: float) -> float:
+        if seconds >= SHORTEST_SECONDS or self.view.revision() > revision:
+            self.vain = 0
+            return SHORTEST_SECONDS
+        self.vain += 1
+        if self.vain == WARN_AFTER:
+            _log.warning("a step asks again and again to be woken at a moment that has passed (%.1f s)", seconds)
+        return min(SHORTEST_SECONDS * 2.0 ** min(self.vain - 1, 10), LONGEST_OF_SHORT_SECONDS)
 
 
 async def until_seen(view: ClusterView, writes: Sequence[Write], until: float, now: float) -> None:

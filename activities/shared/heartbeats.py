@@ -4,6 +4,7 @@ An interceptor of every worker. A heartbeat proves two things: that the process 
 heartbeat timeout, not its whole start-to-close timeout), and that the step gets on. A step says how far it is with
 `report`, and whoever waits in a loop says `progressed` with each look; a step that says nothing for five minutes hangs,
 its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is told with `keep`.
+StepHealth is told when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
 
 How often depends on the step's timeout, and on how many steps beat in this process: a thousand drains send no more than
 a hundred heartbeats a second. Every activity is `async def`: a plain function would block the event loop, which sends
@@ -13,7 +14,7 @@ the heartbeats, and with it the worker.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import Context, ContextVar, copy_context
 from itertools import count
 from typing import Any, ClassVar, Final
@@ -21,6 +22,8 @@ from typing import Any, ClassVar, Final
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from dovetail.activities.shared.step_health import RunningStep, StepHealth
+from dovetail.activities.shared.step_notices import StepNotices
 from dovetail.activities.shared.temporal_errors import translate
 
 BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far as their timeouts allow
@@ -38,6 +41,8 @@ class _Progress:
         self.text = ""
         self.kept: tuple[str, ...] = ()
         self.at = time.monotonic()
+        self.sleeps = 0
+        self.step: RunningStep | None = None
 
     def details(self) -> tuple[object, ...]:
         """What a heartbeat carries: the text for people, and what a retry need not do again."""
@@ -45,7 +50,7 @@ class _Progress:
 
     def hangs(self) -> bool:
         """Whether nothing was heard of it for so long that it hangs."""
-        return time.monotonic() - self.at > SILENT_AFTER
+        return not self.sleeps and time.monotonic() - self.at > SILENT_AFTER
 
 
 _progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
@@ -63,6 +68,35 @@ def progressed() -> None:
     progress = _progress.get()
     if progress is not None:
         progress.at = time.monotonic()
+
+
+def looked() -> None:
+    """The running step has just seen everything that there is to see."""
+    progressed()
+    progress = _progress.get()
+    if progress is not None and progress.step is not None:
+        progress.step.looked()
+
+
+@contextlib.contextmanager
+def asleep() -> Iterator[None]:
+    """The running step has seen everything, and sleeps until there is more: that is no step that hangs."""
+    progress = _progress.get()
+    if progress is None:
+        yield
+        return
+    _sleep(progress, 1)
+    try:
+        yield
+    finally:
+        _sleep(progress, -1)
+        looked()
+
+
+def _sleep(progress: _Progress, change: int) -> None:
+    progress.sleeps += change
+    if progress.step is not None:
+        progress.step.sleeps += change
 
 
 def keep(name: str) -> None:
@@ -112,31 +146,54 @@ class _Running:
 class HeartbeatInterceptor(Interceptor):
     """Puts heartbeats around every activity."""
 
+    def __init__(self, health: StepHealth | None = None, notices: StepNotices | None = None) -> None:
+        self.health = health or StepHealth()
+        self.notices = notices
+
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the next interceptor of the chain."""
-        return _HeartbeatInbound(next)
+        return _HeartbeatInbound(next, self.health, self.notices)
 
 
 class _HeartbeatInbound(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, health: StepHealth, notices: StepNotices | None) -> None:
+        super().__init__(next)
+        self.health, self.notices = health, notices
+
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        progress = _Progress()
+        progress, argument = _Progress(), input.args[0] if input.args else None
+        step = progress.step = self._begin(argument)
         token = _progress.set(progress)
         heartbeats = asyncio.create_task(_send_heartbeats(progress))
         _Running.count += 1
         try:
             _end_predecessor()
-            return await super().execute_activity(input)
+            answer = await super().execute_activity(input)
         except Exception as error:
+            self._failed(step, argument, error)
             translated = translate(error)
             if translated is error:
                 raise
             raise translated from error
+        else:
+            self.health.succeeded(step)
+            return answer
         finally:
             _Running.count -= 1
+            self.health.end(step)
             heartbeats.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await heartbeats
             _progress.reset(token)
+
+    def _begin(self, argument: object) -> RunningStep:
+        info = activity.info()
+        return self.health.begin(info.workflow_id or "", info.activity_type, argument, info.attempt)
+
+    def _failed(self, step: RunningStep, argument: object, error: Exception) -> None:
+        failing = self.health.failed(step, error)
+        if failing is not None and self.notices is not None:
+            self.notices.tell(failing, argument, error)
 
 
 def _end_predecessor() -> None:

@@ -1,15 +1,21 @@
-"""Turns what went wrong in a step into Temporal's errors. The only place that builds an ApplicationError.
+"""Turns failures into Temporal's ApplicationError.
 
-What can be tried again keeps its cause and, where the other side named one, its wait; what cannot is non-retryable and
-names its subject; any other error is a bug of ours and passes through as it is. `NotYet` is a wait, not a failure: it
-is benign, and its message says what is missing.
+What can be tried again keeps its cause and, where the other side named one, its wait. What a person has to put right
+outside is tried again slowly, unless the workflow has another way to go (`impatient` in workflows/options.py). What is
+wrong with the request itself is non-retryable and names its subject; any other error is a bug of ours and passes
+through as it is. `NotYet` is a wait, not a failure: it is benign, and its message says what is missing.
 """
 
 from datetime import timedelta
+from typing import Final
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from dovetail.ports.failures import Failure, Permanent, Retryable
+from dovetail.ports.failures import Failure, Permanent, least_wait, needs_a_person
+
+FIRST_SLOW_SECONDS: Final = 5.0
+LONGEST_SLOW_SECONDS: Final = 60.0
 
 
 class NotYet(Exception):
@@ -29,11 +35,23 @@ def translate(error: Exception) -> Exception:
             next_retry_delay=timedelta(seconds=error.after),
             category=ApplicationErrorCategory.BENIGN,
         )
-    if isinstance(error, Permanent):
-        return ApplicationError(str(error), error.subject, type=type(error).__name__, non_retryable=True)
-    if isinstance(error, Retryable):
-        delay = None if error.after is None else timedelta(seconds=error.after)
-        return ApplicationError(str(error), error.subject, type=type(error).__name__, next_retry_delay=delay)
-    if isinstance(error, Failure):
-        return ApplicationError(str(error), error.subject, type=type(error).__name__)
-    return error
+    if not isinstance(error, Failure):
+        return error
+    slow = needs_a_person(error)
+    seconds = max(least_wait(error) or 0.0, slow_pause(_attempt()) if slow else 0.0)
+    return ApplicationError(
+        str(error),
+        error.subject,
+        type=type(error).__name__,
+        non_retryable=isinstance(error, Permanent) and not slow,
+        next_retry_delay=timedelta(seconds=seconds) if seconds else None,
+    )
+
+
+def slow_pause(attempt: int) -> float:
+    """Until the next try of what a person has to put right: from 5 s to a minute."""
+    return min(FIRST_SLOW_SECONDS * 2.0 ** min(attempt - 1, 10), LONGEST_SLOW_SECONDS)
+
+
+def _attempt() -> int:
+    return activity.info().attempt if activity.in_activity() else 1

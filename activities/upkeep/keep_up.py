@@ -13,11 +13,12 @@ from typing import Protocol
 
 from temporalio import activity
 
-from dovetail.activities.shared.cluster_changes import until_changed
+from dovetail.activities.shared.cluster_changes import ClusterSleep
 from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.background.supervised import stop, supervised
+from dovetail.metrics.steps import step_failed
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS
 from dovetail.ports.cloud import NodeClassUpkeep
@@ -28,7 +29,8 @@ _log = logging.getLogger(__name__)
 READS = FLEET | OVERLAYS
 
 RETURN_SECONDS = 3600.0
-AGAIN_SECONDS = 2.0  # after a write that failed, although nothing else changes
+AGAIN_SECONDS = 2.0  # after a write that failed, although nothing else changes; twice as long each time
+LONGEST_AGAIN_SECONDS = 60.0
 CLASSES_SECONDS = 5.0  # until NodeClasses are looked at again after a failure
 QUIET_SECONDS = 0.2  # changes come in bursts
 AT_ONCE = 20
@@ -69,6 +71,7 @@ class Upkeep:
 
     async def _keep_classes(self, until: float) -> None:
         """NodeClasses beside the rest: a cloud that answers slowly holds nothing else up."""
+        sleep = ClusterSleep(self.view)
         while self.classes is not None and self.now() < until:
             revision = self.view.revision()
             try:
@@ -76,28 +79,48 @@ class Upkeep:
             except Failure as failure:
                 _log.warning("upkeep of NodeClasses: %s", failure)
                 again = self.now() + CLASSES_SECONDS
-            await until_changed(self.view, revision, min(until, again) - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, min(until, again) - self.now(), QUIET_SECONDS)
 
     async def _keep_objects(self, until: float) -> None:
-        tasks = self.tasks()
+        tasks, sleep, failed = self.tasks(), ClusterSleep(self.view), 0
         while self.now() < until:
             revision = self.view.revision()
             snapshot = await self.snapshots.whole(READS)
-            wrote, again = await self._once(tasks, snapshot)
-            wake = until if again is None else min(until, again)
+            wrote, all_well, again = await self._once(tasks, snapshot)
+            failed = 0 if all_well else failed + 1
+            soon = None if all_well else self.now() + again_after(failed)
+            wake = earliest(until, again, soon) or until
             report(f"wrote {wrote} objects, look again at the latest in {max(wake - self.now(), 0):.0f} s")
-            await until_changed(self.view, revision, wake - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, wake - self.now(), QUIET_SECONDS)
 
-    async def _once(self, tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> tuple[int, float | None]:
-        """All objects once: how many were written, and when to look again.
+    async def _once(self, tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> tuple[int, bool, float | None]:
+        """All objects once: how many were written, whether all went well, and when to look again.
 
-        What cannot be written is logged and tried again soon; the others go on.
+        What cannot be looked at or written is logged and tried again soon; the others go on.
         """
-        looks = [await task.look(snapshot) for task in tasks]
-        writes = all_due(looks)
+        looks = [await _look(task, snapshot) for task in tasks]
+        found = [look for look in looks if look is not None]
+        writes = all_due(found)
         wrote = await _carry_out(writes)
-        soon = None if wrote == len(writes) else self.now() + AGAIN_SECONDS
-        return wrote, earliest(soon, *[look.again for look in looks])
+        all_well = wrote == len(writes) and len(found) == len(looks)
+        return wrote, all_well, earliest(*[look.again for look in found])
+
+
+def again_after(failed: int) -> float:
+    """Until the next look although nothing changes, after so many looks in a row with a failure."""
+    return min(AGAIN_SECONDS * 2.0 ** min(failed - 1, 10), LONGEST_AGAIN_SECONDS)
+
+
+async def _look(task: UpkeepTask, snapshot: Snapshot) -> Look[Write] | None:
+    """What the task finds; None where its look fails, by whatever error: the other tasks go on."""
+    try:
+        return await task.look(snapshot)
+    except Failure as failure:
+        _log.warning("upkeep, %s: %s", type(task).__name__, failure)
+    except Exception:
+        _log.exception("upkeep, %s", type(task).__name__)
+        step_failed("keep_up", type(task).__name__)
+    return None
 
 
 async def _carry_out(writes: Iterable[Write]) -> int:
@@ -115,5 +138,9 @@ async def _one(slots: asyncio.Semaphore, write: Write) -> int:
             return 0
         except Failure as failure:
             _log.warning("upkeep: %s", failure)
+            return 0
+        except Exception:
+            _log.exception("upkeep: a write")
+            step_failed("keep_up", "write")
             return 0
     return 1

@@ -68,6 +68,7 @@ class CreateOutcome:
     claims: tuple[ClaimRef, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()  # name -> why
     writes: tuple[Write, ...] = ()
+    refused_pods: tuple[str, ...] = ()  # UIDs of pods whose claims the API server itself refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ class ProvisioningRequest:
     launching: tuple[ClaimRef, ...] = ()
     launching_since: float = 0.0
     must_see_until: float = 0.0  # after this moment nothing of must_see is waited for
+    refused_pods: tuple[str, ...] = ()  # a claim for them is proposed only once the API server would take it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

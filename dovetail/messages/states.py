@@ -12,6 +12,7 @@ from dovetail.messages.sizes import HELD_BYTES, NOMINATED_BYTES, encoded_bytes
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
 
+MOST_REFUSED_PODS: Final = 2000  # 80 kB in each request
 FRESH_QUIET_SECONDS: Final = 20.0  # of a Scheduler that begins anew
 MOST_GONE: Final = 100  # objects that are gone, of those that a snapshot must no longer contain
 
@@ -88,10 +89,16 @@ class SchedulerState:
     recent: tuple[Recent, ...] = ()
     quiet_until: float = 0.0  # no disruption plan before: nominations may have been lost with a database
     max_history: int = 0  # tests make it small, so that many generations pass
+    refused_pods: tuple[str, ...] = ()  # UIDs of pods whose claims the API server refused when they were last asked for
 
     def remember(self, writes: tuple[Write, ...], until: float) -> "SchedulerState":
         """With these writes added to must_see."""
         return replace(self, must_see=remembered(self.must_see, writes, until))
+
+    def refuse(self, asked: frozenset[str], refused: tuple[str, ...]) -> "SchedulerState":
+        """After a plan for the pods asked for: those for which the API server refused the claims, and earlier ones."""
+        pods = (*refused, *(uid for uid in self.refused_pods if uid not in asked))
+        return replace(self, refused_pods=tuple(sorted(pods[:MOST_REFUSED_PODS])))
 
     def nominate(self, nodes: tuple[str, ...], until: float) -> "SchedulerState":
         """With these nodes nominated until then, or longer where they already are.

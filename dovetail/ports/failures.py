@@ -52,7 +52,7 @@ class NotReadable(Retryable):
 
 
 class Permanent(Failure):
-    """Trying the same again cannot help; a person has to act."""
+    """Trying the same again cannot help before a person has acted."""
 
 
 class Forbidden(Permanent):
@@ -74,6 +74,15 @@ class Taken(Permanent):
 def least_wait(failure: Failure) -> float | None:
     """The least wait in seconds before another try, where the other side named one."""
     return failure.after if isinstance(failure, Retryable) else None
+
+
+def needs_a_person(failure: BaseException) -> bool:
+    """Whether a person has to put it right outside: a right, a setting, credentials.
+
+    Trying again is then worth it, but slowly. All other failures that trying again cannot help say that this very
+    request is wrong.
+    """
+    return isinstance(failure, Forbidden | Misconfigured | Unauthenticated)
 
 
 def worth_retrying(failure: Failure) -> Retryable:

@@ -77,6 +77,9 @@ class NodeClaims(Protocol):
     async def create(self, claim: NewClaim) -> NodeClaim:
         """Create it. A claim of that name with the same dovetail.sh/plan is ours and is returned; else Taken."""
 
+    async def may_create(self, claim: NewClaim) -> None:
+        """Have the API server judge the claim as if it were created: the failure of `create`; nothing is made."""
+
     async def read(self, name: str) -> NodeClaim | None:
         """The claim as the API server has it now."""
 

@@ -140,6 +140,9 @@ class FakeClaims:
         self.world.put(made)
         return self.world.claims[claim.name]
 
+    async def may_create(self, claim: NewClaim) -> None:
+        self.world.ledger.append(f"judge claim {claim.name}")
+
     async def read(self, name: str) -> NodeClaim | None:
         self.world.ledger.append(f"get claim {name}")
         return self.world.claims.get(name)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dovetail.activities.orders.await_orders import Ordering
+from dovetail.activities.orders.await_orders import Ordering, _Handed
 from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.messages.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
@@ -338,3 +338,9 @@ async def test_the_next_look_has_seen_what_the_last_orders_wrote(stage: Stage) -
     await ordering.await_orders(OrdersRequest(must_see=(write,)))
 
     assert seen == [write]
+
+
+def test_an_order_that_is_found_again_and_again_is_repeated_less_and_less_often() -> None:
+    """What fails then is for a person to mend; each repetition costs six events."""
+    repeats = [_Handed(0.0, times).again for times in range(1, 12)]
+    assert repeats == [20, 20, 20, 40, 80, 160, 320, 640, 900, 900, 900]

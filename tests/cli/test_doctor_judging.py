@@ -29,7 +29,9 @@ class Catalogues:
 def with_pods(*pods: Pod) -> Any:
     """A world of ports that shows one node with these pods."""
     world = a_world([a_pair("n1")], list(pods))
-    return SimpleNamespace(view=SimpleNamespace(snapshot=lambda reads=None: world, stale=dict), catalogues=Catalogues(world))
+    return SimpleNamespace(
+        view=SimpleNamespace(snapshot=lambda reads=None: world, stale=dict), catalogues=Catalogues(world)
+    )
 
 
 async def test_doctor_names_each_object_that_a_decision_cannot_judge() -> None:

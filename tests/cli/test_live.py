@@ -1,6 +1,8 @@
 """`dovetail history` and `dovetail doctor` against a Temporal server, a worker and a simulated world that moves."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,7 +21,9 @@ from dovetail.cli.explain.sources import scheduler_state
 from dovetail.cli.history.history import history
 from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed
-from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.messages.states import SchedulerState
+from dovetail.messages.workflow_ids import scheduler_id, task_queue
+from dovetail.messages.workflow_types import SCHEDULER
 from dovetail.model import names
 from dovetail.worker.settings import Settings, read_settings
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool
@@ -53,13 +57,13 @@ def stage(temporal: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 @contextmanager
-def working(world: SimulatedWorld) -> Iterator[None]:
+def working(world: SimulatedWorld, cluster: str = CLUSTER) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker, as a process of its own, for as long as the block lasts."""
-    command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--cluster", CLUSTER, "--world", str(world.file)]
+    command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--cluster", cluster, "--world", str(world.file)]
     with world.file.with_name("worker.log").open("wb") as log:
         worker = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
-        yield
+        yield worker
     finally:
         stop_process(worker)
 
@@ -99,7 +103,12 @@ async def test_a_claims_whole_life_is_listed_and_a_drain_that_hangs_names_its_po
     text = history_text(shown)
     assert [s.workflow for s in shown.stories] == [f"demo/claim/{claim}"]
     assert shown.stories[0].phase == "draining"
-    for words in ("LaunchNode starts", "wait for the node to be ready for pods -> done", "taint the node", "a PDB blocks"):
+    for words in (
+        "LaunchNode starts",
+        "wait for the node to be ready for pods -> done",
+        "taint the node",
+        "a PDB blocks",
+    ):
         assert words in text
     assert set(verdicts(healthy).values()) == {"holds", "warns"}, doctor_text(healthy)
     assert verdicts(healthy)["retention"] == "warns"  # a development server keeps a day
@@ -187,3 +196,47 @@ async def test_without_a_cluster_the_doctor_says_what_is_missing(stage: Stage, t
 
     assert verdicts(answer)["cluster"] == "fails"
     assert verdicts(answer)["Temporal server"] == "holds"
+
+
+async def test_the_pollers_of_a_killed_worker_are_not_called_alive(stage: Stage, tmp_path: Path) -> None:
+    """A poll stays in the server's list for minutes; a worker that is killed says nothing."""
+    world = a_world(tmp_path, a_ready_pool())
+    settings = read_settings({}, cluster="killed", world=world.file)
+    with working(world, "killed") as worker:
+        await until_verdict(settings, "planning", "holds")
+        await until_verdict(settings, "workers on plan", "holds")
+        os.killpg(worker.pid, signal.SIGKILL)
+        await until_verdict(settings, "workers on control", "fails")
+        answer = await doctor(settings)
+
+    found = {check.name: check for check in answer.checks}
+    assert [found[f"workers on {queue}"].verdict for queue in ("control", "waits", "cloud")] == ["fails"] * 3
+    assert "none answers a question" in found["workers on control"].found
+
+
+async def test_a_scheduler_that_begins_anew_again_and_again_is_not_called_well(stage: Stage, tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+    settings = read_settings({}, cluster="anew", world=world.file)
+    client = await stage.temporal.client()
+    for _ in range(2):
+        handle = await client.start_workflow(
+            SCHEDULER,
+            SchedulerState(cluster="anew"),
+            id=scheduler_id("anew"),
+            task_queue=task_queue("anew", "control"),
+        )
+        await handle.terminate("as if the server had done it")
+    with working(world, "anew"):
+        await until_verdict(settings, "Scheduler", "fails", "begun anew 2 times")
+
+
+async def until_verdict(settings: Settings, name: str, verdict: str, words: str = "") -> None:
+    """What Temporal's lists show may lag."""
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while True:
+        answer = await doctor(settings)
+        found = {check.name: check for check in answer.checks}[name]
+        if found.verdict == verdict and words in found.found:
+            return
+        assert asyncio.get_running_loop().time() < deadline, doctor_text(answer)
+        await asyncio.sleep(0.3)

@@ -18,7 +18,9 @@ from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet, Throttled
 from dovetail.worker.endpoints import Answers
+from dovetail.worker.self_watch import SelfWatch
 from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
+from tests.worker.test_self_watch import Poller, Server
 
 
 class Still:
@@ -115,7 +117,13 @@ class Broken(Still):
 
 async def readiness(view: Broken, unfit: str = "") -> tuple[int, str]:
     nothing: Any = None
-    status, _, text = await Answers(view=view, why_unfit=lambda: unfit, scrape=nothing).ready()  # type: ignore[arg-type]
+    watch = SelfWatch(
+        view=view,  # type: ignore[arg-type]
+        why_unfit=lambda: unfit,
+        client=Server(),  # type: ignore[arg-type]
+        workers=[Poller()],  # type: ignore[list-item]
+    )
+    status, _, text = await Answers(scrape=nothing, watch=watch).ready()
     return status, text
 
 

@@ -1,11 +1,12 @@
 """DisruptNodes: forward to the delete, undone before it, never after it (DIS-144 to DIS-158)."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
 from dovetail.activities.disruption.await_progress import Awaiting
@@ -14,6 +15,7 @@ from dovetail.activities.disruption.give_back import GivingBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
 from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.shared.temporal_errors import translate
 from dovetail.activities.termination.drain_node import Draining
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.outcomes import (
@@ -29,6 +31,7 @@ from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import disruption_id, task_queue
 from dovetail.model.nodes import NodeClassRef
+from dovetail.ports.failures import Forbidden, Refused
 from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
 from tests.workflows.conftest import Serving
@@ -152,6 +155,49 @@ async def test_a_refused_mark_undoes_a_command_with_replacements(
         record = await result_of(await start(skipping, cluster, a_command(targets=2, replacements=1)))
 
     assert (record.outcome, steps.names()) == ("failed", ["mark_nodes", "unmark_nodes", "give_back"])
+
+
+async def test_marks_that_cannot_be_taken_off_do_not_keep_the_replacements(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """Both halves of the undo are tried; then the workflow fails with the first failure."""
+
+    def refuse(given: object) -> None:
+        raise translate(Refused("NodeClaim/claim-1", "this very request is wrong"))
+
+    steps = willing(await_ready=ReadyOutcome(kind="failed", message="too late"), unmark_nodes=refuse)
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, a_command(replacements=1))
+        with pytest.raises(WorkflowFailureError) as failure:
+            await handle.result()
+
+    assert steps.names()[-2:] == ["unmark_nodes", "give_back"]
+    assert "this very request is wrong" in str(failure.value.cause.__cause__)
+
+
+async def test_a_missing_right_undoes_a_disruption_before_its_delete_and_is_waited_for_by_the_undo(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    tries = {"mark_nodes": 0, "unmark_nodes": 0}
+
+    def forbidden(name: str, times: int, then: object) -> Callable[[object], object]:
+        def answer(given: object) -> object:
+            tries[name] += 1
+            if tries[name] <= times:
+                raise translate(Forbidden("Node/node-1", "may not patch nodes"))
+            return then
+
+        return answer
+
+    steps = willing(
+        mark_nodes=forbidden("mark_nodes", 9, None), unmark_nodes=forbidden("unmark_nodes", 3, StepOutcome())
+    )
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command()))
+
+    assert (record.outcome, tries) == ("refused", {"mark_nodes": 1, "unmark_nodes": 4})
 
 
 async def test_a_replacement_that_fails_takes_the_mark_off_and_is_given_back(

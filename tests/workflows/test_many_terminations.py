@@ -12,6 +12,7 @@ import pytest
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
+from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
@@ -132,7 +133,10 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
     draining.begun = {}
     others = willing(begin_departure=departure_of).of(*[step for step in STEPS if step is not Draining])
     steps = {"control": others, "cloud": others, "waits": [*others, *steps_of(draining)]}
-    workers = [queue_worker(full_server, Settings(cluster=cluster), queue, of, str) for queue, of in steps.items()]
+    workers = [
+        queue_worker(full_server, Settings(cluster=cluster), queue, of, [HeartbeatInterceptor()])
+        for queue, of in steps.items()
+    ]
     serving = [asyncio.create_task(worker.run()) for worker in workers]
     try:
         await begin(full_server, cluster, count)

@@ -11,6 +11,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
@@ -61,7 +62,9 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
         activities=steps,
         workflow_runner=runner(),
     )
-    waits = queue_worker(full_server, Settings(cluster=cluster), "waits", [draining.drain_node], str)
+    waits = queue_worker(
+        full_server, Settings(cluster=cluster), "waits", [draining.drain_node], [HeartbeatInterceptor()]
+    )
 
     async with control:
         serving = asyncio.create_task(waits.run())

@@ -1,7 +1,8 @@
 """The port Inspection over the Kubernetes API: what is served, what we may do, the server's clock, and all objects.
 
 Nothing here comes from the cache, because a cache that cannot be filled is one of the things a person looks into.
-RIGHTS are those of deploy/kubernetes/rbac.yaml; a test keeps them equal.
+The rights asked for are those of deploy/kubernetes/rbac.yaml; a test keeps them equal. Those to NodeClasses, and to
+kinds that an open feature gate watches, are asked for where a worker needs them.
 """
 
 import asyncio
@@ -24,8 +25,8 @@ _CHANGE: Final = ("patch",)
 RIGHTS: Final = (
     ("karpenter.sh", "nodepools", (*_LOOK, *_CHANGE)),
     ("karpenter.sh", "nodeclaims", (*_LOOK, "create", *_CHANGE, "delete")),
-    ("karpenter.sh", "nodepools/status", _CHANGE),
-    ("karpenter.sh", "nodeclaims/status", _CHANGE),
+    *[("karpenter.sh", f"{name}/status", _CHANGE) for name in ("nodepools", "nodeclaims")],
+    *[("karpenter.sh", f"{name}/finalizers", ("update",)) for name in ("nodepools", "nodeclaims")],
     ("", "nodes", (*_LOOK, "patch", "delete")),
     ("", "pods", (*_LOOK, "delete")),
     ("", "pods/eviction", ("create",)),
@@ -35,7 +36,43 @@ RIGHTS: Final = (
     ("policy", "poddisruptionbudgets", _LOOK),
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
     ("", "events", ("create",)),
+    ("coordination.k8s.io", "leases", ("list",)),
 )
+
+# In the namespace of the worker: (group, resource, verbs).
+OWN_RIGHTS: Final = (("", "configmaps", ("get", "create", *_CHANGE)),)
+
+# Of these kinds one object alone may be seen and changed. What is created cannot be named.
+NAMES: Final = {"leases": "karpenter-leader-election", "configmaps": "dovetail-shortages"}
+
+# Of the kinds that a feature gate opens, those that are written.
+_WRITTEN: Final = frozenset({"nodeoverlays", "capacitybuffers"})
+
+Right = tuple[str, str, tuple[str, ...]]
+
+
+def rights_of_class(path: str) -> tuple[Right, ...]:
+    """What upkeep needs of a kind of NodeClass: it writes status, hash and finalizer."""
+    group, resource = _group_and_resource(path)
+    return ((group, resource, (*_LOOK, *_CHANGE)), (group, f"{resource}/status", _CHANGE))
+
+
+def name_of(resource: str, verb: str) -> str:
+    """The one object to which a right is granted; empty where it is granted to all."""
+    return "" if verb == "create" else NAMES.get(resource, "")
+
+
+def rights_of_gated(path: str) -> tuple[Right, ...]:
+    """What is needed of a kind that an open feature gate watches."""
+    group, resource = _group_and_resource(path)
+    status = ((group, f"{resource}/status", _CHANGE),) if resource in _WRITTEN else ()
+    return ((group, resource, _LOOK), *status)
+
+
+def _group_and_resource(path: str) -> tuple[str, str]:
+    parts = path.strip("/").split("/")
+    return parts[1] if parts[0] == "apis" else "", parts[-1]
+
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -43,10 +80,23 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 class KubeInspection:
     """One cluster, over a client that is open."""
 
-    def __init__(self, client: Client, further: Iterable[Kind] = (), clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        client: Client,
+        gated: Iterable[Kind] = (),
+        node_classes: Iterable[Kind] = (),
+        namespace: str = "kube-system",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._client = client
-        # `further`: NodeClasses, and what an open feature gate watches, which may take the place of a kind.
-        self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *further)}.values())
+        gated, node_classes = tuple(gated), tuple(node_classes)
+        # What an open feature gate watches may take the place of a kind.
+        self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *node_classes, *gated)}.values())
+        self._rights = _single(
+            [(RIGHTS, ""), (OWN_RIGHTS, namespace)]
+            + [(rights_of_class(kind.path), "") for kind in node_classes]
+            + [(rights_of_gated(kind.path), "") for kind in gated]
+        )
         self._clock = clock
 
     async def facts(self) -> ClusterFacts:
@@ -55,8 +105,7 @@ class KubeInspection:
         answered = self._clock()
         moment = answer.moment if answer.moment is not None else asked
         served = await asyncio.gather(*[self._is_served(kind) for kind in self._kinds])
-        rights = [(group, resource, verb) for group, resource, verbs in RIGHTS for verb in verbs]
-        granted = await asyncio.gather(*[self._may(*right) for right in rights])
+        granted = await asyncio.gather(*[self._may(*right) for right in self._rights])
         return ClusterFacts(
             address=self._client.host,
             version=str(answer.body.get("gitVersion") or "unknown"),
@@ -64,7 +113,7 @@ class KubeInspection:
             clock_ahead=moment + 0.5 - (asked + answered) / 2 if answer.moment is not None else 0.0,
             clock_error=0.5 + (answered - asked) / 2,
             missing_kinds=tuple(k.name for k, there in zip(self._kinds, served, strict=True) if not there),
-            missing_rights=tuple(_words(*right) for right, may in zip(rights, granted, strict=True) if not may),
+            missing_rights=tuple(_words(*right) for right, may in zip(self._rights, granted, strict=True) if not may),
         )
 
     async def objects(self) -> RawObjects:
@@ -87,9 +136,12 @@ class KubeInspection:
             return True  # it is served; the missing right is reported among the rights
         return True
 
-    async def _may(self, group: str, resource: str, verb: str) -> bool:
+    async def _may(self, group: str, resource: str, verb: str, namespace: str) -> bool:
         name, _, subresource = resource.partition("/")
         attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
+        attributes |= {"namespace": namespace} if namespace else {}
+        alone = name_of(resource, verb)
+        attributes |= {"name": alone} if alone else {}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -100,5 +152,17 @@ class KubeInspection:
         return bool((answer.body.get("status") or {}).get("allowed"))
 
 
-def _words(group: str, resource: str, verb: str) -> str:
-    return f"{verb} {resource}.{group}" if group else f"{verb} {resource}"
+def _single(sources: Iterable[tuple[Iterable[Right], str]]) -> tuple[tuple[str, str, str, str], ...]:
+    """Each right once: (group, resource, verb, namespace)."""
+    found = [
+        (group, resource, verb, namespace)
+        for rights, namespace in sources
+        for group, resource, verbs in rights
+        for verb in verbs
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _words(group: str, resource: str, verb: str, namespace: str) -> str:
+    words = f"{verb} {resource}.{group}" if group else f"{verb} {resource}"
+    return f"{words} in {namespace}" if namespace else words

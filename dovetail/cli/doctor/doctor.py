@@ -30,32 +30,35 @@ class DoctorAnswer:
 
 async def doctor(settings: Settings) -> DoctorAnswer:
     """Make every check."""
-    temporal, cluster = await asyncio.gather(_temporal(settings), _cluster(settings))
+    reads_queue: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    temporal, cluster = await asyncio.gather(_temporal(settings, reads_queue), _cluster(settings, reads_queue))
     return DoctorAnswer(cluster=settings.cluster, checks=(*temporal, *cluster))
 
 
-async def _temporal(settings: Settings) -> tuple[Check, ...]:
+async def _temporal(settings: Settings, reads_queue: asyncio.Future[bool]) -> tuple[Check, ...]:
     name = "Temporal server"
     try:
         client = await connect()
     except TemporalUnusable as error:
         why = failed(name, str(error), "start it, or set TEMPORAL_ADDRESS; nothing begins or goes on until it answers")
-        rest = "search attributes, retention, Scheduler, Caretaker, workers"
+        rest = "search attributes, retention, Scheduler, Caretaker, Interruptions, workers"
         return why, skipped(rest, "the Temporal server does not answer")
-    return fine(name, _address(client)), *await temporal_checks(client, settings.cluster)
+    return fine(name, _address(client)), *await temporal_checks(client, settings.cluster, reads_queue=await reads_queue)
 
 
 def _address(client: Client) -> str:
     return f"{client.service_client.config.target_host}, namespace {client.namespace}"
 
 
-async def _cluster(settings: Settings) -> tuple[Check, ...]:
+async def _cluster(settings: Settings, reads_queue: asyncio.Future[bool]) -> tuple[Check, ...]:
     name = "cluster"
     try:
         world = await open_world(settings)
     except (Failure, SettingsError) as error:
+        reads_queue.set_result(False)
         rest = "view, clock, rights, custom resources, unreadable objects, cloud"
         return failed(name, str(error), "see --kubeconfig and KUBECONFIG"), skipped(rest, "there is no cluster to ask")
+    reads_queue.set_result(world.interruptions is not None)
     try:
         return await cluster_checks(world, settings, _ready(world))
     finally:

@@ -13,15 +13,15 @@ from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
-from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.cli.doctor.singletons import LifeSigns, life_signs, singleton_check
 from dovetail.cli.explain.sources import ANSWER_SECONDS
-from dovetail.cli.history.history import story_of
 from dovetail.cli.wording import duration_text, plural
 from dovetail.messages.states import SchedulerState
-from dovetail.messages.workflow_ids import caretaker_id, scheduler_id, task_queue
+from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
 from dovetail.worker.temporal import missing_search_attributes
 
 RETENTION_DAYS: Final = 30
@@ -33,14 +33,19 @@ TYPE_ACTIVITY: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 TYPE_WORKFLOW: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 
 
-async def temporal_checks(client: Client, cluster: str) -> tuple[Check, ...]:
-    """All of them."""
+async def temporal_checks(client: Client, cluster: str, *, reads_queue: bool = False) -> tuple[Check, ...]:
+    """All of them. `reads_queue`: workers with these settings read the cloud's queue of warnings."""
+    signs = asyncio.ensure_future(life_signs(client, (scheduler_id(cluster), caretaker_id(cluster))))
     checks: tuple[tuple[str, Callable[[], Awaitable[Check]]], ...] = (
         ("search attributes", lambda: _attributes(client)),
         ("retention", lambda: _retention(client)),
-        ("Scheduler", lambda: _singleton(client, "Scheduler", scheduler_id(cluster))),
-        ("Caretaker", lambda: _singleton(client, "Caretaker", caretaker_id(cluster))),
-        *((f"workers on {queue}", lambda q=queue: _workers(client, cluster, q)) for queue in QUEUES),
+        ("Scheduler", lambda: singleton_check(client, "Scheduler", scheduler_id(cluster))),
+        ("Caretaker", lambda: singleton_check(client, "Caretaker", caretaker_id(cluster))),
+        (
+            "Interruptions",
+            lambda: singleton_check(client, "Interruptions", interruptions_id(cluster), wanted=reads_queue),
+        ),
+        *((f"workers on {queue}", lambda q=queue: _workers(client, cluster, q, signs)) for queue in QUEUES),
         ("planning", lambda: _planning(client, cluster)),
     )
     return tuple(await asyncio.gather(*[_made(name, check) for name, check in checks]))
@@ -76,35 +81,28 @@ async def _retention(client: Client) -> Check:
     return warned("retention", f"{found}: what happened before is lost", command)
 
 
-async def _singleton(client: Client, name: str, identity: str) -> Check:
-    try:
-        described = await client.get_workflow_handle(identity).describe()
-    except RPCError as error:
-        if error.status != RPCStatusCode.NOT_FOUND:
-            raise
-        return failed(name, f"there is no workflow {identity}", "start a worker: it starts it")
-    state = described.status.name.lower() if described.status is not None else "unknown"
-    if described.status != WorkflowExecutionStatus.RUNNING:
-        return failed(name, f"{identity} is {state}", "a worker starts it again within a minute; is one running?")
-    if described.raw_description.pending_workflow_task.attempt > 1:
-        story = await story_of(client, identity)
-        why = story.stuck if story else ""
-        return failed(name, f"{identity} cannot go on: {why}", "its workers run code that does not fit its history")
-    age = time.time() - described.start_time.timestamp()
-    return fine(name, f"runs, this run for {duration_text(round(age))}")
-
-
-async def _workers(client: Client, cluster: str, queue: str) -> Check:
-    """Who polls for steps; on `control`, who polls for workflows as well."""
+async def _workers(client: Client, cluster: str, queue: str, signs: Awaitable[LifeSigns]) -> Check:
+    """Who polls for steps; on `control`, who polls for workflows as well. A poll may be the last of a dead worker."""
     name = f"workers on {queue}"
     kinds = (TYPE_ACTIVITY, TYPE_WORKFLOW) if queue == "control" else (TYPE_ACTIVITY,)
     pollers = [await _pollers(client, task_queue(cluster, queue), kind) for kind in kinds]
     if all(pollers):
+        dead = _why_dead(queue, await signs)
+        if dead:
+            found = f"{shown_workers(pollers[0])} polled within {POLLED_SECONDS:.0f} s, but {dead}"
+            return failed(name, found, "see its log, and whether it still runs; start a worker")
         return fine(name, shown_workers(pollers[0]))
     role = "plan" if queue == "plan" else "control"
     missing = "steps" if not pollers[0] else "workflows"
     found = f"no worker polls {task_queue(cluster, queue)} for {missing}"
     return failed(name, found, f"start a worker with the role {role} (dovetail worker --roles {role})")
+
+
+def _why_dead(queue: str, signs: LifeSigns) -> str:
+    """Why those that polled have probably died since; empty where there are signs of life, or none to be expected."""
+    if queue == "plan":
+        return f"nobody works on {signs.silent}" if signs.silent else ""
+    return "none answers a question" if signs.answers is False else ""
 
 
 async def _pollers(client: Client, queue: str, kind: "TaskQueueType.ValueType") -> list[str]:

@@ -66,6 +66,9 @@ class Claims:
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
 
+    async def may_create(self, claim: NewClaim) -> None:
+        raise NotImplementedError
+
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         found = self.objects.claims[claim.name]
         self.objects.claims[claim.name] = replace(

@@ -1,26 +1,51 @@
-"""The rights that `doctor` asks for are granted by the cluster role that is shipped."""
+"""The rights that `doctor` asks for are those that the shipped roles grant: no more, no less."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from dovetail.adapters.kube.inspection import RIGHTS
-from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
+from dovetail.adapters.kube.inspection import OWN_RIGHTS, RIGHTS, Right, name_of, rights_of_class, rights_of_gated
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.worker.providers import PROVIDERS, provider_named
 
-ROLE = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
+ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 
 
-def granted(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
-    return {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+Single = tuple[str, str, str, str]  # group, resource, verb, the one object that it is granted to
+
+
+def granted(kind: str) -> set[Single]:
+    """What the role of that kind allows."""
+    [role] = [found for found in yaml.safe_load_all(ROLES.read_text()) if found["kind"] == kind]
+    rules: list[dict[str, Any]] = role["rules"]
+    return {
+        (group, resource, verb, name)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def single(rights: tuple[Right, ...]) -> set[Single]:
+    return {(group, resource, verb, name_of(resource, verb)) for group, resource, verbs in rights for verb in verbs}
 
 
 def test_the_cluster_role_grants_every_right_that_doctor_checks() -> None:
-    role = next(iter(yaml.safe_load_all(ROLE.read_text())))
+    asked = single(RIGHTS)
+    for kind in (NODE_OVERLAY, *BUFFER_KINDS):
+        asked |= single(rights_of_gated(kind.path))
+    for name in PROVIDERS:
+        for node_class in provider_named(name).node_classes:
+            asked |= single(rights_of_class(node_class.path))
 
-    asked = {(group, resource, verb) for group, resource, verbs in RIGHTS for verb in verbs}
+    assert asked == granted("ClusterRole")
 
-    assert asked - granted(role["rules"]) == set()
+
+def test_the_role_grants_what_doctor_asks_for_in_the_workers_namespace() -> None:
+    assert single(OWN_RIGHTS) == granted("Role")
 
 
 def test_every_kind_that_is_watched_is_among_the_rights_checked() -> None:

@@ -45,6 +45,16 @@ class KubeNodeClaims:
             raise Taken(subject, f"exists and was made by {existing.annotations.get(PLAN) or 'someone else'}")
         return existing
 
+    async def may_create(self, claim: NewClaim) -> None:
+        request = Request(
+            method="POST",
+            path=NODE_CLAIM.path,
+            subject=f"NodeClaim/{claim.name}",
+            query={"dryRun": "All"},
+            body=render_claim(claim),
+        )
+        await self._client.call(request)
+
     async def read(self, name: str) -> NodeClaim | None:
         return await self._claims.read(name)
 

@@ -33,6 +33,15 @@ class SimulatedNodeClaims:
             raise Taken(subject, "a claim of that name exists and belongs to another plan")
         return parsed(parse_node_claim, body)
 
+    async def may_create(self, claim: NewClaim) -> None:
+        subject = f"NodeClaim/{claim.name}"
+        try:
+            await self._calls.cluster("create", subject, lambda cluster: _judged(cluster, claim))
+        except Rejected as rejected:
+            raise failure_of(rejected, subject) from None
+        except _OnlyJudgedError:
+            return
+
     async def read(self, name: str) -> NodeClaim | None:
         body = await self._calls.read(lambda connection: Cluster(connection, "", 0.0).read("NodeClaim", name))
         return None if body is None else parsed(parse_node_claim, body)
@@ -47,6 +56,15 @@ class SimulatedNodeClaims:
 
     async def delete(self, name: str, uid: str) -> int:
         return await deleted_version(self._calls, "NodeClaim", name, uid)
+
+
+class _OnlyJudgedError(Exception):
+    """Undoes the transaction of a claim that was only to be judged."""
+
+
+def _judged(cluster: Cluster, claim: NewClaim) -> None:
+    cluster.create(render_claim(claim))
+    raise _OnlyJudgedError
 
 
 def _created(cluster: Cluster, claim: NewClaim) -> Json | None:

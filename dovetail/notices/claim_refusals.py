@@ -1,0 +1,20 @@
+"""The notice of a NodeClaim that the API server refused to create."""
+
+from typing import Final
+
+from dovetail.model.notice import Notice
+
+REFUSED_WINDOW: Final = 900.0  # a policy that refuses once refuses again at each try
+
+
+def claim_refused(pool: str, pool_uid: str, why: str) -> Notice:
+    """On the pool, because the claim does not exist. Once for a pool, however many claims are refused."""
+    return Notice(
+        kind="NodePool",
+        name=pool,
+        uid=pool_uid,
+        type="Warning",
+        reason="NodeClaimRefused",
+        message=f"A NodeClaim was refused, its pods wait: {why}",
+        window=REFUSED_WINDOW,
+    )

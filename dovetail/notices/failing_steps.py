@@ -1,0 +1,32 @@
+"""The notice of a step that fails: what does not go on, and why."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.model.notice import Notice
+
+TOLD_WINDOW: Final = 3600.0  # told once; again after an hour, when Events are forgotten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkedOn:
+    """An object that a step works on."""
+
+    kind: str
+    name: str
+    uid: str = ""
+
+
+def step_failing(subject: WorkedOn, step: str, failure: str, text: str) -> Notice:
+    """On the object that the step works on."""
+    words = step.replace("_", " ")
+    return Notice(
+        kind=subject.kind,
+        name=subject.name,
+        uid=subject.uid,
+        type="Warning",
+        reason="StepFailing",
+        message=f'The step "{words}" fails ({failure}) and is tried again: {text}',
+        distinct=f"{step}/{failure}",
+        window=TOLD_WINDOW,
+    )

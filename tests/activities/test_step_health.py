@@ -1,0 +1,159 @@
+"""What a process knows of its steps, what it publishes of those that fail, and that no sleep is without length."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dovetail.activities.shared import step_health
+from dovetail.activities.shared.cluster_changes import LONGEST_OF_SHORT_SECONDS, SHORTEST_SECONDS, ClusterSleep
+from dovetail.activities.shared.step_health import FailingStep, StepHealth
+from dovetail.activities.shared.step_notices import StepNotices, worked_on
+from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.messages.subjects import ClaimRef, Departure
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Refused, Unreachable
+from tests.activities.fakes import FakeNotices, World
+from tests.lifecycle.objects import a_pool
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class StillView:
+    """A cluster that does not change, unless told to."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.rung = asyncio.Event()
+
+    def revision(self) -> int:
+        return self.number
+
+    async def changed(self, after: int) -> int:
+        while self.number <= after:
+            await self.rung.wait()
+        return self.number
+
+    def snapshot(self, reads: object = None) -> Snapshot:
+        return Snapshot(now=0.0, pools={"pool": a_pool()})
+
+
+async def test_a_moment_that_has_passed_is_slept_for_longer_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that asked for no sleep took all of a core, for ever."""
+    slept: list[float] = []
+    whole = asyncio.timeout
+
+    def timeout(seconds: float) -> Any:
+        slept.append(seconds)
+        return whole(0.001)
+
+    monkeypatch.setattr(asyncio, "timeout", timeout)
+    sleep = ClusterSleep(StillView())  # type: ignore[arg-type]  # asked for changes only
+    for _ in range(12):
+        await sleep.until_changed(0, -3.0)
+
+    assert slept[0] == SHORTEST_SECONDS
+    assert slept == sorted(slept)
+    assert slept[-1] == LONGEST_OF_SHORT_SECONDS
+    await sleep.until_changed(0, 2.0)
+    await sleep.until_changed(0, 0.0)
+    assert slept[-2:] == [2.0, SHORTEST_SECONDS], "a proper sleep forgives"
+
+
+async def test_a_change_ends_the_sleep_but_never_at_once() -> None:
+    view = StillView()
+    view.number = 5
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await ClusterSleep(view).until_changed(4, 60.0)  # type: ignore[arg-type]
+    assert SHORTEST_SECONDS * 0.9 <= loop.time() - began < 5.0
+
+
+def test_a_loop_is_as_old_as_its_last_complete_look() -> None:
+    clock = Clock()
+    health = StepHealth(clock)
+    step = health.begin("c/scheduler", "await_disruption_plan", None, 1)
+    clock.now += 30
+    assert health.ages() == {"disruption": 30.0}
+    step.sleeps += 1
+    assert health.ages() == {"disruption": 0.0}, "it has seen everything, and sleeps"
+    step.sleeps -= 1
+    step.looked()
+    clock.now += step_health.STUCK_SECONDS
+    assert list(health.stuck()) == ["the loop disruption has not come to the end of a look for 600 s"]
+    health.succeeded(step)
+    health.end(step)
+    assert (health.ages(), list(health.stuck())) == ({}, []), "another worker may have the loop now"
+
+
+def test_a_loop_that_fails_at_each_attempt_is_as_old_as_its_last_look_and_is_forgotten_in_the_end() -> None:
+    clock = Clock()
+    health = StepHealth(clock)
+    for attempt in range(1, 5):
+        step = health.begin("c/scheduler", "await_provisioning_plan", None, attempt)
+        health.failed(step, RuntimeError("a pod that nobody foresaw"))
+        health.end(step)
+        clock.now += 60
+    assert health.ages() == {"provisioning": 240.0}
+    [failing] = health.failing()
+    assert (failing.times, failing.text) == (4, "a pod that nobody foresaw")
+    assert "has failed 4 times in a row, last 60 s ago" in health.lines()[0]
+    clock.now += step_health.FORGOTTEN_SECONDS
+    assert (health.failing(), health.ages()) == ((), {})
+
+
+def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_shown() -> None:
+    health = StepHealth(Clock())
+    for _ in range(3):
+        health.failed(
+            health.begin("c/claim/a", "launch_instance", ClaimRef(name="a", uid="1"), 1), Unreachable("x", "y")
+        )
+    assert health.failing() == ()
+    assert (
+        health.failed(health.begin("c/claim/a", "launch_instance", ClaimRef(name="a", uid="1"), 9), NotYet("z")) is None
+    )
+    assert health.known == {}
+
+
+def failing(times: int = 1) -> FailingStep:
+    return FailingStep(
+        workflow_id="w", step="terminate_instance", failure="F", text="no", times=times, since=0.0, last=0.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "times", "told"),
+    [
+        (Forbidden("ec2:TerminateInstances", "denied"), 1, True),
+        (Misconfigured("x", "y"), 1, True),
+        (Refused("x", "y"), 1, True),
+        (NotSeenYet("x", "y"), 3, False),
+        (Unreachable("x", "y"), 4, True),
+    ],
+)
+async def test_what_a_person_must_mend_is_told_at_once_and_all_else_after_three_tries(
+    error: Failure, times: int, told: bool
+) -> None:
+    world = World()
+    notices = StepNotices(FakeNotices(world), StillView())  # type: ignore[arg-type]
+    departure = Departure(claim=ClaimRef(name="a", uid="1"), nodes=("n",), node_uids=("2",))
+    notices.tell(failing(times), departure, error)
+    await asyncio.gather(*notices.publishing)
+    assert [(n.kind, n.name, n.uid, n.reason) for n in world.notices] == (
+        [("NodeClaim", "a", "1", "StepFailing"), ("Node", "n", "2", "StepFailing")] if told else []
+    )
+
+
+async def test_a_step_without_an_object_of_its_own_is_told_of_on_the_pools() -> None:
+    world = World()
+    notices = StepNotices(FakeNotices(world), StillView())  # type: ignore[arg-type]
+    notices.tell(failing(), None, Forbidden("x", "y"))
+    await asyncio.gather(*notices.publishing)
+    assert [(n.kind, n.name) for n in world.notices] == [("NodePool", "pool")]
+    assert worked_on("a text") == ()

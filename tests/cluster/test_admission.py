@@ -1,0 +1,169 @@
+"""An admission policy that answers 403 for the claims of one NodePool, on the real API server.
+
+Whoever is refused waits and is told why; everybody else goes on as if there were no policy.
+"""
+
+import time
+from typing import Any
+
+import pytest
+from temporalio.service import RPCError
+
+from dovetail.messages.states import SchedulerState
+from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
+from dovetail.model.json import Json
+from testbed.up import CLUSTER
+from tests.cluster.system.ground import DEPLOYMENTS, Ground, deployment, node_pool
+
+pytestmark = pytest.mark.cluster
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+NAME = "no-claims-of-refused"
+
+
+def pool(name: str) -> Json:
+    body = node_pool()
+    return {**body, "metadata": {"name": name}}
+
+
+def pods_of(name: str, replicas: int) -> Json:
+    """Pods that only the pool of that name may take."""
+    body = deployment(replicas, cpu="3")
+    spec = body["spec"]
+    labels = {"app": name}
+    pod = {**spec["template"]["spec"], "nodeSelector": {"karpenter.sh/nodepool": name}}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {**spec, "selector": {"matchLabels": labels}, "template": template}
+    return {**body, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+async def refuse_claims_of(ground: Ground, name: str) -> None:
+    rule = {"apiGroups": ["karpenter.sh"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["nodeclaims"]}
+    expression = f"object.metadata.labels['karpenter.sh/nodepool'] != '{name}'"
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": NAME},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "reason": "Forbidden", "message": f"no machines for {name}"}],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": NAME},
+        "spec": {"policyName": NAME, "validationActions": ["Deny"]},
+    }
+    for path, body in ((POLICIES, policy), (BINDINGS, binding)):
+        answer = await ground.api.post(path, body)
+        assert answer.status == 201, answer.text
+
+    async def refuses() -> bool:
+        """The API server takes a moment to follow its own policies."""
+        body = {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": {"name": "tried", "labels": {"karpenter.sh/nodepool": name}},
+            "spec": {
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                "requirements": [],
+            },
+        }
+        return (await ground.api.post("/apis/karpenter.sh/v1/nodeclaims?dryRun=All", body)).status == 403
+
+    await ground.until(refuses, 60, "the policy is in force")
+
+
+async def allow_again(ground: Ground) -> None:
+    await ground.api.delete(f"{BINDINGS}/{NAME}")
+    await ground.api.delete(f"{POLICIES}/{NAME}")
+
+
+async def running(ground: Ground, app: str) -> int:
+    pods = await ground.objects("Pod")
+    return sum(
+        1 for p in pods if p["metadata"]["labels"].get("app") == app and p.get("status", {}).get("phase") == "Running"
+    )
+
+
+async def singletons(ground: Ground) -> list[tuple[str, str]]:
+    """Run id and status of each; none before they were started."""
+    try:
+        found = [await ground.run_of(identity) for identity in (scheduler_id(CLUSTER), caretaker_id(CLUSTER))]
+    except RPCError:
+        return []
+    return [(run, status) for run, _, status in found]
+
+
+async def state_of(ground: Ground) -> SchedulerState:
+    handle = ground.client.get_workflow_handle(scheduler_id(CLUSTER))
+    found: SchedulerState = await handle.query("status", result_type=SchedulerState)
+    return found
+
+
+async def events_of(ground: Ground, reason: str) -> list[dict[str, Any]]:
+    answer = await ground.api.get("/api/v1/namespaces/default/events")
+    return [event for event in answer.body["items"] if event["reason"] == reason]
+
+
+async def test_a_policy_that_refuses_the_claims_of_one_pool_stops_nothing_else(ground: Ground) -> None:
+    await ground.apply(pool("free"))
+    await ground.apply(pool("refused"))
+    await refuse_claims_of(ground, "refused")
+    try:
+        before = await ground.until(lambda: singletons(ground), 60, "the singletons run")
+        await ground.apply(pods_of("refused", 1))
+        await ground.apply(pods_of("free", 1))
+
+        async def free_runs() -> bool:
+            return await running(ground, "free") == 1
+
+        async def told() -> list[dict[str, Any]]:
+            return await events_of(ground, "NodeClaimRefused")
+
+        await ground.until(free_runs, 90, "the other pool's pod runs")
+        found = await ground.until(told, 60, "the refused pool has an Event")
+        assert {(e["involvedObject"]["kind"], e["involvedObject"]["name"]) for e in found} == {("NodePool", "refused")}
+        assert "no machines for refused" in found[0]["message"]
+        assert await singletons(ground) == before
+
+        code, _ = await ground.dovetail("pause")
+        assert code == 0
+        assert (await ground.api.patch(f"{DEPLOYMENTS}/free", {"spec": {"replicas": 2}})).status == 200
+
+        async def paused() -> bool:
+            return (await state_of(ground)).paused
+
+        await ground.until(paused, 30, "paused")
+        claims = len(await ground.claims())
+        told_at = time.monotonic()
+
+        async def has_passed() -> bool:
+            return time.monotonic() - told_at >= 15
+
+        await ground.until(has_passed, 30, "time for a refused claim to be asked for again, and for a second pod")
+        assert (await paused(), len(await ground.claims())) == (True, claims)
+        assert await singletons(ground) == before
+        code, _ = await ground.dovetail("resume")
+        assert code == 0
+
+        async def second_runs() -> bool:
+            return await running(ground, "free") == 2
+
+        await ground.until(second_runs, 90, "the other pool's second pod runs")
+        assert await running(ground, "refused") == 0
+        assert await singletons(ground) == before
+
+        calls = ground.audit.entries(0)
+        tries = [e for e in calls if e.verb == "create" and e.resource == "nodeclaims" and e.code == 403]
+        assert len(tries) < 30, "the refused claim is asked for again and again"
+    finally:
+        await allow_again(ground)
+
+    async def refused_runs() -> bool:
+        return await running(ground, "refused") == 1
+
+    await ground.until(refused_runs, 120, "what was refused runs once the policy is gone")
