@@ -186,7 +186,7 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
         handle = await start(full_server, cluster, SchedulerState(cluster=cluster, max_history=40))
         current = full_server.get_workflow_handle(handle.id)
         poking = asyncio.create_task(poke_often(current))
-        # Both loops ask once more after the last plans were handed out: then those are carried out, or a poke took them.
+        # Both loops ask once more: then the last plans have been carried out, or a poke has taken them away.
         await until(lambda: not script.provisioning and not script.disruption, 120)
         asked_after = {name: len(steps.arguments(name)) for name in PLANNERS}
         await until(lambda: all(len(steps.arguments(name)) > asked_after[name] for name in PLANNERS), 30)
