@@ -47,6 +47,7 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 pytestmark = pytest.mark.temporal
 
 STEPS = (Awaiting, Creating, Deleting, Departing, Disrupting, GivingBack, Launching, Marking, Noticing, Provisioning)
+PLANNERS = ("await_provisioning_plan", "await_disruption_plan")
 WORKFLOWS: list[type] = [Scheduler, LaunchNode, DisruptNodes, TerminateNode]
 SEEN = Seen(taken_at=0.0, versions=(("Node", 1000), ("NodeClaim", 1000)))
 
@@ -185,7 +186,10 @@ async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_
         handle = await start(full_server, cluster, SchedulerState(cluster=cluster, max_history=40))
         current = full_server.get_workflow_handle(handle.id)
         poking = asyncio.create_task(poke_often(current))
+        # Both loops ask once more: then the last plans have been carried out, or a poke has taken them away.
         await until(lambda: not script.provisioning and not script.disruption, 120)
+        asked_after = {name: len(steps.arguments(name)) for name in PLANNERS}
+        await until(lambda: all(len(steps.arguments(name)) > asked_after[name] for name in PLANNERS), 30)
         poking.cancel()
         await until(lambda: created_by(steps) == launched_by(steps) and started_by(steps) <= marked_by(steps), 30)
         generation = (await state_of(current)).generation
