@@ -85,7 +85,7 @@ async def test_messages_are_counted_by_kind_when_read_and_again_when_deleted(sta
     envelope = {"version": "0", "source": "aws.ec2", "time": sent, "id": "e1"}
     kind = "EC2 Spot Instance Interruption Warning"
     stage.server.control(
-        "POST", "sqs", {"body": json.dumps({**envelope, "detail-type": kind, "detail": {"instance-id": "i-1"}})}
+        "POST", "sqs", {"body": json.dumps({**envelope, "detail-type": kind, "detail": {"instance-id": "i-0a000001"}})}
     )
     stage.server.control("POST", "sqs", {"body": "not JSON"})
     before = sum(series_of("interruption_deleted_messages_total").values())
