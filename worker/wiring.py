@@ -1,13 +1,14 @@
 """The composition root: which adapter answers which port.
 
 The only file that imports adapters. The world is either simulated (cluster and cloud in one SQLite file) or a real
-cluster with its cloud; nothing beyond this file knows which. The clouds are in worker/providers.py.
+cluster with its cloud; nothing beyond this file knows which. The clouds are in worker/providers.py. The simulator is
+imported where a world is simulated, and takes no memory of a worker that serves a cluster.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
@@ -18,10 +19,6 @@ from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY, raw_kind
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
-from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
-from dovetail.adapters.simulator.calls import Calls
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.metrics.cloud_calls import MeasuredCloud
 from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
@@ -40,6 +37,9 @@ from dovetail.ports.provider import OpenCloud, Provider, ProviderCluster, Shared
 from dovetail.ports.view import ConditionsView
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.telemetry import user_agent
+
+if TYPE_CHECKING:
+    from dovetail.adapters.simulator.world import SimulatedWorld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,10 @@ class World:
 SIMULATED_PLAYER = "dovetail.adapters.simulator.play"
 
 
-def create_simulated_world(file: Path) -> SimulatedWorld:
+def create_simulated_world(file: Path) -> "SimulatedWorld":
     """A new simulated world in a new file, for the demo."""
+    from dovetail.adapters.simulator.world import SimulatedWorld
+
     return SimulatedWorld.create(file)
 
 
@@ -85,6 +87,10 @@ async def open_world(settings: Settings) -> World:
 
 
 def _simulated(settings: Settings) -> World:
+    from dovetail.adapters.simulator.adapter import SimulatedAdapter
+    from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
+    from dovetail.adapters.simulator.calls import Calls
+
     assert settings.world is not None
     gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()
     adapter = SimulatedAdapter.open(settings.world, user_agent(), gated=gated)

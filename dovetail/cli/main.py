@@ -3,6 +3,9 @@
 One sub-command per question. What a person can mend (no Temporal server, no cluster, no rights, a setting) is one clear
 line and exit code 1. The process leaves with os._exit after a flush, because Python 3.11 now and then aborts at
 interpreter exit with Temporal's SDK loaded.
+
+What a command needs is imported when that command is run: --help and --version load no SDK, and a worker does not hold
+the commands that explain.
 """
 
 import argparse
@@ -11,22 +14,15 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dovetail.cli.cancel import cancel
-from dovetail.cli.demo.command import demo
 from dovetail.cli.explain.commands import add_commands
 from dovetail.cli.output import CommandFailed, complain, say
-from dovetail.cli.resume_pool import resume_pool
-from dovetail.cli.status import status
-from dovetail.cli.switch import switch
-from dovetail.ports.failures import Failure
-from dovetail.worker.run import run_worker
-from dovetail.worker.settings import Settings, SettingsError, read_settings
 from dovetail.worker.telemetry import product_version
-from dovetail.worker.temporal import TemporalUnusable, connect
-from dovetail.worker.wiring import World, open_world
 
-Command = Callable[[argparse.Namespace, Settings], Awaitable[None]]
+if TYPE_CHECKING:
+    from dovetail.worker.settings import Settings
+    from dovetail.worker.wiring import World
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,11 +63,18 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-async def _worker(given: argparse.Namespace, settings: Settings) -> None:
+async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.worker.allocator import keep_little
+
+    keep_little()  # before the SDKs are loaded
+    from dovetail.worker.run import run_worker
+
     await run_worker(settings)
 
 
-async def _with_world(settings: Settings, act: Callable[[World], Awaitable[None]]) -> None:
+async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:
+    from dovetail.worker.wiring import open_world
+
     world = await open_world(settings)
     try:
         await world.ready()
@@ -80,17 +83,28 @@ async def _with_world(settings: Settings, act: Callable[[World], Awaitable[None]
         await world.close()
 
 
-async def _status(given: argparse.Namespace, settings: Settings) -> None:
+async def _status(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.status import status
+    from dovetail.worker.temporal import connect
+
     client = await connect()
     await _with_world(settings, lambda world: status(client, world, settings.cluster))
 
 
-async def _cancel(given: argparse.Namespace, settings: Settings) -> None:
+async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.cancel import cancel
+    from dovetail.worker.temporal import connect
+
     client = await connect()
     await _with_world(settings, lambda world: cancel(client, world, given.node, given.reason))
 
 
-async def _switch(given: argparse.Namespace, settings: Settings) -> None:
+async def _switch(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.resume_pool import resume_pool
+    from dovetail.cli.switch import switch
+    from dovetail.worker.settings import SettingsError
+    from dovetail.worker.temporal import connect
+
     pool = getattr(given, "pool", None)
     if pool is not None:
         await _with_world(settings, lambda world: resume_pool(world, pool))
@@ -100,13 +114,23 @@ async def _switch(given: argparse.Namespace, settings: Settings) -> None:
     await switch(await connect(), settings.cluster, given.command)
 
 
-async def _demo(given: argparse.Namespace, settings: Settings) -> None:
+async def _demo(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.demo.command import demo
+
     await demo(given.folder)
 
 
 def main(arguments: list[str]) -> int:
     """Run one command; its exit code."""
     given = parser().parse_args(arguments)
+    return _carried_out(given)
+
+
+def _carried_out(given: argparse.Namespace) -> int:
+    from dovetail.ports.failures import Failure
+    from dovetail.worker.settings import SettingsError, read_settings
+    from dovetail.worker.temporal import TemporalUnusable
+
     try:
         settings = read_settings(
             cluster=getattr(given, "cluster", None),

@@ -17,7 +17,6 @@ from typing import Any, Final
 import boto3
 import botocore
 import botocore.exceptions as sdk
-import botocore.loaders
 import botocore.parsers
 import botocore.session
 from botocore.config import Config
@@ -26,6 +25,7 @@ from dovetail.adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, f
 from dovetail.adapters.aws.large_requests import ENTRIES, speed_up
 from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.rates import Rates
+from dovetail.adapters.aws.service_models import service_models
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Throttled, Unreachable
@@ -198,7 +198,7 @@ class Calls:
 @cache
 def _service_models() -> Any:
     """EC2's description alone takes a second to read; once per process is enough."""
-    return botocore.loaders.create_loader()
+    return service_models()
 
 
 def pricing_region(region: str) -> str:

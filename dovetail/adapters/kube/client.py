@@ -18,10 +18,10 @@ from urllib.request import getproxies
 
 import aiohttp
 import orjson
-from kubernetes.aio import client as official
 
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.failures import Answer, failure_of
+from dovetail.adapters.kube.official import client as official
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.ports.failures import Unreachable
 

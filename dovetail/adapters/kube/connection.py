@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from kubernetes.aio import client, config
-from kubernetes.aio.config import ConfigException
 
+from dovetail.adapters.kube.official import ConfigException, client, config
 from dovetail.ports.failures import Misconfigured
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")

@@ -1,34 +1,20 @@
 """The sub-commands that explain and change nothing: explain, plan, snapshot, history, doctor.
 
 Each makes one answer and prints it as text or, with --json, as JSON for scripts. The answers are made in modules of
-their own, which know nothing of arguments.
+their own, which know nothing of arguments and are imported when they are asked for.
 """
 
 import argparse
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dovetail.cli.doctor.doctor import doctor
-from dovetail.cli.doctor.text import doctor_text
-from dovetail.cli.explain.explain_node import explain_node_now
-from dovetail.cli.explain.explain_node_text import node_text
-from dovetail.cli.explain.explain_pod import explain_pod
-from dovetail.cli.explain.explain_pod_text import pod_text
-from dovetail.cli.explain.plan import plan_now
-from dovetail.cli.explain.plan_text import plan_text
-from dovetail.cli.explain.sources import look, record
-from dovetail.cli.history.history import history
-from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed, as_json, say
-from dovetail.cli.wording import moment_text, plural
-from dovetail.worker.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    from dovetail.worker.settings import Settings
 
-Act = Callable[[argparse.Namespace, Settings], Awaitable[None]]
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -65,25 +51,40 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     checks.set_defaults(act=_doctor)
 
 
-async def _explain_node(given: argparse.Namespace, settings: Settings) -> None:
+async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.explain.explain_node import explain_node_now
+    from dovetail.cli.explain.explain_node_text import node_text
+    from dovetail.cli.explain.sources import look
+
     found = await look(settings, given.snapshot)
     answer = await asyncio.to_thread(explain_node_now, found, given.name)
     say(as_json(answer) if given.json else node_text(answer))
 
 
-async def _explain_pod(given: argparse.Namespace, settings: Settings) -> None:
+async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.explain.explain_pod import explain_pod
+    from dovetail.cli.explain.explain_pod_text import pod_text
+    from dovetail.cli.explain.sources import look
+
     found = await look(settings, given.snapshot)
     answer = await asyncio.to_thread(explain_pod, found, given.name)
     say(as_json(answer) if given.json else pod_text(answer))
 
 
-async def _plan(given: argparse.Namespace, settings: Settings) -> None:
+async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.explain.plan import plan_now
+    from dovetail.cli.explain.plan_text import plan_text
+    from dovetail.cli.explain.sources import look
+
     found = await look(settings, given.snapshot)
     answer = await asyncio.to_thread(plan_now, found)
     say(as_json(answer) if given.json else plan_text(answer))
 
 
-async def _snapshot(given: argparse.Namespace, settings: Settings) -> None:
+async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.explain.sources import record
+    from dovetail.cli.wording import moment_text, plural
+
     recording = await record(settings, given.out)
     counts = {kind: len(raws) for kind, raws in recording.objects.items()}
     shown = ", ".join(plural(counts.get(kind, 0), kind) for kind in ("NodePool", "NodeClaim", "Node", "Pod"))
@@ -91,13 +92,20 @@ async def _snapshot(given: argparse.Namespace, settings: Settings) -> None:
     say(f"{given.out}: cluster {recording.cluster} at {moment_text(recording.taken_at)}, {shown}, {size:,} bytes")
 
 
-async def _history(given: argparse.Namespace, settings: Settings) -> None:
+async def _history(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.history.history import history
+    from dovetail.cli.history.text import history_text
+
     _named(settings)
     answer = await history(settings, given.name)
     say(as_json(answer) if given.json else history_text(answer))
 
 
-async def _doctor(given: argparse.Namespace, settings: Settings) -> None:
+async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.doctor.doctor import doctor
+    from dovetail.cli.doctor.text import doctor_text
+    from dovetail.cli.wording import plural
+
     _named(settings)
     answer = await doctor(settings)
     say(as_json(answer) if given.json else doctor_text(answer))
@@ -106,6 +114,8 @@ async def _doctor(given: argparse.Namespace, settings: Settings) -> None:
         raise CommandFailed(f"doctor: {plural(failed, 'check')} of {len(answer.checks)} failed")
 
 
-def _named(settings: Settings) -> None:
+def _named(settings: "Settings") -> None:
+    from dovetail.worker.settings import SettingsError
+
     if not settings.cluster:
         raise SettingsError("CLUSTER_NAME: not set; it names the cluster in workflow ids")
