@@ -33,12 +33,13 @@ class KubeRawObjects:
             await self._client.call(self._request("PATCH", name, change))  # someone else has just created it
 
     async def _created(self, name: str, change: Json) -> bool:
-        metadata = {"name": name, **({"namespace": self._namespace} if self._namespace else {})}
+        place = {"name": name, **({"namespace": self._namespace} if self._namespace else {})}
+        body = _without_none(change)
         request = Request(
             method="POST",
             path=object_path(self._path, "", namespace=self._namespace).rstrip("/"),
             subject=f"{self._kind}/{name}",
-            body={"metadata": metadata, **_without_none(change)},
+            body={**body, "metadata": {**body.get("metadata", {}), **place}},
             expected=frozenset({CONFLICT}),
         )
         return (await self._client.call(request)).status != CONFLICT

@@ -169,6 +169,16 @@ class TestRawObjects:
         patches = [body for method, _, _, body, _ in server.asked if method == "PATCH"]
         assert patches[1] == {"data": {"a": "1"}, "metadata": {"resourceVersion": "5"}}
 
+    async def test_what_a_change_creates_has_its_name_beside_the_metadata_of_the_change(self, tmp_path: Path) -> None:
+        async with talking(tmp_path) as (server, client):
+            raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
+            server.on(self.AT, says(201, stored(self.BODY)))
+
+            await raw.merge("shortages", {"metadata": {"annotations": {"a": "1"}}})
+
+        [created] = [body for method, _, _, body, _ in server.asked if method == "POST"]
+        assert created["metadata"] == {"name": "shortages", "namespace": "dovetail", "annotations": {"a": "1"}}
+
     async def test_a_change_is_merged_into_what_is_there_and_creates_what_is_not(self, tmp_path: Path) -> None:
         change = {"data": {"a": "1", "b": None}}
         async with talking(tmp_path) as (server, client):
