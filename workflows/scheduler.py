@@ -181,10 +181,10 @@ class Scheduler:
                 self.let_go(answer.held)
                 self.note(f"dropped a disruption: {answer.why}")
             case Go():
-                if answer.held >= 0:
-                    self.let_go(answer.held)
-                if not self.stale(answer.plan.seen, before) and not self.touches_nominated(answer.plan):
-                    await self.carry_out_disruption(answer.plan)
+                self.let_go(answer.held, *[other.held for other in answer.others])
+                for plan in (answer.plan, *[other.plan for other in answer.others]):
+                    if not self.stale(plan.seen, before) and not self.touches_nominated(plan):
+                        await self.carry_out_disruption(plan)
             case NothingPlanned():
                 pass
             case _:
@@ -198,9 +198,9 @@ class Scheduler:
         """The writes of the last minute."""
         return tuple(r.write for r in self.state.forget(now()).must_see)
 
-    def let_go(self, held: int) -> None:
-        """Forget a held plan."""
-        self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i != held))
+    def let_go(self, *held: int) -> None:
+        """Forget held plans."""
+        self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i not in held))
 
     def stale(self, seen: Seen, before: int) -> bool:
         """Whether something was written while the plan was made that its snapshot had not seen."""
@@ -243,7 +243,8 @@ class Scheduler:
             starts = [self.start_disruption(plan, command) for command in part]
             started += await asyncio.gather(*starts, return_exceptions=True)
         # First what did start: no round may be planned before its marks are seen.
-        self.state = replace(self.state, awaiting=tuple(one for one in started if isinstance(one, AwaitedMark)))
+        marks = tuple(one for one in started if isinstance(one, AwaitedMark))
+        self.state = replace(self.state, awaiting=(*self.state.awaiting, *marks))
         raise_first(started)
 
     async def start_disruption(self, plan: DisruptionPlan, command: DisruptionCommand) -> AwaitedMark:

@@ -23,7 +23,7 @@ from dovetail.disruption.nodes.pod_movements import Movements
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.outcomes import DisruptionAnswer, Drop, Go, Hold, NothingPlanned
+from dovetail.messages.outcomes import DisruptionAnswer, Drop, Due, Go, Hold, NothingPlanned
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.metrics.disruption import begin, decided, looked_again
@@ -47,6 +47,8 @@ QUIET_SECONDS = 0.1
 REST_FACTOR = 1.0
 # A held plan whose budget is not free yet is checked again with every change, for this long.
 PATIENCE_SECONDS = 30.0
+# Held plans that are due go together, as many as are judged within this long.
+TOGETHER_SECONDS = 1.0
 
 
 class Disrupting:
@@ -83,10 +85,9 @@ class Disrupting:
             started = self.now()
             whole = self.movements.seen(await self.snapshots.whole(self._reads()))
             snapshot = for_disruption(whole, dict(request.nominations), claims_of(request.held))
-            for index, held in enumerate(request.held):
-                checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
-                if checked is not None:
-                    return checked
+            judged = await self._judge_due(snapshot, request, started + TOGETHER_SECONDS)
+            if judged is not None:
+                return judged
             answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer
@@ -130,7 +131,22 @@ class Disrupting:
         report("nothing to disrupt now")
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
-    async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> DisruptionAnswer | None:
+    async def _judge_due(self, snapshot: Snapshot, request: DisruptionRequest, until: float) -> Go | Drop | None:
+        """All held plans that may go now, or the first that is dropped; None where nothing is due."""
+        going: list[Due] = []
+        for index, held in enumerate(request.held):
+            if going and self.now() > until:
+                break
+            checked = await self._check(snapshot, request, index) if held.due <= self.now() else None
+            if isinstance(checked, Drop):
+                if not going:
+                    return checked
+                break
+            if checked is not None:
+                going.append(checked)
+        return Go(plan=going[0].plan, held=going[0].held, others=tuple(going[1:])) if going else None
+
+    async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> Due | Drop | None:
         """Whether a held plan is still valid; what no longer is, is left out (DIS-134). None: it is checked again
         later.
 
@@ -149,7 +165,7 @@ class Disrupting:
         self._publish_beside(snapshot, second.notices)
         validity = second.validity
         if isinstance(validity, Valid):
-            return Go(plan=self._ready(validity.plan), held=index)
+            return Due(plan=self._ready(validity.plan), held=index)
         if validity.reason == Invalidity.BUDGET and self.now() < held.due + PATIENCE_SECONDS:
             return None  # it was made while other nodes were drained, and they are not gone yet
         return Drop(held=index, why=f"{validity.reason}: {validity.message}")

@@ -66,6 +66,7 @@ class Departing:
         provider_id = written.provider_id or await self._never_written_down(ref.uid)
         nodes = await self._nodes_of(written, provider_id)
         gone = await self._instance_gone(provider_id, nodes)
+        tainted_since = _tainted_since(written, nodes)
         writes = [await self._taint_and_delete(node, tainted=not gone) for node in nodes]
         if nodes and not gone:
             written = await self._write_draining(written) or written
@@ -78,6 +79,7 @@ class Departing:
             reason=_reason(written),
             instance_gone=gone,
             writes=(claim_write(written), *writes),
+            tainted_since=tainted_since,
         )
 
     @activity.defn
@@ -216,6 +218,14 @@ class Departing:
 
 def _leaving(node: Node) -> NodeChange:
     return NodeChange(labels=leaving_labels(node), annotations={}, taints=leaving_taints(node))
+
+
+def _tainted_since(claim: NodeClaim, nodes: tuple[Node, ...]) -> float | None:
+    """Since when no pod is bound to any of these nodes: a disruption writes its reason right after its taint."""
+    condition = claim.condition(DISRUPTION_REASON)
+    if condition is None or condition.status != "True" or any(leaving_taints(node) is not None for node in nodes):
+        return None
+    return condition.changed
 
 
 def _released(node: Node) -> NodeChange:

@@ -155,7 +155,8 @@ class Draining:
         return deadline
 
     def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
-        """TRM-17: five seconds since the claim says Draining. A node without a claim waits for nothing (TRM-10)."""
+        """TRM-17: five seconds since the claim says Draining, or since a disruption put the taint on before. A node
+        without a claim waits for nothing (TRM-10)."""
         if not departure.claim.uid:
             return True
         claim = self._claim(departure)
@@ -163,6 +164,8 @@ class Draining:
         if condition is not None and condition.status == "True":
             return True
         since = memory.started if condition is None else condition.changed
+        if departure.tainted_since is not None:
+            since = min(since, departure.tainted_since)
         memory.minimum_over = since + timing.MINIMUM_DRAIN
         return self.now() >= memory.minimum_over
 

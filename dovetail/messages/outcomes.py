@@ -38,12 +38,21 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A held plan, by its index, as it is after its second look."""
+
+    plan: DisruptionPlan
+    held: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Go:
     """A plan to carry out now. `held` is the index of the held plan that it came from, -1 for a new one."""
 
     kind: Literal["go"] = "go"
     plan: DisruptionPlan
     held: int = -1
+    others: tuple[Due, ...] = ()  # held plans that go at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,17 @@ async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
     assert (await stage.begin()).reason == "Drifted"
 
 
+async def test_a_taint_counts_from_the_reason_that_followed_it(stage: Stage) -> None:
+    """TRM-17: only where every node carries it already; a reason alone may be what an undone disruption left."""
+    reason = is_now(names.DISRUPTION_REASON, reason="Drifted", changed=900.0)
+    claim = a_leaving_claim(conditions=(*a_joined_claim().conditions, reason))
+    for taints, since in (((), None), ((LEAVING_TAINT,), 900.0)):
+        stage.world.put(claim, a_joined_node(taints=taints))
+        assert (await stage.begin()).tainted_since == since
+    stage.world.put(a_leaving_claim(), a_joined_node(taints=(LEAVING_TAINT,)))
+    assert (await stage.begin()).tainted_since is None
+
+
 async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:
     """LIF-52, BEH-71."""
     stage.world.put(a_leaving_claim(), a_joined_node("node-1"), a_joined_node("node-2"))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.disruption.revalidate import SecondLook, Valid
+from dovetail.disruption.revalidate import Invalid, SecondLook, Valid
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.messages.outcomes import Go, Hold
+from dovetail.messages.outcomes import Drop, Due, Go, Hold
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.messages.states import Held
 from dovetail.model import names
+from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world
@@ -53,8 +55,36 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
     answer = await step._check(Snapshot(now=1.0), request, index)
 
     assert given[0].disrupting == taken
-    assert isinstance(answer, Go)
+    assert isinstance(answer, Due)
     assert answer.held == index
+
+
+async def test_all_held_plans_that_are_due_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits for a place, and one that is not due yet, stay; what follows one that is dropped comes next."""
+    verdicts = {"full": Invalidity.BUDGET, "changed": Invalidity.CHURN}
+
+    def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
+        reason = verdicts.get(plan.commands[0].targets[0].claim)
+        if reason is None:
+            return SecondLook(validity=Valid(plan=plan), notices=())
+        return SecondLook(validity=Invalid(reason=reason, message="", candidates=1), notices=())
+
+    monkeypatch.setattr(disrupting, "look_again", look_again)
+    nothing = cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
+    later = replace(a_held_plan("later"), due=2.0)
+    held = (*[a_held_plan(n) for n in ("first", "full", "second")], later, *[a_held_plan(n) for n in ("changed", "x")])
+
+    def request(*held: Held) -> DisruptionRequest:
+        return DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=held)
+
+    together = await step._judge_due(Snapshot(now=1.0), request(*held), until=2.0)
+    assert isinstance(together, Go)
+    assert (together.held, [other.held for other in together.others]) == (0, [2])
+    assert isinstance(await step._judge_due(Snapshot(now=1.0), request(*held[4:]), until=2.0), Drop)
+    hurried = await step._judge_due(Snapshot(now=1.0), request(*held), until=0.0)
+    assert isinstance(hurried, Go) and not hurried.others
+    assert await step._judge_due(Snapshot(now=1.0), request(later), until=2.0) is None
 
 
 class PublishedNotices:

@@ -93,6 +93,18 @@ async def test_a_restart_does_not_begin_the_five_seconds_anew(stage: Stage) -> N
     assert stage.world.clock <= 1006.0
 
 
+@pytest.mark.parametrize(
+    ("tainted_since", "drained_at"), [(START - 3, 1002.0), (START - 60, START), (START + 3, 1005.0)]
+)
+async def test_the_five_seconds_count_from_the_taint_of_a_disruption(
+    stage: Stage, tainted_since: float, drained_at: float
+) -> None:
+    """TRM-17, docs/decisions/0086: no pod was bound since."""
+    await stage.run(tainted_since=tainted_since)
+
+    assert drained_at <= stage.world.clock <= drained_at + 1.0
+
+
 async def test_a_node_without_a_claim_waits_for_nothing(stage: Stage) -> None:
     """TRM-10."""
     await stage.run(claim=ClaimRef(name="", uid=""))

@@ -186,3 +186,19 @@ def test_a_pod_that_has_no_place_anyway_delays_no_disruption() -> None:
     pods = [a_pod("old", "64"), a_pod("n1", "1"), a_pod("n2", "1")]
     world = a_world([leaving, a_pair("n1", "m2"), a_pair("n2", "m2")], pods)
     assert len(plan(world).commands[0].targets) == 1
+
+
+def test_many_small_consolidations_wait_at_the_same_time() -> None:
+    """docs/decisions/0085: the pods of nodes that a plan has taken shared new nodes with the next candidates' pods, so
+    that the next plan seemed to need two nodes and was found only when the first had been carried out."""
+    pairs, pods = [a_pair(f"n{i:02}", "m2") for i in range(30)], [a_pod(f"n{i:02}", cpu="1200m") for i in range(30)]
+    world = a_world(pairs, pods, types=(a_type("m2", 2, 0.1), a_type("m4", 4, 0.2)))
+    held: list[DisruptionPlan] = []
+    taken: list[frozenset[str]] = [frozenset()]
+    while isinstance(found := choose(replace(world, disrupting=taken[-1]), SETTINGS, never), DisruptionPlan):
+        held.append(found)
+        taken.append(taken[-1] | {t.claim for c in found.commands for t in c.targets})
+
+    assert [(len(c.targets), len(c.replacements)) for p in held for c in p.commands] == [(3, 1)] * 10
+    for found, before in zip(held, taken, strict=False):  # and each is confirmed where those before it go as well
+        assert isinstance(revalidate(found, replace(world, disrupting=before), SETTINGS), Valid)

@@ -21,7 +21,7 @@ from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.messages.outcomes import CreateOutcome, Drop, Go, Hold, LaunchOutcome, MarkOutcome, StepOutcome
+from dovetail.messages.outcomes import CreateOutcome, Drop, Due, Go, Hold, LaunchOutcome, MarkOutcome, StepOutcome
 from dovetail.messages.plans import (
     DisruptionCommand,
     DisruptionPlan,
@@ -338,6 +338,30 @@ async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_serv
     marked = [r.command.targets[0].node for r in steps.arguments("mark_nodes")]
     assert marked == (["node-1"] if verdict == "go" else [])
     assert verdict == "go" or "a pod was bound" in state.recent[-1].text
+
+
+async def test_held_plans_that_are_due_together_are_marked_before_the_next_decision(full_server: Client) -> None:
+    """docs/decisions/0085: one after another, each waited for the marks of those before it."""
+    first, between, last = (disruption_plan(f"node-{i}") for i in (1, 2, 3))
+    script = Script(
+        disruption=deque(
+            [
+                *[Hold(plan=plan, due=15.0) for plan in (first, between, last)],
+                Go(plan=first, held=0, others=(Due(plan=last, held=2),)),
+            ]
+        )
+    )
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: len(requests(steps, "await_disruption_plan")) == 5)
+        awaited = steps.arguments("await_marked")
+        await handle.terminate()
+
+    assert sorted(r.command.targets[0].node for r in steps.arguments("mark_nodes")) == ["node-1", "node-3"]
+    assert [len(marks) for marks in awaited] == [2]
+    assert [h.plan for h in requests(steps, "await_disruption_plan")[4].held] == [between]
 
 
 async def test_no_plan_begins_while_paused_and_all_do_after_the_resume(full_server: Client) -> None:

@@ -1,6 +1,7 @@
 """How many more nodes each pool may lose now, for one reason (DIS-49 to DIS-51, DIS-58).
 
-Nodes that are already leaving count, whatever their reason is; one that is NotReady as well counts once.
+Nodes that are already leaving count, whatever their reason is; one that is NotReady as well counts once. Nodes of plans
+that wait count as far as those plans could begin at once: the others only stand in line.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 
 DRAIN_SECONDS: Final = 20.0
+# An empty node is gone 7 s after its mark, and its second look comes after 15: with three times what the budgets allow
+# in line, one is due whenever a place becomes free.
+LINE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class Allowance:
     nodes: int
     allowed: int
     consuming: int
-    ahead: int = 0  # of `consuming`, nodes whose drain will be over before a plan that waits is carried out
+    ahead: int = 0  # of `consuming`, nodes that will be gone before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
 
@@ -67,16 +71,26 @@ def _judged(fleet: Fleet, pool: NodePool, reason: DisruptionReason, ahead: bool)
 def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool) -> Allowance:
     counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
     limit = _limit(fleet, pool, reason, len(counted))
+    held = sum(1 for m in counted if fleet.is_held(m))
+    busy = sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)) - held
+    drained = sum(1 for m in counted if _is_being_drained(m, fleet.now))
+    # Only emptiness forms a line: how long another drain takes is not known.
+    before = min(held, (LINE - 1) * max(0, limit.allowed - busy + drained)) if reason == DisruptionReason.EMPTY else 0
     return Allowance(
         pool=pool,
         reason=reason,
         nodes=len(counted),
         allowed=max(0, limit.allowed),
-        consuming=sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)),
-        ahead=sum(1 for m in counted if _is_being_drained(m, fleet.now)) if ahead else 0,
+        consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, len(counted)))),
+        ahead=drained + before if ahead else 0,
         binding=limit.binding,
         errors=limit.errors,
     )
+
+
+def _most_that_wait(fleet: Fleet, pool: str, nodes: int) -> int:
+    """How many nodes of plans that wait may be marked at once."""
+    return max(_limit(fleet, pool, reason, nodes).allowed for reason in DisruptionReason if reason.waits)
 
 
 def _limit(fleet: Fleet, pool: str, reason: DisruptionReason, nodes: int) -> Limit:

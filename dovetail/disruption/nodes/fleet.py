@@ -117,6 +117,14 @@ class Fleet:
             return True
         return self.settings.profile.taken_nodes_leave and self.is_taken(member)
 
+    def is_held(self, member: Member) -> bool:
+        """Whether it counts as leaving only because a plan that waits for its second look has it."""
+        claim = member.claim
+        if claim is None or claim.name not in self.snapshot.disrupting or not member.is_ready:
+            return False
+        alone = names.OWNER not in claim.annotations and claim.deleting_since is None
+        return alone and claim.name not in self.snapshot.leaving and self.settings.profile.taken_nodes_leave
+
     def is_nominated(self, member: Member) -> bool:
         """Whether a pod is expected on it (DIS-20)."""
         return self.snapshot.nominations.get(member.name, 0.0) > self.now

@@ -1,8 +1,8 @@
 """The simulation, answered by the placement engine (DIS-82 to DIS-95).
 
 Made once per round over one index; every question is one pass over it. What disruption adds to the engine's answer:
-nodes whose room is promised take no other pods, pods that have been promised room ask for none, and only what the
-candidates cause is held against them.
+nodes whose room is promised take no other pods, pods that have been promised room or that others make new nodes for ask
+for none, and only what the candidates cause is held against them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,8 +67,23 @@ class PlacementSimulator:
         return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
 
     def _simulated(self, candidates: Sequence[Candidate], options: SimulationOptions) -> Simulation:
-        outcome = _simulation_of(simulate(self.index, _names(candidates), options))
-        return self._own(outcome, candidates) if self._fleet.settings.profile.keeps_waiting_pods_apart else outcome
+        if not self._fleet.settings.profile.keeps_waiting_pods_apart:
+            return _simulation_of(simulate(self.index, _names(candidates), options))
+        options = replace(options, housed=options.housed | self._rehoused)
+        return self._own(_simulation_of(simulate(self.index, _names(candidates), options)), candidates)
+
+    @cached_property
+    def _rehoused(self) -> frozenset[str]:
+        """The pods of leaving nodes that go to new nodes, which are made for them whatever is decided here.
+
+        Were they asked for as well, they would share those with the candidates' pods, and of many nodes that could be
+        consolidated a few at a time no second plan would be found while the first one waits.
+        """
+        housed = self._options.housed
+        leaving = {pod.uid for pod in self.index.waiting().leaving} - housed
+        if not leaving:
+            return frozenset()
+        return frozenset(leaving & {pod.uid for node in self._baseline.new for pod in node.pods})
 
     def _own(self, outcome: Simulation, candidates: Sequence[Candidate]) -> Simulation:
         """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this.
