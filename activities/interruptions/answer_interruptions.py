@@ -58,8 +58,9 @@ class Answering:
         await self.interruptions.learn_from(interruption, claim)
         if not interruption.ends_instances or claim.deleting_since is not None:
             return False
-        if interruption.forceful and names.TERMINATION_DEADLINE not in claim.annotations:
-            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
+        annotation = names.TERMINATION_DEADLINE if interruption.forceful else names.INTERRUPTED
+        if annotation not in claim.annotations:
+            change = MetadataChange(annotations={annotation: format_time(self.now())})
             if await revise_claim(self.claims, claim, lambda _: change) is None:
                 return False
         await delete_claim(self.claims, reference(claim))

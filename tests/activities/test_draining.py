@@ -17,7 +17,16 @@ from dovetail.model.pods import Pod
 from dovetail.model.workloads import VolumeAttachment
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeLookups,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    World,
+    unlimited,
+)
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
 
@@ -68,7 +77,7 @@ def new_stage() -> Stage:
         world,
         pods,
         cloud,
-        Draining(ports, EvictionPace(world.now, world.pause), world.now, world.pause),
+        Draining(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
         Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
 
