@@ -97,6 +97,7 @@ async def test_a_spot_warning_is_remembered_and_then_deletes_the_claim() -> None
     """AWS-129, AWS-130, AWS-133."""
     assert await answered(World(), a_warning("spot_interrupted")) == [
         "remembered",
+        "annotated ['dovetail.sh/interrupted']",
         "deleted default-a u1",
         "Node SpotInterrupted",
         "Node TerminatingOnInterruption",
