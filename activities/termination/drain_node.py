@@ -13,6 +13,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.repeated_looks import one_more_waits
+from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
@@ -174,7 +175,10 @@ class Draining:
         return not why
 
     def _is_by_turns(self, departure: Departure, nodes: Iterable[Node]) -> bool:
-        """Not where the pods are about to be lost with the instance, or serve nobody on a node that is not ready."""
+        """Where a disruption of ours has prepared room for them. Not where somebody deletes the node, where the
+        instance is about to be lost, or where its pods serve nobody because it is not ready."""
+        if departure.reason == FORCEFUL:
+            return False
         claim = self._claim(departure)
         interrupted = claim is not None and INTERRUPTED in claim.annotations
         return not interrupted and all(is_ready(node) for node in nodes)

@@ -153,6 +153,18 @@ async def test_an_interrupted_instance_does_not_wait_for_turns() -> None:
     assert await drains.run() < SLOW
 
 
+async def test_a_node_that_somebody_deletes_does_not_wait_for_turns() -> None:
+    """No room was prepared for its pods."""
+    drains = Drains()
+    step = drains.step()
+
+    await asyncio.gather(
+        *[step.drain_node(replace(a_departure(n), reason="Forceful Termination")) for n in range(NODES)]
+    )
+
+    assert drains.world.clock - 1000.0 < SLOW
+
+
 async def test_a_node_that_is_not_ready_does_not_wait_for_turns() -> None:
     drains = Drains()
     silent = (Condition(type=names.READY, status="Unknown"),)
