@@ -2,18 +2,34 @@
 
 Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute. But a process
 that starts in the place of a killed one knows that it is gone: its container has the same host name, and no process of
-that number runs there, or it is this one. Then the singletons that wait in it are told to look again.
+that number runs there, or it is this one. Then the singletons that wait in it are told to look again, and the steps
+that it had in hand are failed, which Temporal tries again at once.
 """
 
+import asyncio
 import logging
 import os
 import socket
+from datetime import timedelta
+from typing import Final
 
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
+from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
+from dovetail.model.names import INITIALIZED_CONDITION, OWNER
+from dovetail.model.watched_kinds import CLAIMS
+from dovetail.ports.failures import Failure
+from dovetail.ports.view import ClusterView
+
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+
+AT_ONCE: Final = 20
+TAKE_OVER_SECONDS: Final = 5.0
+AGAIN: Final = timedelta(milliseconds=100)
+LOST: Final = "the worker that had it in hand is gone"
 
 _log = logging.getLogger(__name__)
 
@@ -49,3 +65,49 @@ async def take_over(client: Client, singletons: list[str]) -> list[str]:
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
     return poked
+
+
+async def end_lost_steps(client: Client, cluster: str, view: ClusterView) -> int:
+    """Fail the steps that a process had in hand that is gone, so that they are tried again at once and not after their
+    heartbeat timeout; how many they were.
+
+    Called before this process takes any step, because its number may be that of the one that is gone.
+    """
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(identity: str) -> int:
+        async with slots:
+            return await _end_lost_steps_of(client, identity)
+
+    try:
+        async with asyncio.timeout(TAKE_OVER_SECONDS):
+            lost = sum(await asyncio.gather(*[one(identity) for identity in _busy(cluster, view)]))
+    except (TimeoutError, Failure) as error:
+        _log.info("what a predecessor had in hand is left to its heartbeat timeouts: %s", error)
+        return 0
+    if lost:
+        _log.info("%d steps of a worker that is gone are tried again", lost)
+    return lost
+
+
+def _busy(cluster: str, view: ClusterView) -> list[str]:
+    """The workflows that may have a step in hand, by what the claims say: no workflow is ever listed."""
+    claims = view.snapshot(CLAIMS).claims.values()
+    moving = [c for c in claims if c.deleting_since is not None or not c.is_true(INITIALIZED_CONDITION)]
+    disruptions = {c.annotations[OWNER] for c in claims if c.annotations.get(OWNER)}
+    singletons = [scheduler_id(cluster), caretaker_id(cluster)]
+    return [*singletons, *sorted(disruptions), *[claim_owner_id(cluster, claim.name) for claim in moving]]
+
+
+async def _end_lost_steps_of(client: Client, identity: str) -> int:
+    try:
+        described = (await client.get_workflow_handle(identity).describe()).raw_description
+        run = described.workflow_execution_info.execution.run_id
+        lost = [s for s in described.pending_activities if s.state == STARTED and is_gone(s.last_worker_identity)]
+        for step in lost:
+            handle = client.get_async_activity_handle(workflow_id=identity, run_id=run, activity_id=step.activity_id)
+            await handle.fail(ApplicationError(LOST, type="WorkerLost", next_retry_delay=AGAIN))
+    except RPCError as error:
+        _log.debug("the steps of %s were not looked at: %s", identity, error)
+        return 0
+    return len(lost)

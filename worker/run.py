@@ -2,7 +2,7 @@
 
 Started by `dovetail worker`. A worker that is stopped finishes what it is doing (evictions above all) within the grace
 that it was given; after a worker was killed, another retries what acts within 11 s, what waits within 14 s, and what
-idles within a minute, or at once where it starts in the killed one's place. The process leaves with
+idles within a minute; where it starts in the killed one's place, all of it at once. The process leaves with
 os._exit, because Python 3.11 now and then aborts at interpreter exit with the SDK loaded.
 """
 
@@ -35,7 +35,7 @@ from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.model.watched_kinds import CLAIMS
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_telling
-from dovetail.worker.predecessors import take_over
+from dovetail.worker.predecessors import end_lost_steps, take_over
 from dovetail.worker.sandbox import runner
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
@@ -70,6 +70,9 @@ WORKFLOWS = [
 GRACE = {"control": 20.0, "waits": 2.0, "watches": 1.0, "plan": 1.0, "cloud": 20.0}
 SINGLETON_SECONDS = 60.0
 
+# A workflow whose worker was killed is taken up by another after this; its own worker answers within milliseconds.
+STICKY = timedelta(seconds=2)
+
 # How many steps of each queue run at once. A wait costs memory only, and hundreds of them must not stop the rest. Four
 # loops plan; the other slots are for waits that were called off and have not heard of it yet.
 SLOTS = {"control": 200, "waits": 5000, "watches": 5000, "plan": 8, "cloud": 100}
@@ -92,6 +95,7 @@ def queue_worker(
         interceptors=interceptors,
         max_concurrent_activities=SLOTS[queue],
         max_cached_workflows=WORKFLOWS_KEPT,
+        sticky_queue_schedule_to_start_timeout=STICKY,
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
         deployment_config=WorkerDeploymentConfig(
@@ -157,6 +161,7 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
         beats = HeartbeatInterceptor(watch.steps, StepNotices(world.notices, world.view))
         interceptors = [beats, StepGuard(world.why_unfit), AnswerSizeGuard(), TaskSizeGuard()]
         workers = [queue_worker(client, settings, queue, steps, interceptors) for queue, steps in queues.items()]
+        await end_lost_steps(client, settings.cluster, world.view)
         running = [asyncio.create_task(worker.run()) for worker in workers]
         watch.workers = workers
         telling = supervised("fitness", partial(keep_telling, world))

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from dovetail.model.pods import SpreadConstraint
 from dovetail.model.setting_texts import gates_of, seconds_of
 from dovetail.ports.provider import Provider
+from dovetail.termination.timing import OWNER_SHARE
 from dovetail.worker.providers import DEFAULT, PROVIDERS, provider_named
 from dovetail.worker.scheduler_config import default_spread
 
@@ -62,6 +63,7 @@ class Settings(BaseModel):
     claims_per_pod: int = Field(2, alias="DOVETAIL_CLAIMS_PER_POD", ge=0)
     brake_launches: int = Field(10, alias="DOVETAIL_BRAKE_LAUNCHES", ge=0)
     brake_dollars: float = Field(100.0, alias="DOVETAIL_BRAKE_DOLLARS_PER_HOUR", ge=0)
+    owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)  # 0: no limit
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")

@@ -33,8 +33,9 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.termination.await_detached import Detaching
 from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.drain_node import Draining, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.activities.upkeep.buffers import BufferUpkeep
@@ -82,6 +83,7 @@ class Wiring:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
         drain = DrainPorts(lookups=w.view, nodes=w.nodes, pods=w.pods, notices=w.notices, cloud=w.cloud)
+        turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         marking, known = Marking(w.claims, w.nodes, w.pods, now), KnownClaims(w.view, w.claims)
         return [
             Awaiting(w.view, known, now),
@@ -90,7 +92,7 @@ class Wiring:
             Deleting(w.claims, w.notices, w.view),
             Departing(known, w.nodes, w.cloud, now, UnusedLaunches(w.view, w.pools, now)),
             Detaching(w.view, w.claims, w.notices, now),
-            Draining(drain, EvictionPace(now), now),
+            Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
             GivingBack(w.claims, w.pods),
             Joining(w.view, w.claims, w.nodes, now),
             Launching(known, w.cloud, w.notices, now),

@@ -56,11 +56,20 @@ class Answering:
 
     async def _answer(self, interruption: Interruption, claim: NodeClaim) -> bool:
         await self.interruptions.learn_from(interruption, claim)
-        if not interruption.ends_instances or claim.deleting_since is not None:
+        if not interruption.ends_instances:
             return False
-        if interruption.forceful and names.TERMINATION_DEADLINE not in claim.annotations:
-            change = MetadataChange(annotations={names.TERMINATION_DEADLINE: format_time(self.now())})
-            if await revise_claim(self.claims, claim, lambda _: change) is None:
-                return False
+        if claim.is_true(names.DISRUPTION_REASON):
+            await self._annotate(claim, names.INTERRUPTED)  # its pods wait for no others any more
+        if claim.deleting_since is not None:
+            return False
+        if interruption.forceful and not await self._annotate(claim, names.TERMINATION_DEADLINE):
+            return False
         await delete_claim(self.claims, reference(claim))
         return True
+
+    async def _annotate(self, claim: NodeClaim, annotation: str) -> bool:
+        """With the present moment, where it has none; whether the claim is there."""
+        if annotation in claim.annotations:
+            return True
+        change = MetadataChange(annotations={annotation: format_time(self.now())})
+        return await revise_claim(self.claims, claim, lambda _: change) is not None

@@ -5,7 +5,8 @@ has waited, but at most a second. Where many steps wait the pauses are longer, u
 costs no request, but some time.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from dovetail.activities.shared.heartbeats import progressed
@@ -29,16 +30,23 @@ def longest_pause(waited: float) -> float:
     return min(LONG_PAUSE, max(SHORT_PAUSE, _Waiting.count / MANY, waited * SHARE))
 
 
+@contextmanager
+def one_more_waits() -> Iterator[None]:
+    """For as long as a step looks again and again, by whatever pauses."""
+    _Waiting.count += 1
+    try:
+        yield
+    finally:
+        _Waiting.count -= 1
+
+
 async def looks(pause: Callable[[float], Awaitable[None]]) -> AsyncIterator[int]:
     """Count looks without end, with growing pauses between them."""
     seconds, waited, count = FIRST_PAUSE, 0.0, 0
-    _Waiting.count += 1
-    try:
+    with one_more_waits():
         while True:
             progressed()
             yield count
             await pause(seconds)
             waited, count = waited + seconds, count + 1
             seconds = min(longest_pause(waited), seconds * GROWTH)
-    finally:
-        _Waiting.count -= 1

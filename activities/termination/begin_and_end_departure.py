@@ -33,7 +33,7 @@ from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused, Retryable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
 from dovetail.termination.deadline import deadline_of, deadline_to_write
-from dovetail.termination.leaving import finalizers_left, leaving_labels, leaving_taints
+from dovetail.termination.leaving import finalizers_left, leaving_labels, leaving_taints, tainted_since
 
 FORCEFUL = "Forceful Termination"  # TRM-29: deleted, and no disruption of ours says why
 
@@ -66,7 +66,7 @@ class Departing:
         provider_id = written.provider_id or await self._never_written_down(ref.uid)
         nodes = await self._nodes_of(written, provider_id)
         gone = await self._instance_gone(provider_id, nodes)
-        tainted_since = _tainted_since(written, nodes)
+        tainted = tainted_since(written, nodes, self.now())
         writes = [await self._taint_and_delete(node, tainted=not gone) for node in nodes]
         if nodes and not gone:
             written = await self._write_draining(written) or written
@@ -79,7 +79,7 @@ class Departing:
             reason=_reason(written),
             instance_gone=gone,
             writes=(claim_write(written), *writes),
-            tainted_since=tainted_since,
+            tainted=tainted,
         )
 
     @activity.defn
@@ -172,7 +172,7 @@ class Departing:
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
     async def _write_draining(self, claim: NodeClaim) -> NodeClaim | None:
-        """TRM-12; the minimum drain time counts from here (TRM-17), also across restarts (DUR-11)."""
+        """TRM-12, before the drain begins."""
 
         def draining(found: NodeClaim) -> ClaimStatus | None:
             if found.condition(DRAINED) is not None:
@@ -218,14 +218,6 @@ class Departing:
 
 def _leaving(node: Node) -> NodeChange:
     return NodeChange(labels=leaving_labels(node), annotations={}, taints=leaving_taints(node))
-
-
-def _tainted_since(claim: NodeClaim, nodes: tuple[Node, ...]) -> float | None:
-    """Since when no pod is bound to any of these nodes: a disruption writes its reason right after its taint."""
-    condition = claim.condition(DISRUPTION_REASON)
-    if condition is None or condition.status != "True" or any(leaving_taints(node) is not None for node in nodes):
-        return None
-    return condition.changed
 
 
 def _released(node: Node) -> NodeChange:

@@ -12,17 +12,21 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.repeated_looks import one_more_waits
+from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.model.judging import SetAside
-from dovetail.model.names import DRAINED
+from dovetail.model.names import DRAINED, INTERRUPTED
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.faults import unjudged_notices
@@ -35,6 +39,7 @@ from dovetail.ports.view import ClusterLookups
 from dovetail.termination import deadline as deadlines
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions, plan_evictions
+from dovetail.termination.owner_share import waits_for_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,25 +53,37 @@ class DrainPorts:
     cloud: Cloud
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionLimits:
+    """What all drains of the process share: how fast pods leave, and how many of one owner at once."""
+
+    pace: EvictionPace
+    turns: OwnerTurns
+
+
 class Draining:
     """The wait for pods to leave."""
 
     def __init__(
         self,
         ports: DrainPorts,
-        pace: EvictionPace,
+        limits: EvictionLimits,
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
         self.notices, self.cloud = ports.notices, ports.cloud
-        self.evictor = Evictor(ports.pods, ports.notices, pace, now)
+        self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
+        self.turns = limits.turns
         self.now, self.pause = now, pause
 
     @activity.defn
     async def drain_node(self, departure: Departure) -> DrainOutcome:
         """Until nothing waits on any of the departure's nodes."""
-        memory = DrainMemory(started=self.now())
+        with one_more_waits():
+            return await self._drain(departure, DrainMemory(started=self.now()))
+
+    async def _drain(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         while True:
             nodes = self._nodes(departure)
             if not nodes:
@@ -74,6 +91,7 @@ class Draining:
             if await self._is_instance_lost(departure, nodes, memory):
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
             deadline, may_end = await self._deadline(departure), self._is_minimum_over(departure, memory)
+            memory.by_turns = self._is_by_turns(departure, nodes)
             try:
                 evictions = await self._evictions(nodes, deadline, ask_server=may_end)
             except NotReadable as failure:
@@ -112,14 +130,15 @@ class Draining:
         """A pod that cannot be read may be one that must not leave: nothing is evicted beside it."""
         report(f"waiting for a pod that cannot be read: {failure}")
         await self.notices.publish(*[failed_draining(node, str(failure)) for node in self._nodes(departure)])
-        await self.pause(timing.DRAIN_LOOK)
+        await self.pause(timing.UNREADABLE_LOOK)
 
     async def _carry_out(
         self, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
     ) -> None:
         """Everything that is due, side by side."""
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
-        due = [pod for pod in evictions.evict if memory.is_due(pod, now)]
+        self._look_at_budgets(evictions, memory)
+        due = [pod for pod in evictions.evict if memory.is_due(pod, now) and self._has_turn(pod, deadline, memory)]
         requests = [
             self.evictor.evict(pod, EvictionRequest(pool=pool, reason=reason, repeated=pod.uid in memory.next_try))
             for pod in due
@@ -128,12 +147,41 @@ class Draining:
             forced = [pod for pod in evictions.force if memory.is_due(pod, now)]
             requests += [self.evictor.force(pod, deadline, reason) for pod in forced]
             due += forced
+            for pod in forced:
+                self.turns.take(pod, waits=False)
         for pod, outcome in zip(due, await asyncio.gather(*requests), strict=True):
             memory.note(pod, outcome, self.now())
+            if not outcome.leaving:
+                self.turns.give_back(pod)
         aside = SetAside()
         notices = [aside.judge(pod, "notice", protection_notice, pod, now) for pod in evictions.waiting]
         published = [notice for notice in notices if isinstance(notice, Notice)]
         await self.notices.publish(*published, *unjudged_notices(evictions.unjudged))
+
+    def _look_at_budgets(self, evictions: Evictions, memory: DrainMemory) -> None:
+        """Pods that a PDB held are asked for again as soon as it lets them go."""
+        aside = SetAside()
+        for pod in evictions.evict:
+            budgets = self.lookups.budgets_in(pod.namespace)
+            aside.judge(pod, "budgets", memory.look_at_budgets, pod, budgets, self.now())
+
+    def _has_turn(self, pod: Pod, deadline: float | None, memory: DrainMemory) -> bool:
+        """Whether few enough pods of its owner are on their way; it is then one of them."""
+        now = self.now()
+        waits = memory.by_turns and waits_for_turn(pod, deadline, memory.asked.setdefault(pod.uid, now), now)
+        why = self.turns.take(pod, waits=waits)
+        if why:
+            memory.hold(pod, why, now)
+        return not why
+
+    def _is_by_turns(self, departure: Departure, nodes: Iterable[Node]) -> bool:
+        """Where a disruption of ours has prepared room for them. Not where somebody deletes the node, where the
+        instance is about to be lost, or where its pods serve nobody because it is not ready."""
+        if departure.reason == FORCEFUL:
+            return False
+        claim = self._claim(departure)
+        interrupted = claim is not None and INTERRUPTED in claim.annotations
+        return not interrupted and all(is_ready(node) for node in nodes)
 
     def _claim(self, departure: Departure) -> NodeClaim | None:
         claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
@@ -155,17 +203,16 @@ class Draining:
         return deadline
 
     def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
-        """TRM-17: five seconds since the claim says Draining, or since a disruption put the taint on before. A node
-        without a claim waits for nothing (TRM-10)."""
+        """TRM-17: three seconds since the taint, else since the claim says Draining. A node without a claim waits for
+        nothing (TRM-10)."""
         if not departure.claim.uid:
             return True
         claim = self._claim(departure)
         condition = None if claim is None else claim.condition(DRAINED)
         if condition is not None and condition.status == "True":
             return True
-        since = memory.started if condition is None else condition.changed
-        if departure.tainted_since is not None:
-            since = min(since, departure.tainted_since)
+        written = memory.started if condition is None else condition.changed
+        since = written if departure.tainted is None else departure.tainted
         memory.minimum_over = since + timing.MINIMUM_DRAIN
         return self.now() >= memory.minimum_over
 

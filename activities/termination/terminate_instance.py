@@ -38,8 +38,7 @@ class Terminating:
         attempt = activity.info().attempt if activity.in_activity() else 1
         writes = await self._write_condition(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
         if answer == "terminating":
-            after = float(attempt) if attempt <= timing.FIRST_TERMINATION_LOOKS else timing.TERMINATION_LOOK
-            raise NotYet(f"instance {provider_id} is terminating", after=after)
+            raise NotYet(f"instance {provider_id} is terminating", after=_pause_after(attempt))
         return StepOutcome(message=f"{provider_id} is gone", writes=writes)
 
     async def _launched(self, claim_uid: str) -> str:
@@ -57,3 +56,9 @@ class Terminating:
             return ()
         written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))
         return () if written is None else (claim_write(written),)
+
+
+def _pause_after(attempt: int) -> float:
+    """Until the next look (TRM-36)."""
+    first = timing.FIRST_TERMINATION_LOOKS
+    return first[attempt - 1] if attempt <= len(first) else timing.TERMINATION_LOOK

@@ -30,4 +30,4 @@ class Departure:
     instance_gone: bool = False  # the drain is skipped (TRM-5)
     claim_gone: bool = False  # nothing to do
     writes: tuple[Write, ...] = ()
-    tainted_since: float | None = None  # where a disruption had tainted all nodes before: the drain's least time counts
+    tainted: float | None = None  # since when its nodes carry the taint (TRM-17); an older version did not say

@@ -71,6 +71,7 @@ LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what 
 UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
+INTERRUPTED: Final = "dovetail.sh/interrupted"  # when the cloud said that it will take the instance
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered

@@ -14,7 +14,8 @@ NODES: Final[Kinds] = frozenset({"Node"})
 NODES_AND_CLAIMS: Final[Kinds] = NODES | CLAIMS
 POOLS: Final[Kinds] = frozenset({"NodePool"})
 OVERLAYS: Final[Kinds] = frozenset({"NodeOverlay"})  # watched only while its feature gate is open
-FLEET: Final[Kinds] = NODES_AND_CLAIMS | POOLS | {"Pod"}
+PODS: Final[Kinds] = frozenset({"Pod"})
+FLEET: Final[Kinds] = NODES_AND_CLAIMS | POOLS | PODS
 
 # What every pass of placement reads.
 PLACEMENT: Final[Kinds] = FLEET | OVERLAYS | {"DaemonSet", "PodDisruptionBudget", "Namespace"}

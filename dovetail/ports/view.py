@@ -5,7 +5,7 @@ watch of a kind that is asked for, so that nothing is decided on what was true b
 broken stops nobody: there is no one gate for all kinds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds
-from dovetail.model.workloads import VolumeAttachment, VolumeClaim
+from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 
 
 class ClusterView(Protocol):
@@ -58,6 +58,12 @@ class ClusterLookups(Protocol):
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         """The pods bound to a node; NotReadable while one that still holds it cannot be read: it might be one that must
         not be evicted."""
+
+    def all_pods(self) -> Collection[Pod]:
+        """Every pod that can be read, in no order."""
+
+    def budgets_in(self, namespace: str) -> tuple[PodDisruptionBudget, ...]:
+        """The PDBs of a namespace as last seen; the same tuple for as long as none of them changes."""
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         """The volumes attached to a node; NotReadable while one of them cannot be read."""

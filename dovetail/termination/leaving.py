@@ -3,10 +3,11 @@
 The taint and the label that takes it out of external load balancers are set in one change, before any eviction (TRM-7).
 """
 
+from collections.abc import Iterable
 from typing import Final
 
-from dovetail.model.names import DISRUPTED_TAINT, TERMINATION_FINALIZER
-from dovetail.model.nodes import Node
+from dovetail.model.names import DISRUPTED_TAINT, DISRUPTION_REASON, DRAINED, TERMINATION_FINALIZER
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint
 
 EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
@@ -23,6 +24,15 @@ def leaving_taints(node: Node) -> tuple[Taint, ...] | None:
     if any((taint.key, taint.effect) == (LEAVING_TAINT.key, LEAVING_TAINT.effect) for taint in node.taints):
         return None
     return (*(taint for taint in node.taints if taint.key != DISRUPTED_TAINT), LEAVING_TAINT)
+
+
+def tainted_since(claim: NodeClaim, nodes: Iterable[Node], now: float) -> float:
+    """TRM-17: since when no pod is sent to the nodes any more. A disruption taints long before the deletion, and says
+    so on the claim afterwards; so does an earlier try of this departure."""
+    if any(leaving_taints(node) is not None for node in nodes):
+        return now
+    said = (claim.condition(DISRUPTION_REASON), claim.condition(DRAINED))
+    return min((c.changed for c in said if c is not None and c.status != "False" and c.changed), default=now)
 
 
 def finalizers_left(finalizers: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -6,8 +6,8 @@ In the order of the steps: drain, evict, terminate.
 from typing import Final
 
 # Draining a node.
-MINIMUM_DRAIN: Final = 5.0  # TRM-17: pods that were bound before the scheduler saw the taint are still seen
-DRAIN_LOOK: Final = 1.0  # between two looks at the pods of a node, at most
+MINIMUM_DRAIN: Final = 3.0  # TRM-17: from the taint; pods that were bound before the scheduler saw it are still seen
+UNREADABLE_LOOK: Final = 1.0  # between two looks at a node with a pod that cannot be read
 INSTANCE_LOOK: Final = 10.0  # between two questions whether the instance of a silent node is there
 OVERDUE: Final = 60.0  # past the deadline even a pod that cannot be read holds nothing any more (TRM-13)
 SLOW_DRAIN: Final = 5.0  # after this a notice says what holds the node (TRM-16: upstream warns 20 ms into every drain)
@@ -17,6 +17,13 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
 ACCEPTED_PAUSE: Final = 1.0  # at least, where the eviction was accepted: the watch shows it by then
 
+# The share of an owner's pods that may be on their way at once, without any PDB.
+OWNER_SHARE: Final = 0.25  # unless DOVETAIL_DRAIN_OWNER_SHARE says otherwise
+TURN_WINDOW: Final = 60.0  # an eviction that is older takes no turn any more, nor does a pod that is not ready yet
+LONGEST_TURN: Final = 60.0  # a pod waits no longer for its turn: what never gets ready holds no drain for ever
+TURN_PAUSE: Final = 0.2  # between two questions for the turn of a pod
+SECONDS_PER_POD: Final = 2e-5  # between two counts of the cluster's pods, for each: a hundred times what it costs
+
 # Evictions of all nodes together.
 EVICTIONS_PER_SECOND: Final = 200.0  # what upstream's client allows itself for all its calls (OPS-1: kube-client-qps)
 EVICTIONS_AT_ONCE: Final = 200.0  # after a quiet time
@@ -24,4 +31,4 @@ REPEATED_SHARE: Final = 10  # every tenth eviction may be a repeated request
 
 # Terminating the instance.
 TERMINATION_LOOK: Final = 5.0  # between two looks whether it is gone (TRM-36)
-FIRST_TERMINATION_LOOKS: Final = 3  # these come after 1, 2, 3 s: some instances are gone at once
+FIRST_TERMINATION_LOOKS: Final = (0.5, 0.5, 1.0, 1.0, 2.0, 3.0)  # before that: some instances are gone at once

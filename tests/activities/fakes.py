@@ -6,17 +6,21 @@ report, instances die.
 """
 
 import dataclasses
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from dovetail.activities.termination.drain_node import EvictionLimits
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
-from dovetail.model.workloads import VolumeAttachment, VolumeClaim
+from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, Taken
 from dovetail.ports.objects import ClaimStatus, Eviction, MetadataChange, NewClaim
@@ -32,6 +36,7 @@ class World:
     claims: dict[str, NodeClaim] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
+    budgets: list[PodDisruptionBudget] = field(default_factory=list)
     instances: dict[str, Instance] = field(default_factory=dict)
     attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
     volume_claims: dict[str, VolumeClaim] = field(default_factory=dict)
@@ -316,6 +321,12 @@ class FakeLookups:
         shown = (pod for pod in self.world.pods.values() if pod.name not in self.world.hidden)
         return tuple(pod for pod in shown if pod.node_name == node)
 
+    def all_pods(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.world.pods.values() if pod.name not in self.world.hidden)
+
+    def budgets_in(self, namespace: str) -> tuple[PodDisruptionBudget, ...]:
+        return tuple(budget for budget in self.world.budgets if budget.namespace == namespace)
+
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         return tuple(one for one in self.world.attachments.values() if one.node_name == node)
 
@@ -331,3 +342,8 @@ class FakeNotices:
 
     async def publish(self, *notices: Notice) -> None:
         self.world.notices += notices
+
+
+def unlimited(pace: EvictionPace) -> EvictionLimits:
+    """No pod waits for others of its owner."""
+    return EvictionLimits(pace=pace, turns=OwnerTurns(0.0, tuple, time.time))

@@ -25,6 +25,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
+from tests.activities.fakes import unlimited
 from tests.adapters.simulator.manifests import CLASS
 
 T = TypeVar("T")
@@ -93,7 +94,9 @@ class Worker:
         self.joining = Joining(view, claims, nodes, now)
         self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
         self.draining = Draining(
-            DrainPorts(lookups=view, nodes=nodes, pods=pods, notices=notices, cloud=cloud), EvictionPace(now), now
+            DrainPorts(lookups=view, nodes=nodes, pods=pods, notices=notices, cloud=cloud),
+            unlimited(EvictionPace(now)),
+            now,
         )
         self.detaching = Detaching(view, claims, notices, now)
         self.terminating = Terminating(KnownClaims(view, claims), cloud, now)

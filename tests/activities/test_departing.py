@@ -104,17 +104,6 @@ async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
     assert (await stage.begin()).reason == "Drifted"
 
 
-async def test_a_taint_counts_from_the_reason_that_followed_it(stage: Stage) -> None:
-    """TRM-17: only where every node carries it already; a reason alone may be what an undone disruption left."""
-    reason = is_now(names.DISRUPTION_REASON, reason="Drifted", changed=900.0)
-    claim = a_leaving_claim(conditions=(*a_joined_claim().conditions, reason))
-    for taints, since in (((), None), ((LEAVING_TAINT,), 900.0)):
-        stage.world.put(claim, a_joined_node(taints=taints))
-        assert (await stage.begin()).tainted_since == since
-    stage.world.put(a_leaving_claim(), a_joined_node(taints=(LEAVING_TAINT,)))
-    assert (await stage.begin()).tainted_since is None
-
-
 async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:
     """LIF-52, BEH-71."""
     stage.world.put(a_leaving_claim(), a_joined_node("node-1"), a_joined_node("node-2"))
@@ -281,13 +270,34 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
 
     with pytest.raises(NotYet) as caught:
         await stage.terminating.terminate_instance(departure)
-    assert caught.value.after == 1.0
+    assert caught.value.after == 0.5
     assert stage.world.claims["pool-1"].is_true(names.INSTANCE_TERMINATING)
     assert stage.world.claims["pool-1"].is_true(names.READY)  # BEH-68
     await stage.terminating.terminate_instance(departure)
 
     assert stage.world.instances == {}
     assert stage.world.ledger.count("patch status pool-1") == 2  # Draining, InstanceTerminating
+
+
+@pytest.mark.parametrize(("tainted", "since"), [(True, 900.0), (False, 1000.0)])
+async def test_the_drain_counts_from_the_taint(stage: Stage, tainted: bool, since: float) -> None:
+    """TRM-17: a disruption has tainted its nodes long before; a condition without the taint proves nothing."""
+    marked = (*a_joined_claim().conditions, is_now(names.DISRUPTION_REASON, reason="Drifted", changed=900.0))
+    stage.world.put(a_leaving_claim(conditions=marked), a_joined_node(taints=(LEAVING_TAINT,) if tainted else ()))
+    if tainted:
+        node = stage.world.nodes["node-1"]
+        stage.world.put(replace(node, labels={**node.labels, EXCLUDE_LABEL: "karpenter"}))
+
+    assert (await stage.begin()).tainted == since
+
+
+async def test_a_second_try_counts_from_the_first(stage: Stage) -> None:
+    """DUR-11: it finds the taint, and since when the claim says Draining."""
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    await stage.begin()
+    stage.world.clock += 2.0
+
+    assert (await stage.begin()).tainted == 1000.0
 
 
 async def test_nothing_is_terminated_for_a_claim_that_launched_nothing(stage: Stage) -> None:

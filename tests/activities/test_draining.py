@@ -13,11 +13,20 @@ from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
-from dovetail.model.pods import Pod
-from dovetail.model.workloads import VolumeAttachment
+from dovetail.model.pods import Expression, LabelSelector, Pod
+from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeLookups,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    World,
+    unlimited,
+)
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
 
@@ -29,6 +38,8 @@ DEPARTURE = Departure(
     node_uids=("uid-node-1",),
     reason="Drifted",
 )
+BUDGET = PodDisruptionBudget(name="web", namespace="apps", selector=LabelSelector())
+OTHERS = Expression(key="app", operator="In", values=("other",))
 DRAINING = is_now(names.DRAINED, "Unknown", reason="Draining", changed=START)
 
 
@@ -68,7 +79,7 @@ def new_stage() -> Stage:
         world,
         pods,
         cloud,
-        Draining(ports, EvictionPace(world.now, world.pause), world.now, world.pause),
+        Draining(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
         Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
 
@@ -78,31 +89,23 @@ def stage() -> Stage:
     return new_stage()
 
 
-async def test_an_empty_node_is_drained_after_five_seconds(stage: Stage) -> None:
-    """TRM-17, BEH-24."""
-    assert await stage.run() == DrainOutcome(message="drained")
-    assert 1005.0 <= stage.world.clock <= 1006.0
-
-
-async def test_a_restart_does_not_begin_the_five_seconds_anew(stage: Stage) -> None:
-    """DUR-11: they count from the condition."""
-    stage.world.clock = 1004.5
-
-    await stage.run()
-
-    assert stage.world.clock <= 1006.0
-
-
-@pytest.mark.parametrize(
-    ("tainted_since", "drained_at"), [(START - 3, 1002.0), (START - 60, START), (START + 3, 1005.0)]
-)
-async def test_the_five_seconds_count_from_the_taint_of_a_disruption(
-    stage: Stage, tainted_since: float, drained_at: float
+@pytest.mark.parametrize(("tainted", "drained"), [(None, 1003.0), (1000.6, 1003.6), (900.0, 1000.0)])
+async def test_an_empty_node_is_drained_three_seconds_after_its_taint(
+    stage: Stage, tainted: float | None, drained: float
 ) -> None:
-    """TRM-17, docs/decisions/0086: no pod was bound since."""
-    await stage.run(tainted_since=tainted_since)
+    """TRM-17, BEH-24. A departure of an older version does not know the taint: there the condition counts."""
+    assert await stage.run(tainted=tainted) == DrainOutcome(message="drained")
+    assert drained <= stage.world.clock <= drained + 0.5
 
-    assert drained_at <= stage.world.clock <= drained_at + 1.0
+
+@pytest.mark.parametrize("tainted", [None, 1000.0])
+async def test_a_restart_does_not_begin_the_three_seconds_anew(stage: Stage, tainted: float | None) -> None:
+    """DUR-11: they count from what is stored."""
+    stage.world.clock = 1002.5
+
+    await stage.run(tainted=tainted)
+
+    assert stage.world.clock <= 1003.5
 
 
 async def test_a_node_without_a_claim_waits_for_nothing(stage: Stage) -> None:
@@ -155,6 +158,58 @@ async def test_a_blocked_pod_is_asked_again_with_growing_pauses_and_named(stage:
         "Failed to drain node, evicting pod apps/web-1 violates a PDB",
         "Failed to drain node, 1 pod is waiting to be evicted",  # accepted, and not gone yet
     }
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        [],
+        [replace(BUDGET, disruptions_allowed=1)],
+        [replace(BUDGET, selector=LabelSelector(expressions=(OTHERS,)))],
+    ],
+)
+async def test_a_pod_is_asked_for_at_once_when_its_pdb_lets_it_go(
+    stage: Stage, then: list[PodDisruptionBudget]
+) -> None:
+    """Not only after the pause, which is ten seconds by then."""
+    stage.holds(a_pod())
+    stage.pods.answers["uid-web-1"] = "blocked"
+    stage.world.budgets = [BUDGET]
+
+    def let_go() -> None:
+        stage.world.budgets = then
+        stage.pods.answers.clear()
+
+    stage.world.at(1054.0, let_go)
+
+    await stage.run()
+
+    asked = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
+    assert 1054.0 <= asked[-1] <= 1055.0
+    assert stage.world.clock <= 1057.0
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        replace(BUDGET, min_available="2"),
+        replace(BUDGET, name="another", disruptions_allowed=3, selector=LabelSelector(expressions=(OTHERS,))),
+    ],
+)
+async def test_a_pdb_that_still_holds_the_pod_or_concerns_others_costs_no_request(
+    stage: Stage, then: PodDisruptionBudget
+) -> None:
+    stage.holds(a_pod())
+    stage.pods.answers["uid-web-1"] = "blocked"
+    stage.world.budgets = [BUDGET]
+    for second in range(1, 60):
+        budgets = [BUDGET, then] if then.name != BUDGET.name else [then]
+        stage.world.at(START + second, lambda budgets=budgets: setattr(stage.world, "budgets", list(budgets)))  # type: ignore[misc]
+    stage.world.at(1060.0, lambda: stage.pods.answers.clear())
+
+    await stage.run()
+
+    assert len(stage.evictions()) == 13  # as where nothing changes
 
 
 async def test_several_pdbs_are_distinguished_from_one_that_blocks(stage: Stage) -> None:

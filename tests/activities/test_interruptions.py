@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from pytest import MonkeyPatch
 
 from dovetail.activities.interruptions.answer_interruptions import Answering
@@ -12,7 +13,7 @@ from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import health_of, stop, supervised
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model import names
-from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.interruptions import Message
@@ -103,6 +104,17 @@ async def test_a_spot_warning_is_remembered_and_then_deletes_the_claim() -> None
         "NodeClaim SpotInterrupted",
         "NodeClaim TerminatingOnInterruption",
     ]
+
+
+@pytest.mark.parametrize(("leaving", "deleted"), [(None, ["deleted default-a u1"]), (5.0, [])])
+async def test_a_disruption_under_way_learns_that_the_instance_ends(leaving: float | None, deleted: list[str]) -> None:
+    """Its pods do not wait for others any more, also where the claim is being deleted already."""
+    marked = (Condition(type="DisruptionReason", status="True", reason="Drifted"),)
+    world = World(conditions=marked, deleting_since=leaving)
+
+    done = await answered(world, a_warning("spot_interrupted"))
+
+    assert done[: 2 + len(deleted)] == ["remembered", "annotated ['dovetail.sh/interrupted']", *deleted]
 
 
 async def test_a_rebalance_recommendation_is_only_published() -> None:

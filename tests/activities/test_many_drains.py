@@ -14,7 +14,7 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 NODES, BLOCKED, PODS = 500, 50, 4
@@ -63,7 +63,7 @@ async def drained(numbers: range, blocked: int) -> list[float]:
     ports = DrainPorts(
         lookups=ByNode(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
     )
-    step = Draining(ports, EvictionPace(time.time), time.time)
+    step = Draining(ports, unlimited(EvictionPace(time.time)), time.time)
     started = time.time()
 
     async def one(number: int) -> float:

@@ -10,8 +10,16 @@ from typing import Any, cast
 import pytest
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.worker.predecessors import is_gone, take_over
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model import names
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.view import ClusterView
+from dovetail.worker.predecessors import end_lost_steps, is_gone, take_over
+from tests.lifecycle.objects import a_claim, a_joined_claim
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 HOST = socket.gethostname()
@@ -27,18 +35,31 @@ class Server:
     """Workflows by id, with the worker that each waits in, and the pokes that they got."""
 
     def __init__(self, waits_in: dict[str, str]) -> None:
-        self.waits_in, self.poked = waits_in, list[str]()
+        self.waits_in, self.poked, self.failed = waits_in, list[str](), list[tuple[str, str, str]]()
 
     def get_workflow_handle(self, identity: str) -> Any:
         async def describe() -> Any:
-            step = SimpleNamespace(state=STARTED, last_worker_identity=self.waits_in[identity])
-            return SimpleNamespace(raw_description=SimpleNamespace(pending_activities=[step]))
+            if identity not in self.waits_in:
+                raise RPCError("workflow not found", RPCStatusCode.NOT_FOUND, b"")
+            step = SimpleNamespace(state=STARTED, last_worker_identity=self.waits_in[identity], activity_id="7")
+            info = SimpleNamespace(execution=SimpleNamespace(run_id=f"run of {identity}"))
+            return SimpleNamespace(
+                raw_description=SimpleNamespace(pending_activities=[step], workflow_execution_info=info)
+            )
 
         async def signal(name: str) -> None:
             assert name == "poke"
             self.poked.append(identity)
 
         return SimpleNamespace(describe=describe, signal=signal)
+
+    def get_async_activity_handle(self, workflow_id: str, run_id: str, activity_id: str) -> Any:
+        async def fail(error: ApplicationError) -> None:
+            delay = error.next_retry_delay
+            assert not error.non_retryable and delay is not None and delay.total_seconds() < 1
+            self.failed.append((workflow_id, run_id, activity_id))
+
+        return SimpleNamespace(fail=fail)
 
 
 def test_a_process_of_this_host_that_does_not_run_is_gone_and_any_other_may_live() -> None:
@@ -58,3 +79,44 @@ async def test_only_what_waits_in_a_dead_process_is_poked() -> None:
 
     assert await take_over(cast(Client, server), list(server.waits_in)) == ["c/scheduler"]
     assert server.poked == ["c/scheduler"]
+
+
+class View:
+    """A launch, a disruption, a termination and a node at rest."""
+
+    def snapshot(self, reads: object = None) -> Snapshot:
+        claims = [
+            a_claim("launching"),
+            a_joined_claim("marked", annotations={names.OWNER: "c/disrupt/1"}),
+            a_joined_claim("leaving", deleting_since=1.0),
+            a_joined_claim("resting"),
+        ]
+        return Snapshot(now=2.0, claims={claim.name: claim for claim in claims})
+
+
+async def test_the_steps_of_a_dead_process_are_tried_again_at_once() -> None:
+    """Those of a process that lives, or of another host, are left alone."""
+    dead, alive = f"{a_dead_process()}@{HOST}", f"{os.getppid()}@{HOST}"
+    waits_in = {
+        "c/claim/launching": dead,
+        "c/claim/leaving": alive,
+        "c/claim/resting": dead,  # not looked at: nothing is under way
+        "c/disrupt/1": dead,
+        scheduler_id("c"): dead,
+    }
+    server = Server(waits_in)
+
+    assert await end_lost_steps(cast(Client, server), "c", cast(ClusterView, View())) == 3
+
+    failed = {(workflow, step) for workflow, _, step in server.failed}
+    assert failed == {("c/claim/launching", "7"), ("c/disrupt/1", "7"), (scheduler_id("c"), "7")}
+    assert ("c/claim/launching", "run of c/claim/launching", "7") in server.failed
+
+
+async def test_a_worker_that_does_not_see_the_claims_starts_all_the_same() -> None:
+    def blind(reads: object = None) -> Snapshot:
+        raise NotSeenYet("cluster view", "no list yet")
+
+    view = SimpleNamespace(snapshot=blind)
+
+    assert await end_lost_steps(cast(Client, Server({})), "c", cast(ClusterView, view)) == 0

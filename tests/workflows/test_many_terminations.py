@@ -26,7 +26,7 @@ from dovetail.worker.run import queue_worker
 from dovetail.worker.settings import Settings
 from dovetail.worker.steps import steps_of
 from dovetail.workflows.options import waiting
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import STEPS, willing
 
@@ -129,7 +129,7 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
         notices=notices,
         cloud=FakeCloud(world),
     )
-    draining = Counted(ports, EvictionPace(time.time), time.time)
+    draining = Counted(ports, unlimited(EvictionPace(time.time)), time.time)
     draining.begun = {}
     others = willing(begin_departure=departure_of).of(*[step for step in STEPS if step is not Draining])
     steps = {"control": others, "cloud": others, "waits": [*others, *steps_of(draining)]}

@@ -22,7 +22,7 @@ from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
 from dovetail.worker.settings import Settings
 from dovetail.workflows.terminate_node import TerminateNode
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 
@@ -53,7 +53,7 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     ports = DrainPorts(
         lookups=FakeLookups(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
     )
-    draining = Draining(ports, EvictionPace(time.time), time.time)
+    draining = Draining(ports, unlimited(EvictionPace(time.time)), time.time)
     steps = willing().of(*[step for step in STEPS if step is not Draining])
     control = Worker(
         full_server,

@@ -30,7 +30,7 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod
-from dovetail.model.workloads import VolumeAttachment
+from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment
 
 
 def _node_of_pod(pod: Pod) -> str:
@@ -43,6 +43,10 @@ def _provider_id(node: Node) -> str:
 
 def _node_of_attachment(attachment: VolumeAttachment) -> str:
     return attachment.node_name
+
+
+def _namespace_of_budget(budget: PodDisruptionBudget) -> str:
+    return budget.namespace
 
 
 def _selector_source(kind: str, path: str) -> Kind:
@@ -61,7 +65,13 @@ CLUSTER_KINDS: Final = (
     NODE,
     POD,
     Kind("DaemonSet", "/apis/apps/v1/daemonsets", parse_daemon_set, snapshot_field="daemon_sets"),
-    Kind("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", parse_pdb, snapshot_field="pdbs"),
+    Kind(
+        "PodDisruptionBudget",
+        "/apis/policy/v1/poddisruptionbudgets",
+        parse_pdb,
+        snapshot_field="pdbs",
+        index=_namespace_of_budget,
+    ),
     Kind("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", parse_volume_claim, snapshot_field="volume_claims"),
     Kind("PersistentVolume", "/api/v1/persistentvolumes", parse_volume, snapshot_field="volumes"),
     Kind(

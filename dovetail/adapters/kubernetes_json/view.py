@@ -6,7 +6,7 @@ trusted now, so that nothing is decided on what was true before the connection b
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
@@ -15,8 +15,8 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
-from dovetail.model.watched_kinds import CLAIMS, NODES, Kinds
-from dovetail.model.workloads import VolumeAttachment, VolumeClaim
+from dovetail.model.watched_kinds import CLAIMS, NODES, PODS, Kinds
+from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.ports.failures import NotReadable, NotSeenYet
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
@@ -97,6 +97,13 @@ class CachedView:
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         self._insist_on("Pod", node)
         return self.cache.indexed("Pod", node)
+
+    def all_pods(self) -> Collection[Pod]:
+        self.insist(PODS)
+        return cast(Collection[Pod], self.cache.objects("Pod").values())
+
+    def budgets_in(self, namespace: str) -> tuple[PodDisruptionBudget, ...]:
+        return self.cache.indexed("PodDisruptionBudget", namespace)
 
     def volume_claim(self, key: str) -> VolumeClaim | None:
         self.insist(frozenset({"PersistentVolumeClaim"}))

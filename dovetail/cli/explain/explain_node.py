@@ -19,6 +19,7 @@ from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, 
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.pdbs import PdbIndex
+from dovetail.termination.owner_share import count_pods, owner_with_turns, turns
 from dovetail.worker.deciding import disruption_settings
 
 
@@ -121,7 +122,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         checks=tuple(Check(asked="", why=c.why or "", message=c.message) for c in found.checks if not c.passes),
         methods=tuple(_method(m, found) for m in found.methods),
         goes_for=found.goes_for,
-        held=held_pods(snapshot, pods),
+        held=(*held_pods(snapshot, pods), *pods_that_wait(look, claim, pods)),
         choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
         budgets=_budgets(found),
         move=_move(found),
@@ -224,6 +225,21 @@ def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:
         if kinds:
             found.append(HeldPod(pod=pod.key, by=", ".join(dict.fromkeys(kinds))))
     return tuple(found)
+
+
+def pods_that_wait(look: Look, claim: NodeClaim | None, pods: list[Pod]) -> tuple[HeldPod, ...]:
+    """Of a node that leaves: the pods whose owner has as many on their way as it may have, by the pods alone."""
+    share, now = look.settings.owner_share, look.snapshot.now
+    if claim is None or claim.deleting_since is None or not claim.is_true(names.DISRUPTION_REASON) or not share:
+        return ()
+    owners = {pod.key: owner for pod in pods if (owner := owner_with_turns(pod)) is not None}
+    counts = count_pods(look.snapshot.pods.values(), {owner.uid for owner in owners.values()}, now)
+    known = {uid: turns(found, (), share, now) for uid, found in counts.items()}
+    return tuple(
+        HeldPod(pod=key, by="waits for its turn", detail=known[owner.uid].words(owner))
+        for key, owner in sorted(owners.items(), key=lambda item: item[0])
+        if not known[owner.uid].is_free
+    )
 
 
 def _move(found: NodeExplanation) -> Move | None:

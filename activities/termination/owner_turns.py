@@ -1,0 +1,67 @@
+"""Whose turn it is: no more than a share of one owner's pods is taken from it at once, over all drains of the process.
+
+Asked before each eviction, beside the pace; one per process. The pods are counted in one pass over the cache, for all
+owners that are asked about, and so rarely that it costs about a hundredth of a core however many there are. What was
+evicted is remembered for a minute; a worker that starts anew counts the pods that are not Ready yet.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from dovetail.model.pods import Pod
+from dovetail.termination import timing
+from dovetail.termination.owner_share import OwnerPods, count_pods, owner_with_turns, turns
+
+FORGOTTEN_AFTER: Final = 10.0  # an owner that nobody has asked about for so long is not counted any more
+
+
+class OwnerTurns:
+    """The evictions of the last minute by owner, and the latest count of pods. A share of 0: no limit."""
+
+    def __init__(self, share: float, pods: Callable[[], Collection[Pod]], now: Callable[[], float]) -> None:
+        self._share, self._pods, self._now = share, pods, now
+        self._evicted: dict[str, dict[str, float]] = {}  # owner UID -> pod UID -> moment
+        self._asked: dict[str, float] = {}  # owner UID -> moment
+        self._counts: dict[str, OwnerPods] = {}
+        self._counted, self._of = float("-inf"), 0
+
+    def take(self, pod: Pod, *, waits: bool = True) -> str:
+        """What holds the pod; empty where it may leave, and it then counts as on its way. `waits`: whether it may be
+        held at all."""
+        owner = owner_with_turns(pod) if self._share else None
+        if owner is None:
+            return ""
+        found = self._count(owner.uid)
+        evicted = self._evicted.setdefault(owner.uid, {})
+        if waits and pod.uid not in evicted:
+            if found is None:
+                return f"the pods of {owner.kind} {owner.name} are being counted"
+            known = turns(found, evicted.values(), self._share, self._now())
+            if not known.is_free:
+                return known.words(owner)
+        evicted.setdefault(pod.uid, self._now())
+        return ""
+
+    def give_back(self, pod: Pod) -> None:
+        """It was not evicted after all."""
+        owner = owner_with_turns(pod)
+        if owner is not None:
+            self._evicted.get(owner.uid, {}).pop(pod.uid, None)
+
+    def _count(self, owner: str) -> OwnerPods | None:
+        """Of the latest count, which is made anew where it is time; None where the owner waits for the next."""
+        now = self._now()
+        self._asked[owner] = now
+        if now - self._counted >= self._of * timing.SECONDS_PER_POD:
+            self._forget(now)
+            pods = self._pods()
+            self._counts, self._counted, self._of = count_pods(pods, self._asked.keys(), now), now, len(pods)
+        return self._counts.get(owner)
+
+    def _forget(self, now: float) -> None:
+        self._asked = {uid: at for uid, at in self._asked.items() if now - at < FORGOTTEN_AFTER}
+        recent = {
+            owner: {uid: at for uid, at in pods.items() if now - at < timing.TURN_WINDOW}
+            for owner, pods in self._evicted.items()
+        }
+        self._evicted = {owner: pods for owner, pods in recent.items() if pods}

@@ -1,0 +1,94 @@
+"""How many pods of one owner may be on their way at once, although no PDB says anything?
+
+Over all drains together, a share of the owner's pods and at least one. A pod is on its way from its eviction until one
+that was created since is Ready in its place. Pods that are young and not Ready count in any case: their eviction may
+have been another worker's, or this one's before it was restarted. Pods of Jobs and DaemonSets, static pods and those
+without a controller wait for no other.
+"""
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from dovetail.model.pod_rules import is_active
+from dovetail.model.pods import Owner, Pod
+from dovetail.termination import timing
+
+WITHOUT_TURNS: Final = frozenset({"Job", "DaemonSet", "Node"})
+ROUNDING: Final = 1e-9  # 0.29 of 100 pods are 29
+
+
+@dataclass(slots=True, kw_only=True)
+class OwnerPods:
+    """What one count of the cluster's pods has found of one owner's."""
+
+    standing: int = 0  # neither ended nor deleted
+    arriving: int = 0  # of these: young, and not Ready
+    arrived: list[float] = field(default_factory=list)  # when those were created that are young and Ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """How many of an owner's pods are on their way, and how many may be."""
+
+    taken: int
+    allowed: int
+    standing: int
+
+    @property
+    def is_free(self) -> bool:
+        """Whether one more may leave."""
+        return self.taken < self.allowed
+
+    def words(self, owner: Owner) -> str:
+        """What people read: "3 of 12 pods of ReplicaSet web-abc are on their way"."""
+        return f"{self.taken} of {self.standing} pods of {owner.kind} {owner.name} are on their way"
+
+
+def owner_with_turns(pod: Pod) -> Owner | None:
+    """The controller whose pods leave by turns; None for a pod that waits for no other."""
+    owner = next((owner for owner in pod.owners if owner.controller), None)
+    return None if owner is None or owner.kind in WITHOUT_TURNS else owner
+
+
+def count_pods(pods: Collection[Pod], owners: Collection[str], now: float) -> dict[str, OwnerPods]:
+    """The pods of these owners, by UID, in one pass over all."""
+    found = {uid: OwnerPods() for uid in owners}
+    # First what can be said of one of 100,000 pods in the least time.
+    candidates = [p for p in pods if p.owners and (p.owners[0].uid in found or len(p.owners) > 1)]
+    for pod in candidates:
+        owner = owner_with_turns(pod)
+        if owner is None or owner.uid not in found or not is_active(pod):
+            continue
+        of_owner = found[owner.uid]
+        of_owner.standing += 1
+        if is_young(pod, now) and pod.ready:
+            of_owner.arrived.append(pod.created)
+        elif is_young(pod, now):
+            of_owner.arriving += 1
+    return found
+
+
+def is_young(pod: Pod, now: float) -> bool:
+    """Whether it was created so short a time ago that it may take the place of one that was evicted."""
+    return now - pod.created < timing.TURN_WINDOW + 1  # written in whole seconds, rounded down
+
+
+def turns(found: OwnerPods, evicted: Iterable[float], share: float, now: float) -> Turns:
+    """From one count and the moments at which pods of that owner were evicted."""
+    recent = [moment for moment in evicted if now - moment < timing.TURN_WINDOW]
+    first = math.floor(min(recent, default=now))  # creation is written in whole seconds
+    replaced = sum(1 for created in found.arrived if created >= first)
+    allowed = max(1, math.floor(share * found.standing + ROUNDING))
+    return Turns(taken=max(len(recent) - replaced, found.arriving), allowed=allowed, standing=found.standing)
+
+
+def waits_for_turn(pod: Pod, deadline: float | None, asked: float, now: float) -> bool:
+    """Whether a pod that first asked at that moment still waits. Not one that serves nobody, nor one that the deadline
+    would force meanwhile."""
+    if not pod.ready and not is_young(pod, now):
+        return False
+    if now - asked >= timing.LONGEST_TURN:
+        return False
+    return deadline is None or pod.grace_seconds is None or now + timing.LONGEST_TURN <= deadline - pod.grace_seconds
