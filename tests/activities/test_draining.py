@@ -15,6 +15,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
 from dovetail.model.workloads import VolumeAttachment
+from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
@@ -260,6 +261,31 @@ async def test_an_instance_that_goes_during_the_drain_ends_it(stage: Stage) -> N
 
     assert outcome == DrainOutcome(message="the instance is gone", instance_gone=True)
     assert 1060.0 <= stage.world.clock <= 1072.0
+
+
+async def test_the_cloud_is_asked_every_ten_seconds_while_no_kubelet_answers(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TRM-5: never while the kubelet is Ready, and a cloud that does not answer is no proof of anything."""
+    asked: list[float] = []
+
+    async def find(claim_uid: str = "", provider_id: str = "") -> Instance | None:
+        asked.append(stage.world.clock)
+        raise Unreachable("ec2", "the call never arrived")
+
+    monkeypatch.setattr(stage.cloud, "find", find)
+    pod, node = a_pod(do_not_disrupt="true"), stage.world.nodes["node-1"]
+    stage.holds(pod)
+    silent = replace(node, conditions=(Condition(type=names.READY, status="Unknown"),))
+    stage.world.at(1030.0, lambda: stage.world.put(silent))
+    stage.world.at(1062.0, lambda: stage.world.put(node))
+    stage.world.at(1100.0, lambda: stage.world.kill(pod))
+
+    outcome = await stage.run()
+
+    assert (outcome, stage.world.clock >= 1100.0) == (DrainOutcome(message="drained"), True)
+    assert 1030.0 <= asked[0] and asked[-1] <= 1063.0
+    assert len(asked) == 4 and all(later - earlier >= 10.0 for earlier, later in pairwise(asked))
 
 
 async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
