@@ -13,14 +13,14 @@ from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
-from dovetail.model.pods import Pod
-from dovetail.model.workloads import VolumeAttachment
+from dovetail.model.pods import Pod, VolumeUse
+from dovetail.model.workloads import VolumeAttachment, VolumeClaim
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, EVERYTHING, a_joined_claim, a_joined_node, a_pod, is_now
 
 START = 1000.0
 DEPARTURE = Departure(
@@ -284,7 +284,7 @@ async def test_the_cloud_is_asked_every_ten_seconds_while_no_kubelet_answers(
     outcome = await stage.run()
 
     assert (outcome, stage.world.clock >= 1100.0) == (DrainOutcome(message="drained"), True)
-    assert 1030.0 <= asked[0] and asked[-1] <= 1063.0
+    assert asked[0] >= 1030.0 and asked[-1] <= 1063.0
     assert len(asked) == 4 and all(later - earlier >= 10.0 for earlier, later in pairwise(asked))
 
 
@@ -431,6 +431,18 @@ async def test_the_deadline_ends_the_wait_for_volumes(stage: Stage) -> None:
     assert "attachment-pv-1" in outcome.message
     assert 1100.0 < stage.world.clock < 1102.0
     assert conditions(stage.world)["VolumesDetached"] == ("False", "TerminationGracePeriodElapsed")
+
+
+async def test_the_volume_of_a_pod_that_stays_is_not_waited_for(stage: Stage) -> None:
+    """TRM-31: the pod tolerates the taint, so nobody will detach it."""
+    used = (VolumeUse(claim_name="data"),)
+    stage.holds(a_pod("agent", tolerations=(EVERYTHING,), volumes=used))
+    stage.world.volume_claims["apps/data"] = VolumeClaim(name="data", namespace="apps", volume_name="pv-1")
+    stage.world.attachments["a"] = attached("pv-1")
+
+    outcome = await stage.detach.await_detached(DEPARTURE)
+
+    assert (outcome.message, stage.world.clock) == ("volumes are off", START)
 
 
 async def test_a_node_that_is_gone_holds_no_volumes(stage: Stage) -> None:
