@@ -195,7 +195,7 @@ async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> N
 
     await stage.run()
 
-    assert "InvalidDoNotDisruptAnnotation" in stage.world.said()
+    assert {n.type for n in stage.world.notices if n.reason == "InvalidDoNotDisruptAnnotation"} == {"Warning"}
     assert stage.world.clock < 1010.0
 
 
