@@ -2,8 +2,8 @@
 
 Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute. But a process
 that starts in the place of a killed one knows that it is gone: its container has the same host name, and no process of
-that number runs there, or it is this one. Then the singletons that wait in it are told to look again, and the steps
-that it had in hand are failed, which Temporal tries again at once.
+that number runs there, or it is this one, before it has taken any step. Then the singletons that wait in it are told to
+look again, and the steps that it had in hand are failed, which Temporal tries again at once.
 """
 
 import asyncio
@@ -34,13 +34,14 @@ LOST: Final = "the worker that had it in hand is gone"
 _log = logging.getLogger(__name__)
 
 
-def is_gone(identity: str) -> bool:
-    """Whether a worker of that identity (process@host, as the SDK names it) can be no more."""
+def is_gone(identity: str, *, serving: bool) -> bool:
+    """Whether a worker of that identity (process@host, as the SDK names it) can be no more. `serving`: this process
+    takes steps itself by now, so what bears its number is its own."""
     number, _, host = identity.partition("@")
     if host != socket.gethostname() or not number.isdecimal():
         return False
     if int(number) == os.getpid():
-        return True  # the same number in the same place: a container that started again
+        return not serving  # the same number in the same place: a container that started again
     try:
         os.kill(int(number), 0)
     except ProcessLookupError:
@@ -58,7 +59,7 @@ async def take_over(client: Client, singletons: list[str]) -> list[str]:
         try:
             described = await handle.describe()
             pending = described.raw_description.pending_activities
-            if any(is_gone(step.last_worker_identity) for step in pending if step.state == STARTED):
+            if any(is_gone(step.last_worker_identity, serving=True) for step in pending if step.state == STARTED):
                 await handle.signal("poke")
                 _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
                 poked.append(identity)
@@ -103,7 +104,8 @@ async def _end_lost_steps_of(client: Client, identity: str) -> int:
     try:
         described = (await client.get_workflow_handle(identity).describe()).raw_description
         run = described.workflow_execution_info.execution.run_id
-        lost = [s for s in described.pending_activities if s.state == STARTED and is_gone(s.last_worker_identity)]
+        started = [step for step in described.pending_activities if step.state == STARTED]
+        lost = [step for step in started if is_gone(step.last_worker_identity, serving=False)]
         for step in lost:
             handle = client.get_async_activity_handle(workflow_id=identity, run_id=run, activity_id=step.activity_id)
             await handle.fail(ApplicationError(LOST, type="WorkerLost", next_retry_delay=AGAIN))

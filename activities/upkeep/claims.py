@@ -120,9 +120,11 @@ class ClaimUpkeep:
                 verdict="clear", look_again=stamp + (pool.disruption.consolidate_after or 0)
             )
         catalogue = snapshot.catalogues.get(pool.name, Catalogue(error="not listed"))
+        reason, error = await self._drift(claim)
         facts = DriftFacts(
             catalogue=catalogue,
-            provider_reason=await self._drift(claim),
+            provider_reason=reason,
+            provider_error=error,
             well_known=self.well_known,
             reservation_labels=self.reservation_labels,
         )
@@ -134,20 +136,20 @@ class ClaimUpkeep:
         moments = [j.look_again for j in (consolidatable, drifted) if j.look_again is not None]
         return tuple(_as_present(claim, w) for w in wanted), min(moments, default=now + RECHECK_DRIFT)
 
-    async def _drift(self, claim: NodeClaim) -> str:
-        """The cloud's verdict, at most five minutes old; an error leaves the last one."""
+    async def _drift(self, claim: NodeClaim) -> tuple[str, str]:
+        """The cloud's verdict, at most five minutes old, or why there is none; then the condition stays."""
         if not claim.is_true(names.LAUNCHED):
-            return ""
+            return "", ""
         version = self.seen.classes.get(claim.node_class, "")
         asked, judged, reason = self.seen.drift.get(claim.uid, (0.0, "", ""))
         if self.now() - asked < RECHECK_DRIFT and judged == version:
-            return reason
+            return reason, ""
         try:
             reason = await self.catalogues.drift(claim)
-        except Failure:
-            return reason
+        except Failure as failure:
+            return "", str(failure)
         self.seen.drift[claim.uid] = (self.now(), version, reason)
-        return reason
+        return reason, ""
 
     async def _write(self, claim: NodeClaim, wanted: tuple[Condition | None, ...], stamp: float | None) -> None:
         def status_of(found: NodeClaim) -> ClaimStatus | None:

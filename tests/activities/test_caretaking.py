@@ -1,5 +1,9 @@
 """take_off_mark: whose marks come off."""
 
+from types import SimpleNamespace
+from typing import cast
+
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
@@ -34,3 +38,33 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
 
     assert world.nodes["node-1"].taints == ()
     assert world.claims["pool-1"].condition(names.DISRUPTION_REASON) is None
+
+
+class RunningWorkflows:
+    """A client that knows one workflow, which runs."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+
+    def get_workflow_handle(self, workflow_id: str) -> "RunningWorkflows":
+        assert workflow_id == self.identity, "no other workflow is asked for"
+        return self
+
+    async def describe(self) -> SimpleNamespace:
+        return SimpleNamespace(status=WorkflowExecutionStatus.RUNNING, workflow_type="DisruptNodes")
+
+
+async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:
+    """DIS-197, DUR-26: asked once more when the order is carried out, because it may be as old as a look."""
+    world, owner = World(), "c/disrupt/1"
+    taint = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
+    world.put(a_joined_claim(annotations={names.OWNER: owner}), a_joined_node(taints=(taint,)))
+    claims, nodes = FakeClaims(world), FakeNodes(world)
+    marking = Marking(claims, nodes, FakePods(world), world.now)
+    caretaking = Caretaking("c", claims, FakeCloud(world), marking, world.now)
+    environment = ActivityEnvironment(client=cast(Client, RunningWorkflows(owner)))
+
+    outcome = await environment.run(caretaking.take_off_mark, TakeOffMark(claim=REF, owner=owner))
+
+    assert outcome.message == f"{owner} runs"
+    assert (world.nodes["node-1"].taints, world.claims["pool-1"].annotations) == ((taint,), {names.OWNER: owner})

@@ -96,6 +96,20 @@ async def test_beginning_twice_changes_nothing(stage: Stage) -> None:
     assert replace(second, writes=()) == replace(first, writes=())
 
 
+async def test_draining_is_written_once_with_upstreams_words(stage: Stage) -> None:
+    """TRM-12: a claim that says how far its drain has come goes on saying it."""
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    await stage.begin()
+    written = stage.world.claims["pool-1"].condition(names.DRAINED)
+    drained = is_now(names.DRAINED, changed=1_234.0)
+    stage.world.put(a_leaving_claim(conditions=(*a_joined_claim().conditions, drained)), a_joined_node())
+    await stage.begin()
+
+    assert written is not None
+    assert (written.status, written.reason, written.message) == ("Unknown", "Draining", "Draining")
+    assert stage.world.claims["pool-1"].condition(names.DRAINED) == drained
+
+
 async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
     """A departure carries the reason of the disruption that deleted the claim (TRM-29, BEH-33)."""
     reason = is_now(names.DISRUPTION_REASON, reason="Drifted")

@@ -13,8 +13,9 @@ from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
-from dovetail.model.pods import Expression, LabelSelector, Pod
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment
+from dovetail.model.pods import Expression, LabelSelector, Pod, VolumeUse
+from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
 from tests.activities.fakes import (
@@ -28,7 +29,7 @@ from tests.activities.fakes import (
     unlimited,
 )
 from tests.activities.test_departing import an_instance
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, is_now
+from tests.lifecycle.objects import DAEMON, EVERYTHING, a_joined_claim, a_joined_node, a_pod, is_now
 
 START = 1000.0
 DEPARTURE = Departure(
@@ -261,7 +262,7 @@ async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> N
 
     await stage.run()
 
-    assert "InvalidDoNotDisruptAnnotation" in stage.world.said()
+    assert {n.type for n in stage.world.notices if n.reason == "InvalidDoNotDisruptAnnotation"} == {"Warning"}
     assert stage.world.clock < 1010.0
 
 
@@ -327,6 +328,31 @@ async def test_an_instance_that_goes_during_the_drain_ends_it(stage: Stage) -> N
 
     assert outcome == DrainOutcome(message="the instance is gone", instance_gone=True)
     assert 1060.0 <= stage.world.clock <= 1072.0
+
+
+async def test_the_cloud_is_asked_every_ten_seconds_while_no_kubelet_answers(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TRM-5: never while the kubelet is Ready, and a cloud that does not answer is no proof of anything."""
+    asked: list[float] = []
+
+    async def find(claim_uid: str = "", provider_id: str = "") -> Instance | None:
+        asked.append(stage.world.clock)
+        raise Unreachable("ec2", "the call never arrived")
+
+    monkeypatch.setattr(stage.cloud, "find", find)
+    pod, node = a_pod(do_not_disrupt="true"), stage.world.nodes["node-1"]
+    stage.holds(pod)
+    silent = replace(node, conditions=(Condition(type=names.READY, status="Unknown"),))
+    stage.world.at(1030.0, lambda: stage.world.put(silent))
+    stage.world.at(1062.0, lambda: stage.world.put(node))
+    stage.world.at(1100.0, lambda: stage.world.kill(pod))
+
+    outcome = await stage.run()
+
+    assert (outcome, stage.world.clock >= 1100.0) == (DrainOutcome(message="drained"), True)
+    assert asked[0] >= 1030.0 and asked[-1] <= 1063.0
+    assert len(asked) == 4 and all(later - earlier >= 10.0 for earlier, later in pairwise(asked))
 
 
 async def test_a_node_that_is_gone_holds_nothing(stage: Stage) -> None:
@@ -472,6 +498,18 @@ async def test_the_deadline_ends_the_wait_for_volumes(stage: Stage) -> None:
     assert "attachment-pv-1" in outcome.message
     assert 1100.0 < stage.world.clock < 1102.0
     assert conditions(stage.world)["VolumesDetached"] == ("False", "TerminationGracePeriodElapsed")
+
+
+async def test_the_volume_of_a_pod_that_stays_is_not_waited_for(stage: Stage) -> None:
+    """TRM-31: the pod tolerates the taint, so nobody will detach it."""
+    used = (VolumeUse(claim_name="data"),)
+    stage.holds(a_pod("agent", tolerations=(EVERYTHING,), volumes=used))
+    stage.world.volume_claims["apps/data"] = VolumeClaim(name="data", namespace="apps", volume_name="pv-1")
+    stage.world.attachments["a"] = attached("pv-1")
+
+    outcome = await stage.detach.await_detached(DEPARTURE)
+
+    assert (outcome.message, stage.world.clock) == ("volumes are off", START)
 
 
 async def test_a_node_that_is_gone_holds_no_volumes(stage: Stage) -> None:

@@ -266,6 +266,42 @@ async def test_a_mark_of_a_node_that_is_leaving_is_left_alone() -> None:
     assert (world.nodes["node-1"].taints, claim.condition(names.DISRUPTION_REASON) is not None) == ((DISRUPTED,), True)
 
 
+OTHER_TAINTS = (Taint(key="team", effect="NoExecute"), Taint(key=names.DISRUPTED_TAINT, effect="NoExecute"))
+
+
+async def test_a_nodes_own_taints_outlive_a_mark() -> None:
+    """DIS-13: one of upstream's key with another effect is replaced, all others stay, also when the mark comes off."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(taints=OTHER_TAINTS))
+
+    await mark(world)
+    marked = world.nodes["node-1"].taints
+    await unmark(world)
+
+    assert (marked, world.nodes["node-1"].taints) == ((OTHER_TAINTS[0], DISRUPTED), (OTHER_TAINTS[0],))
+
+
+async def test_a_taint_is_written_only_where_it_is_missing() -> None:
+    """DIS-13: a Node that has it already is not written, whoever put it there."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node(taints=(DISRUPTED,)))
+
+    outcome = await mark(world)
+
+    assert (outcome.marked, [line for line in world.ledger if line.startswith("patch node")]) == (("pool-1",), [])
+
+
+async def test_a_node_that_is_being_deleted_keeps_its_taint() -> None:
+    """DIS-13: although its claim is not being deleted yet."""
+    world = a_marked_world()
+    await mark(world)
+    world.put(replace(world.nodes["node-1"], deleting_since=world.clock))
+
+    await unmark(world)
+
+    assert world.nodes["node-1"].taints == (DISRUPTED,)
+
+
 async def create(world: World, reason: str) -> list[tuple[str, str]]:
     pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
     creating = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Literal
 
+import pytest
+
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.keep_up import UpkeepTask
@@ -10,12 +12,13 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
-from dovetail.ports.failures import Conflict
+from dovetail.ports.failures import Conflict, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.worker.providers import provider_named
 from tests.activities.fakes import FakeClaims, FakeNotices, World
@@ -84,6 +87,31 @@ async def test_a_new_pool_gets_its_status_and_its_hash_without_a_conflict() -> N
     assert pools.calls == ["status", "metadata"]
     assert written.annotations[names.NODE_POOL_HASH] == "123"
     assert RESULTS in written.annotations or written.is_true(names.READY)
+
+
+async def test_a_migration_of_hashes_that_was_half_done_goes_on() -> None:
+    """DIS-178, DUR-22: the claims are stamped before the pool, so that a look after a failure finds them again."""
+    world, pool = World(), a_pool(hash="123", annotations={names.NODE_POOL_HASH_VERSION: "v0"})
+    old = {names.NODE_POOL_HASH: "1", names.NODE_POOL_HASH_VERSION: "v0"}
+    world.put(a_joined_claim(annotations=old))
+    pools = Pools(pool)
+    status_of = pools.patch_status
+
+    async def fail(pool: NodePool, status: PoolStatus) -> NodePool | None:
+        raise Unreachable("api", "the worker is killed between claims and pool")
+
+    pools.patch_status = fail  # type: ignore[method-assign]
+    with pytest.raises(Unreachable):
+        for write in (await PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now).look(seen(world, pool))).due:
+            await write()
+    half_done = (world.claims["pool-1"].annotations, pools.pools["pool"].annotations)
+    pools.patch_status = status_of  # type: ignore[method-assign]
+    for write in (await PoolUpkeep(pools, FakeClaims(world), ReadyClass(), world.now).look(seen(world, pool))).due:
+        await write()
+
+    migrated = {names.NODE_POOL_HASH: "123", names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM}
+    assert half_done == (migrated, {names.NODE_POOL_HASH_VERSION: "v0"})
+    assert migrated.items() <= pools.pools["pool"].annotations.items()
 
 
 async def test_a_pool_is_left_alone_until_the_cache_shows_our_write() -> None:

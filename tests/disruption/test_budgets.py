@@ -8,8 +8,9 @@ from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_for
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pools import Budget
-from tests.disruption.worlds import NOW, a_pair, a_pool, a_world, condition
+from tests.disruption.worlds import CLASS, NOW, a_pair, a_pool, a_world, condition
 
 
 def at(text: str) -> float:
@@ -128,6 +129,14 @@ def test_launching_terminated_and_foreign_nodes_do_not_count_for_a_budget() -> N
     assert allowances(world, DisruptionSettings()) == {}
     world = a_world(pairs, pools=[a_pool(budgets=(Budget(nodes="100%"),))])
     assert allowances(world, DisruptionSettings())["a", "Empty"].allowed == 5
+
+
+def test_a_node_of_another_provider_under_a_pools_label_does_not_count() -> None:
+    """DIS-50, DIT-7."""
+    other = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
+    pairs = [a_pair("n1"), a_pair("foreign", claim={"node_class": other})]
+    world = a_world(pairs, supported_node_classes=frozenset({(CLASS.group, CLASS.kind)}))
+    assert allowances(world, DisruptionSettings())["a", "Empty"].nodes == 1
 
 
 def test_a_node_that_a_plan_has_taken_counts_as_leaving() -> None:

@@ -1,5 +1,6 @@
 """Which nodes may go at all (DIS-25 to DIS-48)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.pools import Catalogue
+from dovetail.placement.pdbs import PdbIndex
 from tests.disruption.worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_world
 
 PROTECTED = {"do_not_disrupt": "true"}
@@ -50,9 +52,68 @@ def test_a_node_is_refused_in_upstreams_words(pair: Pair, message: str) -> None:
     assert why(pair) == [message]
 
 
-def test_a_pool_whose_types_cannot_be_listed_counts_as_not_found() -> None:
-    """DIS-26."""
-    assert why(a_pair("n1"), catalogues={"a": Catalogue(error="no")}) == ["NodePool not found (NodePool=a)"]
+EVERYTHING_WRONG: dict[str, dict[str, Any]] = {
+    "node": {"labels": {}, "annotations": {names.DO_NOT_DISRUPT: "true"}},
+    "claim": {"deleting_since": NOW},
+    "world": {"nominations": {"n1": NOW + 1}, "catalogues": {}},
+}
+
+
+def test_a_node_with_several_obstacles_is_refused_by_the_first_in_order() -> None:
+    """DIS-25: each is put right in turn, and the next one is named."""
+    labels = a_pair("n1").node.labels
+    registered = {k: labels[k] for k in (names.REGISTERED, names.INITIALIZED)}
+    node, claim, world = (dict(EVERYTHING_WRONG[part]) for part in ("node", "claim", "world"))
+    protected = a_pod("n1", name="p", **PROTECTED)
+    found: list[str] = []
+
+    def look() -> None:
+        found.extend(why(a_pair("n1", node=node, claim=claim), pods=[protected], pdbs=[a_pdb()], **world))
+
+    look()
+    for part, mended in (
+        (node, {"labels": registered}),
+        (claim, {"deleting_since": None}),
+        (world, {"nominations": {}}),
+        (node, {"annotations": {}}),
+        (node, {"labels": dict(labels)}),
+    ):
+        part.update(mended)
+        look()
+    world.pop("catalogues")
+    look()
+
+    assert found == [
+        "Node isn't initialized",
+        "Node is deleting or marked for deletion",
+        "Node is nominated for a pending pod",
+        'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
+        "Node doesn't have required label (label=karpenter.sh/nodepool)",
+        "NodePool not found (NodePool=a)",
+        'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/p)',
+    ]
+
+
+@pytest.mark.parametrize("catalogues", [{"a": Catalogue(error="no")}, {"a": Catalogue()}, {}])
+def test_a_pool_whose_types_cannot_be_listed_counts_as_not_found(catalogues: dict[str, Catalogue]) -> None:
+    """DIS-26: nor where there are none, or none yet."""
+    assert why(a_pair("n1"), catalogues=catalogues) == ["NodePool not found (NodePool=a)"]
+
+
+def test_a_node_without_a_claim_leaves_while_it_is_being_deleted() -> None:
+    """DIS-19: and only then, whatever becomes of other claims."""
+    nodes = {name: a_pair(name, node=deleted).node for name, deleted in (("n1", {"deleting_since": NOW}), ("n2", {}))}
+    fleet = Fleet(a_world(nodes=nodes), DisruptionSettings())
+    assert [(m.name, fleet.is_leaving(m)) for m in fleet.members] == [("n1", True), ("n2", False)]
+
+
+def test_labels_are_the_claims_until_the_node_is_registered() -> None:
+    """DIS-21."""
+    pair = a_pair("n1")
+    joining = replace(pair.node, labels={names.NODE_POOL: "of-the-node"})
+    joined = replace(joining, labels={**joining.labels, names.REGISTERED: "true"})
+    worlds = [a_world([replace(pair, node=node)]) for node in (joining, joined)]
+    assert [Fleet(w, DisruptionSettings()).members[0].pool_name for w in worlds] == ["a", "of-the-node"]
 
 
 def test_a_nomination_holds_until_its_last_instant() -> None:
@@ -105,6 +166,28 @@ def test_an_unready_pod_may_go_where_the_budget_always_allows_that() -> None:
     """DIS-44."""
     pods = [a_pod("n1", ready=False)]
     assert why(a_pair("n1"), pods=pods, pdbs=[a_pdb(always_allow_unhealthy=True)]) == []
+
+
+def test_a_second_budget_holds_even_a_pod_that_is_not_ready() -> None:
+    """DIS-43, DIS-44: the eviction API refuses a pod of two budgets, whatever they allow."""
+    pdbs = [a_pdb("b1", always_allow_unhealthy=True), a_pdb("b2", always_allow_unhealthy=True)]
+    assert len(why(a_pair("n1"), pods=[a_pod("n1", ready=False)], pdbs=pdbs)) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "for_good"),
+    [
+        ({"max_unavailable": "0"}, True),
+        ({"max_unavailable": "0%"}, True),
+        ({"max_unavailable": None, "min_available": "100%"}, True),
+        ({"max_unavailable": None, "min_available": "3"}, False),
+        ({"max_unavailable": "1%"}, False),
+    ],
+)
+def test_some_budgets_never_let_a_pod_go(limits: dict[str, Any], for_good: bool) -> None:
+    """DIS-46, DIS-47: such a pod needs no new room."""
+    index, pod = PdbIndex([a_pdb(**limits)], NOW), a_pod("n1")
+    assert (index.blocks_for_good(pod), index.needs_room(pod)) == (for_good, not for_good)
 
 
 def test_budgets_are_judged_pod_by_pod() -> None:

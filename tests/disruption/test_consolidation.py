@@ -138,12 +138,17 @@ def test_an_empty_node_is_never_taken_for_being_underutilized() -> None:
         ({"nominations": {"n1": NOW + 99}}, Invalidity.CHURN),
         ({"pools": {"a": a_pool(budgets=(Budget(nodes="0"),))}}, Invalidity.BUDGET),
         ({"pods_on": "large"}, Invalidity.SCHEDULING),
+        ({"pods_on": "homeless"}, Invalidity.SCHEDULING),
     ],
 )
 def test_what_changed_during_the_wait_ends_the_command(later: dict[str, Any], reason: Invalidity) -> None:
     """DIS-135, DIT-93, DIT-94."""
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2"), a_pod("n2")])
-    added = {"do-not-disrupt": a_pod("n1", do_not_disrupt="true"), "large": a_pod("n1", "6")}
+    added = {
+        "do-not-disrupt": a_pod("n1", do_not_disrupt="true"),
+        "large": a_pod("n1", "6"),
+        "homeless": a_pod("n1", "64"),
+    }
     pod = added.get(later.pop("pods_on", ""))
     pods = dict(world.pods) if pod is None else {**world.pods, pod.uid: pod}
     verdict = revalidate(plan(world), replace(world, now=NOW + 15, pods=pods, **later), SETTINGS)

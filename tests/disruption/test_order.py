@@ -147,6 +147,13 @@ def test_a_grace_period_names_the_way_of_termination(grace: float | None, mode: 
     assert plan(world).commands[0].targets[0].mode == mode
 
 
+def test_the_policy_is_named_for_the_reasons_that_it_decides_about() -> None:
+    """DIS-190."""
+    empty, drifted = a_world([a_pair("n1")]), a_world([a_drifted("n1")], [a_pod("n1")])
+    found = {c.reason: c.targets[0].policy for world in (empty, drifted) for c in plan(world).commands}
+    assert found == {"Empty": "when_empty_or_underutilized", "Drifted": ""}
+
+
 def test_a_spot_node_is_deleted_whatever_the_gate_says() -> None:
     """DIS-106."""
     spot = names.CAPACITY_SPOT

@@ -93,6 +93,20 @@ def test_a_deleted_node_deletes_its_claim() -> None:
     assert releases(snapshot) == ()
 
 
+@pytest.mark.parametrize(
+    ("claim", "node"),
+    [
+        (a_joined_claim(), a_managed_node(deleting_since=NOW, finalizers=())),
+        (a_joined_claim(node_class=OTHER), a_managed_node(deleting_since=NOW)),
+        (a_joined_claim(deleting_since=NOW), a_managed_node(deleting_since=NOW)),
+    ],
+    ids=["the node is not held by us", "the claim is another provider's", "the claim is being deleted already"],
+)
+def test_a_deleted_node_deletes_no_claim_that_is_not_its_to_delete(claim: NodeClaim, node: Node) -> None:
+    """TRM-2, TRM-4."""
+    assert deserted(a_snapshot(claim, node)) == ()
+
+
 def test_a_deleted_node_without_a_claim_is_released() -> None:
     """TRM-10, BEH-2."""
     assert releases(a_snapshot(a_managed_node(deleting_since=NOW))) == (StartRelease(node="node-1", uid="uid-node-1"),)

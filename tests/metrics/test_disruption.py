@@ -45,6 +45,19 @@ def test_a_decision_counts_candidates_by_reason_and_how_long_it_took(meter: Mete
     assert seconds == 0.25
 
 
+def test_drifted_nodes_of_static_and_other_pools_are_one_figure(meter: Meter) -> None:
+    """DIT-40, DIQ-3: the later method does not overwrite what the earlier one has counted."""
+    drifted = [condition(names.DRIFTED, changed=NOW - 60)]
+    pairs = [a_pair("n1", also=drifted), a_pair("n2", also=drifted, pool="s"), a_pair("n3", also=drifted, pool="s")]
+    closed = a_pool("s", replicas=2, budgets=(Budget(nodes="0"),))
+    world = a_world(pairs, [a_pod(f"n{i}") for i in (1, 2, 3)], pools=[a_pool(), closed])
+
+    counting_disruption.decided(decide(world, DisruptionSettings(), never), 0.25)
+
+    eligible = counted(meter, "voluntary_disruption_eligible_nodes")
+    assert [number for _, number, labels in eligible if labels == {"reason": "drifted"}] == [3]
+
+
 def test_a_command_counts_once_and_once_for_each_of_its_pools(meter: Meter) -> None:
     """DIS-143, DIS-151, DIS-190."""
     pools = [a_pool("a"), a_pool("b")]

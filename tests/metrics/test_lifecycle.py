@@ -138,6 +138,15 @@ async def test_evictions_are_counted_by_their_answer(environment: ActivityEnviro
     assert isinstance(stage.cloud, FakeCloud)
 
 
+async def test_a_drain_that_is_looked_at_again_is_counted_once(environment: ActivityEnvironment, meter: Meter) -> None:
+    """TRM-19: also by a second try of the step that has written the condition already."""
+    stage = test_draining.new_stage()
+    for _ in range(2):
+        await environment.run(stage.detach.await_detached, test_draining.DEPARTURE)
+
+    assert meter.kept == [("karpenter_nodes_drained_total", 1, {"nodepool": "pool"})]
+
+
 async def test_a_pod_that_lingers_is_counted_once(environment: ActivityEnvironment, meter: Meter) -> None:
     """TRM-28: however often it is deleted by force."""
     stage = test_draining.new_stage()

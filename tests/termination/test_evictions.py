@@ -49,6 +49,7 @@ def test_a_pod_that_is_stuck_holds_nothing() -> None:
     [
         a_pod(tolerations=(EVERYTHING,)),
         a_pod(tolerations=(Toleration(key="karpenter.sh/disrupted", operator="Exists"),)),
+        a_pod(tolerations=(Toleration(operator="Equal"),)),  # DIS-40: without a key
         a_pod(tolerations=(Toleration(key="karpenter.sh/disrupted", operator="Equal", effect="NoSchedule"),)),
         a_pod(owners=(STATIC,)),
         a_pod(phase="Succeeded"),

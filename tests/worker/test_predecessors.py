@@ -62,16 +62,22 @@ class Server:
         return SimpleNamespace(fail=fail)
 
 
-def test_a_process_of_this_host_that_does_not_run_is_gone_and_any_other_may_live() -> None:
-    assert is_gone(f"{a_dead_process()}@{HOST}")
-    assert is_gone(f"{os.getpid()}@{HOST}"), "a container starts again under the same number"
-    assert not is_gone(f"{os.getppid()}@{HOST}")
-    assert not is_gone(f"{a_dead_process()}@another-host")
+@pytest.mark.parametrize("serving", [False, True])
+def test_a_process_of_this_host_that_does_not_run_is_gone_and_any_other_may_live(serving: bool) -> None:
+    assert is_gone(f"{a_dead_process()}@{HOST}", serving=serving)
+    assert not is_gone(f"{os.getppid()}@{HOST}", serving=serving)
+    assert not is_gone(f"{a_dead_process()}@another-host", serving=serving)
+
+
+def test_what_bears_this_process_s_number_is_a_predecessor_s_only_before_it_takes_steps_itself() -> None:
+    """A container starts again under the same number; a minute later the number is that of its own steps."""
+    assert is_gone(f"{os.getpid()}@{HOST}", serving=False)
+    assert not is_gone(f"{os.getpid()}@{HOST}", serving=True)
 
 
 @pytest.mark.parametrize("identity", ["", "worker", "@", f"x@{HOST}"])
 def test_an_identity_of_another_form_says_nothing(identity: str) -> None:
-    assert not is_gone(identity)
+    assert not is_gone(identity, serving=False)
 
 
 async def test_only_what_waits_in_a_dead_process_is_poked() -> None:

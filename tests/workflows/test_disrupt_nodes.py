@@ -145,6 +145,18 @@ async def test_a_pure_delete_goes_on_with_the_nodes_that_could_be_marked(
     assert (record.outcome, record.deleted) == ("done", ("claim-2",))
 
 
+async def test_a_delete_of_which_no_node_could_be_marked_ends_there(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """DIS-145."""
+    steps = willing(mark_nodes=MarkOutcome(refused=(("claim-1", "a pod was bound"),)))
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command()))
+
+    assert (record.outcome, record.deleted, steps.names()) == ("refused", (), ["mark_nodes", "unmark_nodes"])
+
+
 async def test_a_refused_mark_undoes_a_command_with_replacements(
     skipping: WorkflowEnvironment, serving: Serving
 ) -> None:

@@ -32,12 +32,14 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftFacts:
-    """What judging drift needs besides claim and pool. `provider_reason`: the cloud's answer; empty is no drift."""
+    """What judging drift needs besides claim and pool. `provider_reason`: the cloud's answer; empty is no drift.
+    `provider_error`: why it gave none."""
 
     catalogue: Catalogue
     provider_reason: str = ""
     well_known: frozenset[str] = names.WELL_KNOWN_LABELS
     reservation_labels: frozenset[str] = frozenset()  # the cloud's labels that name one reservation
+    provider_error: str = ""
 
 
 def quiet_since(claim: NodeClaim) -> float:
@@ -74,6 +76,8 @@ def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: floa
             return Judgement(verdict="leave", error=facts.catalogue.error)
         if not is_type_offered(claim, facts):
             return Judgement(verdict="set", reason=INSTANCE_TYPE_NOT_FOUND, look_again=again)
+    if facts.provider_error:
+        return Judgement(verdict="leave", look_again=again, error=facts.provider_error)
     if facts.provider_reason:
         return Judgement(verdict="set", reason=facts.provider_reason, look_again=again)
     return Judgement(verdict="clear", look_again=again)

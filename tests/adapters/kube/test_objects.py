@@ -89,7 +89,12 @@ class TestPods:
             await KubePods(client).evict(the_pod())
             await KubePods(client).delete(the_pod(), 7)
 
-        assert server.asked[0][3]["deleteOptions"] == {"preconditions": {"uid": "u"}}
+        assert server.asked[0][3] == {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": the_pod().name, "namespace": the_pod().shape.namespace},
+            "deleteOptions": {"preconditions": {"uid": "u"}},
+        }
         assert server.asked[1][3] == {"gracePeriodSeconds": 7, "preconditions": {"uid": "u"}}
 
 
