@@ -11,7 +11,7 @@ import pytest
 PROMISED_SECONDS: Final = 15.0
 
 
-def next_steps(struck: str, seconds: Iterable[float]) -> str:
+def in_words(struck: str, seconds: Iterable[float]) -> str:
     """One line: how soon those that a kill struck got on, and how many took longer than is promised."""
     ordered = sorted(seconds)
     late = sum(1 for each in ordered if each > PROMISED_SECONDS)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.catalogue import EVERYTHING, FEW, LIVES
 from tests.faults.lives import Lived
-from tests.next_steps import next_steps, report
+from tests.next_steps import in_words, report
 
 pytestmark = pytest.mark.temporal
 
@@ -53,7 +53,7 @@ async def test_no_claim_node_or_taint_is_left(lived: Lived) -> None:
 async def test_the_next_step_follows_by_the_heartbeat_and_not_by_the_steps_own_timeout(
     lived: Lived, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report(capsys, next_steps(", ".join(lived.gaps), lived.gaps.values()))
+    report(capsys, in_words(", ".join(lived.gaps), lived.gaps.values()))
     assert {name: gap for name, gap in lived.gaps.items() if gap > NEXT_STEP_SECONDS} == {}
 
 
