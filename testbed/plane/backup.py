@@ -38,8 +38,7 @@ async def restore(folder: Path, binaries: Binaries) -> None:
     for part in (*READERS, "etcd"):
         await plane.stop_part(part)
     await asyncio.to_thread(_copy, _backup(folder), folder / "etcd")
-    for part in ("etcd", *reversed(READERS)):
-        await plane.start_part(part)
+    await plane.start_part("etcd", *reversed(READERS))
 
 
 def _backup(folder: Path) -> Path:

@@ -8,10 +8,9 @@ from functools import partial
 
 import pytest
 
-from testbed.plane import find_binaries
-from testbed.plane.backup import back_up, restore
 from testbed.up import NODE_CLASS
 from tests.cluster.days.proxies import proxies_before
+from tests.cluster.system.backups import back_up_etcd, restore_etcd
 from tests.cluster.system.ground import Ground
 from tests.cluster.system.scenes import gone, settle
 
@@ -22,13 +21,12 @@ FEW = dict.fromkeys(("frontend.namespaceRPS", "frontend.namespaceRPS.visibility"
 
 async def test_after_a_restore_from_an_older_backup_a_worker_that_knows_more_goes_on(ground: Ground) -> None:
     [old] = await settle(ground, 1)
-    folder, binaries = ground.everything.plane.folder, find_binaries(lambda _line: None)
-    await back_up(folder, binaries)
+    await back_up_etcd(ground)
     await ground.scale(2)  # forgotten: this pod, its claim and its node; versions that the worker waits to see
     await ground.until(lambda: ground.settled(2), 120, "the second pod runs")
     assert len(await ground.live()) == 2
 
-    await restore(folder, binaries)
+    await restore_etcd(ground)
     assert [c["metadata"]["name"] for c in await ground.claims()] == [old["metadata"]["name"]]
     await ground.apply(NODE_CLASS)
     await ground.scale(3)  # people go on

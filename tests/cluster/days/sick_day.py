@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from dovetail.model import names
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
-from testbed.plane import find_binaries
-from testbed.plane.backup import back_up, restore
 from testbed.up import NODE_CLASS
 from tests.cluster.days.budget_watch import BudgetWatch
 from tests.cluster.days.day import POOLS, Day, Event
 from tests.cluster.days.proxies import Proxies
+from tests.cluster.system.backups import back_up_etcd, restore_etcd
 from tests.cluster.system.ground import Ground
 
 LONGEST_ILLNESS: Final = 15.0
@@ -150,7 +149,7 @@ class SickDay(Day):
         return f"one more worker, its clock {seconds:+.0f} s off"
 
     async def back_up(self) -> str:
-        await back_up(self.ground.everything.plane.folder, find_binaries(lambda _line: None))
+        await back_up_etcd(self.ground)
         self.backed_up = True
         return "etcd is backed up"
 
@@ -160,7 +159,7 @@ class SickDay(Day):
         for pool in POOLS:
             self.watch.allow(pool, "100%")  # nobody knows how many the older pools let go
         self.watch.forget()
-        await restore(self.ground.everything.plane.folder, find_binaries(lambda _line: None))
+        await restore_etcd(self.ground)
         self.backed_up, self.restored = False, True
         await self.ground.apply(NODE_CLASS)
         for pool in POOLS:
