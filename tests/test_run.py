@@ -126,3 +126,16 @@ def test_nothing_else_is_skipped() -> None:
 
 def test_ci_requires_the_cluster_tests() -> None:
     assert f"export {CLUSTER_TESTS}=required\n" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:
+    marked = re.compile(r"pytest\.mark\.soak\b")
+    having = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if marked.search(file.read_text())
+        and file.name not in {"test_run.py", "test_rules.py"}  # they speak of the mark
+    }
+    listed = set(re.findall(r"^\| `(tests/[^`]+)` \|", (ROOT / "docs" / "soak.md").read_text(), re.M))
+
+    assert listed == having
