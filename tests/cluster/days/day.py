@@ -135,7 +135,7 @@ class Day:
         short = self.random.sample(TYPES, self.random.randint(0, 3))
         zones = (await asyncio.to_thread(self.ground.cloud.control, "GET", "world"))["zones"]
         pools = [
-            {"type": name, "zone": zone, "capacity": kind}
+            {"instanceType": name, "zone": zone, "capacityType": kind}
             for name in short
             for zone in zones
             for kind in ("on-demand", "spot")
