@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,11 +76,11 @@ class Everything:
         """Starts another worker, in the environment above."""
         return [sys.executable, "-m", "dovetail.cli.main", "worker"]
 
-    def start_worker(self, log_name: str = "worker.log") -> "subprocess.Popen[bytes]":
-        """Another worker, as a process of its own."""
+    def start_worker(self, log_name: str = "worker.log", command: Sequence[str] = ()) -> "subprocess.Popen[bytes]":
+        """Another worker, as a process of its own; `command` in place of the usual one."""
         with (self.folder / log_name).open("ab") as log:
             return subprocess.Popen(
-                self.worker_command(),
+                list(command) or self.worker_command(),
                 cwd=ROOT,
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
@@ -256,7 +257,17 @@ async def lose_database(everything: Everything) -> Everything:
     await stop_process(everything.processes["temporal"], STOP_SECONDS)
     for old in everything.folder.glob("temporal*.db*"):
         old.unlink()
-    temporal = await start_temporal(everything.folder)
+    return await _with_temporal(everything, {})
+
+
+async def limit_temporal(everything: Everything, limits: Mapping[str, int]) -> Everything:
+    """Temporal's server starts again at another address, with its database and these limits."""
+    await stop_process(everything.processes["temporal"], STOP_SECONDS)
+    return await _with_temporal(everything, limits)
+
+
+async def _with_temporal(everything: Everything, limits: Mapping[str, int]) -> Everything:
+    temporal = await start_temporal(everything.folder, limits=limits)
     processes = {**everything.processes, "temporal": _identity(temporal.process.pid)}
     _write(everything.folder, processes)
     return replace(

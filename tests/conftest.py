@@ -1,7 +1,7 @@
 """What all tests share: a limit for those that wait, and the programs of the control plane.
 
 No test waits for ever: one that hangs fails, and its traceback says where it waited. Where the programs can be neither
-found nor built, each test that needs them is skipped with the reason in words.
+found nor built, each test that needs them is skipped with the reason in words, or fails where CI requires it.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from testbed.plane import Binaries, TestbedUnavailable, find_binaries
+from tests.unavailable import no_control_plane
 
 LONGEST_SECONDS = 420.0  # more than any test of `make test` takes on a loaded machine; soak tests may take their time
 
@@ -49,4 +50,4 @@ def testbed_binaries(request: pytest.FixtureRequest) -> Binaries:
     try:
         return find_binaries(say)
     except TestbedUnavailable as reason:
-        pytest.skip(f"no control plane: {reason}")
+        no_control_plane(reason)

@@ -3,9 +3,10 @@
 `python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions; anything
 else goes to pytest as it is. Two cores carry five lanes: the tests on real servers mostly wait. Whole-system tests
 share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
-therefore run a second time by itself, and both outcomes are printed: one that fails twice has failed, one that passes
-alone is named, so that nobody overlooks it. Python 3.11 now and then aborts at interpreter exit when the Temporal SDK
-is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
+therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One that passes
+alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its cause: what
+nobody has explained may be the product's fault. Python 3.11 now and then aborts at interpreter exit when the Temporal
+SDK is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
 """
 
 import io
@@ -19,9 +20,13 @@ from pathlib import Path
 import coverage
 import pytest
 
+from tests.ledger import LEDGER, LedgerError, judged, read_ledger
+
 FAST = "not temporal and not cluster and not slow and not soak"
 REST = "not cluster and not soak"
 SLOWEST = "--durations=8"
+ALONE = "--alone"
+OTHER_LEDGER = "--ledger"
 COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
@@ -109,12 +114,21 @@ def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
     return max(codes, key=abs), names
 
 
-def again(names: list[str]) -> int:
-    """Run these alone, in a process of their own."""
+def again(names: list[str], ledger: Path) -> int:
+    """Run these alone, in a process of their own. A pass counts for those whose cause the ledger knows."""
+    try:
+        entries = read_ledger(ledger)
+    except LedgerError as error:
+        print(f"\nfailed, and not run again, for the ledger cannot be read: {error}", flush=True)
+        return int(pytest.ExitCode.TESTS_FAILED)
     print(f"\nfailed, and run once more alone: {', '.join(names)}", flush=True)
-    code = subprocess.run([sys.executable, "-m", "tests.run", "--alone", *names], check=False).returncode
+    code = subprocess.run([sys.executable, "-m", "tests.run", ALONE, *names], check=False).returncode
     print(f"the second run {'passed' if code == 0 else 'failed'}: {', '.join(names)}", flush=True)
-    return code
+    if code != 0:
+        return code
+    second = judged(names, entries)
+    print("\n".join(second.words()), flush=True)
+    return int(pytest.ExitCode.TESTS_FAILED) if second.unexplained else code
 
 
 def _leave(number: int, frame: object) -> None:
@@ -125,15 +139,20 @@ def _leave(number: int, frame: object) -> None:
 def main() -> None:
     """The arguments are `check`, `test`, or pytest's own; --alone is for the second run, which has none of its own."""
     signal.signal(signal.SIGTERM, _leave)
-    arguments = [argument for argument in sys.argv[1:] if argument != "--alone"]
+    arguments = [argument for argument in sys.argv[1:] if argument != ALONE]
+    ledger = LEDGER
+    if OTHER_LEDGER in arguments:
+        at = arguments.index(OTHER_LEDGER)
+        ledger = Path(arguments[at + 1])
+        del arguments[at : at + 2]
     lanes = LANES.get(arguments[0]) if len(arguments) == 1 else None
     code, names = here(arguments) if lanes is None else side_by_side(lanes)
     note = os.environ.get(_FAILED)
     if note:
         Path(note).write_text("".join(f"{name}\n" for name in names))
-    may_try = not note and "--alone" not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
+    may_try = not note and ALONE not in sys.argv and code == int(pytest.ExitCode.TESTS_FAILED)
     if may_try and 0 < len(names) <= MOST_TRIED_AGAIN:
-        code = again(names)
+        code = again(names, ledger)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

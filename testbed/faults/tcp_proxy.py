@@ -28,6 +28,18 @@ class TcpProxy(Sickness):
         proxy.address = f"127.0.0.1:{proxy._server.sockets[0].getsockname()[1]}"
         return proxy
 
+    @property
+    def leads_to(self) -> str:
+        """The server's address."""
+        return f"{self._host}:{self._port}"
+
+    def lead_to(self, address: str) -> None:
+        """From now on before another server, or the same one at another address; open connections are broken off."""
+        host, _, port = address.rpartition(":")
+        self._host, self._port = host, int(port)
+        for task in list(self._connections):
+            task.cancel()
+
     async def close(self) -> None:
         """Break off all connections, and stop."""
         assert self._server is not None

@@ -29,6 +29,7 @@ from testbed.plane.parts import COMMANDS, PlaneSettings, Ports, Site
 from testbed.plane.processes import ProcessIdentity, identify, spawn, stop_process
 from testbed.plane.state import FILE_NAME, PlaneState, read_state, write_state
 
+SERVING = ("etcd", "kube-apiserver")  # what answers requests; the others ask
 PORT_ATTEMPTS = 5
 READY_SECONDS = 90.0  # it takes 4 to 5 s; the rest is for a machine that compiles something else meanwhile
 ANSWER_SECONDS = 2.0  # for one question; another process on our port may accept and then say nothing
@@ -109,14 +110,17 @@ class ControlPlane:
         if state is not None:
             await stop_process(dict(state.processes)[part], STOP_SECONDS)
 
-    async def start_part(self, part: str) -> None:
+    async def start_part(self, *parts: str) -> None:
+        """Start these again, in this order; those that rest on the API server once it serves."""
         state = read_state(self.folder)
         if state is None:
             raise PlaneError(f"no control plane runs in {self.folder}")
-        command = json.loads((self.folder / "commands.json").read_text())[part]
-        state = self._spawn(part, command, state)
-        if part in {"etcd", "kube-apiserver"}:
-            await self._until_serving(state)
+        commands = json.loads((self.folder / "commands.json").read_text())
+        for part in parts:
+            if part not in SERVING:
+                await self._until_serving(state.only(SERVING))
+            state = self._spawn(part, commands[part], state)
+        await self._until_serving(state.only({*SERVING, *parts}))
 
     async def _bring_up(self, owner: ProcessIdentity | None) -> PlaneState:
         ports = self._choose_ports()
@@ -125,7 +129,7 @@ class ControlPlane:
         state = write_state(describe(site, owner))
         commands = {part: make(site) for part, make in COMMANDS.items()}
         (self.folder / "commands.json").write_text(json.dumps(commands, indent=1))
-        for part in ("etcd", "kube-apiserver"):
+        for part in SERVING:
             state = self._spawn(part, commands[part], state)
         await self._until_serving(state)
         for part in ("kube-controller-manager", "kube-scheduler", "kwok"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,10 @@ class PlaneState:
     def with_process(self, part: str, process: ProcessIdentity) -> PlaneState:
         """A part that is started again keeps its place, since parts are stopped in the reverse of this order."""
         return dataclasses.replace(self, processes=tuple({**dict(self.processes), part: process}.items()))
+
+    def only(self, parts: Collection[str]) -> PlaneState:
+        """Of these parts alone; for a look, never to be written."""
+        return dataclasses.replace(self, processes=tuple(one for one in self.processes if one[0] in parts))
 
     def missing_parts(self) -> list[str]:
         return [part for part, process in self.processes if not process.is_running()]

@@ -19,6 +19,7 @@ from testbed.plane.plane import stop_abandoned
 from testbed.plane.processes import identify
 from testbed.plane.state import read_state
 from tests.cluster.system.ground import Ground
+from tests.unavailable import no_control_plane
 
 SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"
 # Fixed for each lane, so that a session that was killed leaves nothing running for long: the next one stops what it
@@ -70,7 +71,7 @@ async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Ground]:
     try:
         find_binaries(lambda _line: None)
     except TestbedUnavailable as reason:
-        pytest.skip(f"no control plane: {reason}")
+        no_control_plane(reason)
     ground = await Ground.start(SYSTEM)
     yield ground
     await ground.stop()

@@ -41,10 +41,7 @@ CHOSEN: Final = (
     "consolidate-18",
 )
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.skipif(not MID_FLIGHT.exists(), reason="the recorded states are not beside the project"),
-]
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from tests.cluster.system.ground import (
     owner_of,
 )
 from tests.cluster.system.scenes import NEVER, boot, gone, settle
+from tests.next_steps import in_words, report
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
@@ -154,11 +155,6 @@ async def test_a_killed_worker_costs_nothing_on_real_servers(
     for _ in range(rounds):
         steps += (await struck_once(ground, strike, lose_database)).values()
 
-    with capsys.disabled():
-        ordered = sorted(steps)
-        print(
-            f"\n{len(ordered)} struck, next step after the kill: median {ordered[len(ordered) // 2]:.1f} s, "
-            f"longest {ordered[-1]:.1f} s"
-        )
+    report(capsys, in_words(f"{strike.__name__}{', database lost' if lose_database else ''}", steps))
     assert len(steps) == rounds * AT_ONCE
     assert max(steps) < HEALED_SECONDS

@@ -8,12 +8,14 @@ import pytest
 
 from tests.faults.catalogue import EVERYTHING, FEW, LIVES
 from tests.faults.lives import Lived
+from tests.next_steps import in_words, report
 
 pytestmark = pytest.mark.temporal
 
 # A kill costs 10 to 11 s until its steps are taken up (the heartbeat timeout), and on an idle machine the next step
-# follows within 15. Several lives share two cores here, so the bound only distinguishes beats from no beats:
-# without them a step would be taken up after its start-to-close timeout, a minute at the least.
+# follows within 15. Several lives share two cores here, so the time is printed, and the bound only
+# distinguishes beats from no beats: without them a step would be taken up after its start-to-close timeout, a minute at
+# the least.
 NEXT_STEP_SECONDS = 40.0
 
 each_life = pytest.mark.parametrize(
@@ -48,7 +50,10 @@ async def test_no_claim_node_or_taint_is_left(lived: Lived) -> None:
 
 
 @each_life_that_keeps_its_database
-async def test_the_next_step_follows_by_the_heartbeat_and_not_by_the_steps_own_timeout(lived: Lived) -> None:
+async def test_the_next_step_follows_by_the_heartbeat_and_not_by_the_steps_own_timeout(
+    lived: Lived, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(capsys, in_words(", ".join(lived.gaps), lived.gaps.values()))
     assert {name: gap for name, gap in lived.gaps.items() if gap > NEXT_STEP_SECONDS} == {}
 
 

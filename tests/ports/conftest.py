@@ -18,6 +18,7 @@ from tests.ports.worlds import real, simulated
 from tests.ports.worlds import simulated_cloud as simulated_cloud_world
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import World
+from tests.unavailable import no_control_plane
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -28,7 +29,7 @@ async def installed_plane() -> AsyncIterator[ControlPlane]:
     try:
         binaries = find_binaries(print)
     except TestbedUnavailable as reason:
-        pytest.skip(f"no control plane: {reason}")
+        no_control_plane(reason)
     folder = ROOT / ".dovetail" / "tests" / f"{os.getpid()}-ports" / "plane"
     plane = ControlPlane(folder, binaries)
     state = await plane.start(owner=identify(os.getpid()))

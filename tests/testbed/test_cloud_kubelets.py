@@ -12,6 +12,7 @@ from testbed.cloud.server import CloudServer
 from testbed.plane import ApiClient, ApiResponse, ControlPlane, TestbedUnavailable, find_binaries
 from tests.testbed.aws_clients import Aws, launched
 from tests.testbed.test_cloud_user_data import AL2023
+from tests.unavailable import no_control_plane
 
 pytestmark = pytest.mark.cluster
 POOL = ("m5.large", "subnet-0a")
@@ -23,7 +24,7 @@ async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
     try:
         binaries = await asyncio.to_thread(find_binaries, print)
     except TestbedUnavailable as reason:
-        pytest.skip(f"no control plane here: {reason}")
+        no_control_plane(reason)
     running = ControlPlane(Path(tmp_path_factory.mktemp("plane")), binaries)
     state = await running.start()
     yield running, state.kubeconfig

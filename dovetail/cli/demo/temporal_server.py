@@ -11,8 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from temporalio.client import Client
 
@@ -64,8 +66,10 @@ def free_ports(count: int) -> list[int]:
             one.close()
 
 
-async def start_temporal(folder: Path, database: Path | None = None) -> TemporalServer:
-    """Start one and wait until it answers. Its output goes to a file in the folder."""
+async def start_temporal(
+    folder: Path, database: Path | None = None, limits: Mapping[str, int] = MappingProxyType({})
+) -> TemporalServer:
+    """Start one and wait until it answers. Its output goes to a file there; `limits` is dynamic configuration."""
     binary = temporal_binary()
     port, ui_port, http_port, metrics_port = free_ports(4)
     database = database or folder / "temporal.db"
@@ -76,6 +80,8 @@ async def start_temporal(folder: Path, database: Path | None = None) -> Temporal
     command += ["--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1"]
     for key in ALL:
         command += ["--search-attribute", f"{key.name}=Keyword"]
+    for name, value in limits.items():
+        command += ["--dynamic-config-value", f"{name}={value}"]
     with (folder / "temporal.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=_environment(folder))
     server = TemporalServer(

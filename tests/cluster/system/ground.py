@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
 from testbed.plane.kubeconfig import write_kubeconfig
-from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, lose_database, start, stop
+from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, limit_temporal, lose_database, start, stop
 
 T = TypeVar("T")
 
@@ -101,6 +101,11 @@ class Ground:
     async def lose_database(self) -> None:
         """Temporal's database and server go; workers that start afterwards find another one, empty."""
         self.everything = await lose_database(self.everything)
+        self.client = await _client(self.everything)
+
+    async def limit_temporal(self, limits: Mapping[str, int]) -> None:
+        """Temporal's server starts again with its database and these limits; workers look for it at the old address."""
+        self.everything = await limit_temporal(self.everything, limits)
         self.client = await _client(self.everything)
 
     async def dovetail(self, *arguments: str) -> tuple[int, str]:

@@ -1,0 +1,1 @@
+"""Random days: what people, AWS and sick servers do in them, and what is watched meanwhile."""

@@ -1,0 +1,141 @@
+"""What tests/run.py and the ledger call green: runs of the real command on small files of tests."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ledger import LedgerError, read_ledger
+from tests.unavailable import CLUSTER_TESTS
+
+ROOT = Path(__file__).parents[1]
+CAUSE = "Its port is chosen by hand and is taken by the lane beside it now and then."
+# Fails the first time, passes the second.
+ONCE = """
+from pathlib import Path
+import pytest
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_once(name):
+    noted = Path(__file__).with_name(name)
+    if not noted.exists():
+        noted.write_text("")
+        raise AssertionError("the first time")
+"""
+EVERY_TIME = "def test_every_time():\n    assert False\n"
+
+
+def run(folder: Path, tests: str, *listed: str) -> tuple[int, str]:
+    """The exit code and the words of a run of these tests, with a ledger that names these."""
+    (folder / "test_it.py").write_text(tests)
+    rows = [f'[[test]]\nname = "{name}"\nsince = 2026-01-31\ncause = "{CAUSE}"\n' for name in listed]
+    (folder / "ledger.toml").write_text("".join(rows))
+    command = [sys.executable, "-m", "tests.run", "--ledger", "ledger.toml", "test_it.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("DOVETAIL_FAILED_TESTS", None)  # this run is no lane of the one that runs this test
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_failure_that_passes_alone_stays_red(tmp_path: Path) -> None:
+    code, said = run(tmp_path, ONCE)
+
+    assert code == 1
+    assert "the second run passed: test_it.py::test_once[a], test_it.py::test_once[b]" in said
+    assert "passed alone, and stays red: test_it.py::test_once[a]: no cause stands in tests/passes_alone.toml" in said
+
+
+def test_one_whose_cause_is_known_is_green_and_the_cause_is_printed(tmp_path: Path) -> None:
+    code, said = run(tmp_path, ONCE, "test_it.py::test_once")
+
+    assert code == 0
+    assert f"passed alone, known since 2026-01-31: test_it.py::test_once: {CAUSE}" in said
+
+
+def test_a_known_one_does_not_excuse_another(tmp_path: Path) -> None:
+    code, said = run(tmp_path, ONCE, "test_it.py::test_once[a]")
+
+    assert code == 1
+    assert "stays red: test_it.py::test_once[b]" in said
+    assert "stays red: test_it.py::test_once[a]" not in said
+
+
+def test_one_that_fails_twice_is_red_whatever_the_ledger_says(tmp_path: Path) -> None:
+    code, said = run(tmp_path, EVERY_TIME, "test_it.py::test_every_time")
+
+    assert code == 1
+    assert "the second run failed" in said
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        ('name = "a::b"\nsince = 2026-01-31\ncause = "flaky under load"', "(a::b): cause"),
+        ('name = "a::b"\nsince = 2026-01-31', "name, since and cause"),
+        ('name = "a.py"\nsince = 2026-01-31\ncause = "x"', "name: the id of a test"),
+        ('name = "a::b"\nsince = "long ago"\ncause = "x"', "since: a date"),
+        ("name = ", "Invalid value"),
+    ],
+)
+def test_an_entry_that_says_too_little_is_refused(tmp_path: Path, entry: str, complaint: str) -> None:
+    (tmp_path / "ledger.toml").write_text(f"[[test]]\n{entry}\n")
+
+    with pytest.raises(LedgerError, match=re.escape(complaint)):
+        read_ledger(tmp_path / "ledger.toml")
+
+
+def test_every_test_in_the_ledger_exists() -> None:
+    for entry in read_ledger():
+        file, _, function = entry.name.partition("[")[0].partition("::")
+        assert re.search(rf"^async def {function}\(|^def {function}\(", (ROOT / file).read_text(), re.M), entry.name
+
+
+CLUSTER_FIXTURES = (
+    "tests/cluster/test_plane.py",
+    "tests/cluster/test_days.py",
+    "tests/ports/test_nodes.py",
+    "tests/testbed/test_cloud_kubelets.py",
+)
+
+
+@pytest.mark.parametrize(("required", "code"), [("", 0), ("required", 1)], ids=["elsewhere", "in-ci"])
+def test_without_a_control_plane_cluster_tests_are_skipped_but_fail_in_ci(
+    tmp_path: Path, required: str, code: int
+) -> None:
+    environment = {**os.environ, "DOVETAIL_TESTBED_BINARIES": str(tmp_path), CLUSTER_TESTS: required}
+    command = [sys.executable, "-m", "pytest", "-m", "cluster", "-rs", *CLUSTER_FIXTURES]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == code, done.stdout
+    assert " passed" not in done.stdout
+    assert (" skipped" in done.stdout) != bool(required)
+
+
+def test_nothing_else_is_skipped() -> None:
+    """A skip of its own would not know what CI requires."""
+    skips = re.compile(r"pytest\.(skip|importorskip)\(|mark\.skip")
+    found = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("*.py") if skips.search(file.read_text())}
+
+    assert found <= {"tests/unavailable.py", "tests/test_run.py", "tests/test_rules.py"}
+
+
+def test_ci_requires_the_cluster_tests() -> None:
+    assert f"export {CLUSTER_TESTS}=required\n" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:
+    marked = re.compile(r"pytest\.mark\.soak\b")
+    having = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if marked.search(file.read_text())
+        and file.name not in {"test_run.py", "test_rules.py"}  # they speak of the mark
+    }
+    listed = set(re.findall(r"^\| `(tests/[^`]+)` \|", (ROOT / "docs" / "soak.md").read_text(), re.M))
+
+    assert listed == having

@@ -1,0 +1,19 @@
+"""What a test does where there can be no control plane: it is skipped with the reason, or fails where CI requires it.
+
+A skipped cluster test is a green run that saw nothing.
+"""
+
+import os
+from typing import Final, NoReturn
+
+import pytest
+
+CLUSTER_TESTS: Final = "DOVETAIL_CLUSTER_TESTS"
+REQUIRED: Final = "required"
+
+
+def no_control_plane(reason: object) -> NoReturn:
+    """Skip the test, or fail it where cluster tests are required."""
+    if os.environ.get(CLUSTER_TESTS) == REQUIRED:
+        pytest.fail(f"cluster tests are required, and there is no control plane: {reason}", pytrace=False)
+    pytest.skip(f"no control plane: {reason}")
