@@ -116,6 +116,52 @@ def test_an_unreachable_taint_without_execution_is_ephemeral_and_with_it_is_not(
         assert (found and found[0]) == expected
 
 
+@pytest.mark.parametrize(
+    ("key", "effects"),
+    [
+        ("node.kubernetes.io/not-ready", ("NoSchedule", "NoExecute")),
+        ("node.kubernetes.io/unreachable", ("NoSchedule",)),
+        ("node.cloudprovider.kubernetes.io/uninitialized", ("NoSchedule",)),
+        (names.UNREGISTERED_TAINT, ("NoExecute",)),
+        ("readiness.k8s.io/network", ("NoSchedule", "PreferNoSchedule", "NoExecute")),
+        ("dedicated", ()),
+    ],
+)
+def test_each_ephemeral_taint_holds_initialization_under_its_own_effects(key: str, effects: tuple[str, ...]) -> None:
+    """LIF-34, API-34: by key and effect; the same key with another effect is a taint like any other."""
+    for effect in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
+        found = blocker(a_joined_claim(), (a_joined_node(taints=(Taint(key=key, effect=effect),)),))
+        expected = ("KnownEphemeralTaintsExist", f'KnownEphemeralTaint "{key}:{effect}" still exists')
+        assert found == (expected if effect in effects else None)
+
+
+def test_a_kubelet_that_says_no_or_nothing_is_not_ready() -> None:
+    """LIF-32: only True is ready."""
+    for status in ("False", "Unknown"):
+        node = a_joined_node(conditions=(is_now(names.READY, status),))
+        assert blocker(a_joined_claim(), (node,)) == ("NodeNotReady", "Node status is NotReady")
+
+
+def test_a_resource_that_was_not_asked_for_is_not_missed() -> None:
+    """LIF-35: an amount of zero asks for nothing; what was asked for is named."""
+    node = a_joined_node(allocatable={"cpu": 10**9})
+
+    assert blocker(a_joined_claim(requests={"cpu": 1, "gpu": 0}), (node,)) is None
+    assert blocker(a_joined_claim(requests={"cpu": 1, "gpu": 1}), (node,)) == (
+        "ResourceNotRegistered",
+        'Resource "gpu" was requested but not registered',
+    )
+
+
+def test_a_start_up_taint_is_known_by_key_and_effect() -> None:
+    """LIF-33: another effect of that key, or another key, holds nothing."""
+    claim = a_joined_claim(startup_taints=(INIT,))
+    others = (replace(INIT, effect="NoExecute"), replace(INIT, key="other"))
+
+    assert blocker(claim, (a_joined_node(taints=others),)) is None
+    assert blocker(claim, (a_joined_node(taints=(*others, replace(INIT, value="x"))),)) is not None
+
+
 def test_a_launch_may_take_five_minutes() -> None:
     """LIF-41, the boundary included."""
     claim = a_claim(created=1000.0)
