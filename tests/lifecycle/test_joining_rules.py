@@ -44,6 +44,54 @@ def test_a_registered_node_is_left_as_it_is() -> None:
     assert registered(claim, a_joined_node(owners=(owner,))).is_empty()
 
 
+def test_what_workflows_keep_on_a_claim_does_not_come_to_its_node() -> None:
+    """LIF-23: everything else does, and what the node has already is no change."""
+    ours = dict.fromkeys(
+        (
+            names.LAUNCH_REQUEST,
+            names.OWNER,
+            names.PLAN,
+            names.PLANNED_BUFFERS,
+            names.PLANNED_PODS,
+            names.REGISTRATION_HOOK,
+        ),
+        "x",
+    )
+    claim = a_claim(annotations={**ours, "note": "x", "kept": "y"})
+
+    assert registered(claim, a_node(annotations={"kept": "y", "note": "before"})).annotations == {"note": "x"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "finalizers"),
+    [({"uid": "of an older claim"}, ()), ({"kind": "NodePool"}, ()), ({"api_version": "karpenter.sh/v1beta1"}, ())],
+)
+def test_another_owner_is_not_the_claim(owner: dict[str, str], finalizers: tuple[str, ...]) -> None:
+    """LIF-23: by kind, version and UID; a node that has lost only our finalizer gets that back."""
+    claim = a_claim()
+    mine = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name=claim.name, uid=claim.uid)
+
+    change = registered(claim, a_joined_node(owners=(replace(mine, **owner),), finalizers=finalizers))
+
+    assert (change.add_owner, change.finalizers) == (mine, (names.TERMINATION_FINALIZER,))
+    assert registered(claim, a_joined_node(owners=(mine,))).add_owner is None
+
+
+def test_only_the_unregistered_taint_of_its_own_effect_is_taken_off() -> None:
+    """LIF-25, API-34: by key and effect."""
+    other = replace(UNREGISTERED, effect="NoSchedule")
+
+    assert registered(a_claim(), a_node(taints=(UNREGISTERED, other))).taints == (other,)
+
+
+def test_taints_of_one_key_and_two_effects_both_come_to_the_node() -> None:
+    """LIF-23."""
+    twin = replace(DEDICATED, effect="NoExecute")
+    node = a_node(taints=(DEDICATED,))
+
+    assert registered(a_claim(taints=(DEDICATED, twin)), node).taints == (DEDICATED, twin)
+
+
 @pytest.mark.parametrize(("value", "taints"), [("true", ()), ("false", (DEDICATED,))])
 def test_taints_are_not_synchronised_where_the_node_says_so(value: str, taints: tuple[Taint, ...]) -> None:
     """LIF-23, LIF-29, BEH-56: the unregistered taint goes all the same."""

@@ -1,4 +1,4 @@
-"""LIF-70 and LIF-76: which objects lack the label of their NodeClass, and which nodes are smaller than what was bought."""
+"""LIF-70 and LIF-76: which objects lack the label of their class, and which nodes are smaller than what was bought."""
 
 from dataclasses import replace
 from typing import Any
