@@ -125,3 +125,22 @@ def test_a_simulation_never_waits() -> None:
     found = simulate(an_index(a_world(reserved(SMALL, "r", 1)), SETTINGS))
 
     assert (held(found), waiting(found)) == ([[], [], ["r"]], [])
+
+
+def test_a_second_pod_joins_the_node_that_holds_the_last_of_a_reservation() -> None:
+    """PLC-183: what the node holds already counts as left for it."""
+    pods = [a_pod(name, cpu="0.5") for name in "ab"]
+
+    found = placed(a_snapshot(pods, types=(reserved(SMALL, "r", 1),)), SETTINGS)
+
+    assert (held(found), waiting(found)) == ([["r"]], [])
+
+
+def test_a_node_does_not_lose_all_its_reservations_to_a_later_pod() -> None:
+    """PLC-184: a pod for which it would have to become another type gets a node of its own."""
+    first = a_pod("a", cpu="1.5")
+    later = replace(a_pod("b"), requests={**a_pod("b").requests, "memory": 10 * 2**30})
+
+    found = placed(a_snapshot([first, later], types=(reserved(SMALL, "r", 1), LARGE)), SETTINGS)
+
+    assert held(found) == [[], ["r"]]
