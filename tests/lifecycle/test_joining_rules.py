@@ -1,6 +1,7 @@
 """LIF-20 to LIF-43: what a Node must say, what keeps it from being initialised, and for how long a claim may wait."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_what_workflows_keep_on_a_claim_does_not_come_to_its_node() -> None:
     ("owner", "finalizers"),
     [({"uid": "of an older claim"}, ()), ({"kind": "NodePool"}, ()), ({"api_version": "karpenter.sh/v1beta1"}, ())],
 )
-def test_another_owner_is_not_the_claim(owner: dict[str, str], finalizers: tuple[str, ...]) -> None:
+def test_another_owner_is_not_the_claim(owner: dict[str, Any], finalizers: tuple[str, ...]) -> None:
     """LIF-23: by kind, version and UID; a node that has lost only our finalizer gets that back."""
     claim = a_claim()
     mine = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name=claim.name, uid=claim.uid)
