@@ -88,6 +88,50 @@ def test_conditions_are_written_in_order_of_their_times_with_the_root_last() -> 
     assert [c.type for c in found.conditions] == ["Drained", "Initialized", "Launched", "Registered", "Ready"]
 
 
+def test_a_later_transition_is_written_after_an_earlier_one_whatever_their_names() -> None:
+    """PLM-7: by time first; by name only among equals."""
+    found = conditions_of_claim(a_joined_claim()).set(true("ConsistentStateFound", 2000.0))
+
+    kinds = [condition.type for condition in found.conditions]
+    assert kinds == ["Initialized", "Launched", "Registered", "ConsistentStateFound", "Ready"]
+
+
+def test_a_failure_of_an_older_generation_is_not_a_failure_now() -> None:
+    """PLM-6: False was said of what the object asked for then; whether it still is, nobody knows yet."""
+    failed = is_now(names.REGISTERED_CONDITION, "False", generation=1)
+    others = tuple(one for one in a_joined_claim(generation=2).conditions if one.type != failed.type)
+
+    def root(generation: int) -> tuple[str, str]:
+        claim = a_joined_claim(generation=generation, conditions=(*others, failed))
+        found = conditions_of_claim(claim).set(true(names.LAUNCHED, 1300.0)).find(names.READY)
+        assert found is not None
+        return found.status, found.reason
+
+    assert root(1) == ("False", "UnhealthyDependents")
+    assert root(2) == ("Unknown", "ReconcilingDependents")
+
+
+def test_the_root_keeps_its_time_while_it_keeps_its_status() -> None:
+    """PLM-5, PLM-6: a second dependent that is not healthy changes the root's message and not its time."""
+    found = conditions_of_claim(a_joined_claim()).set(unknown(names.INITIALIZED_CONDITION, 1500.0, ("A", "a")))
+    found = found.set(unknown(names.REGISTERED_CONDITION, 1600.0, ("B", "b")))
+
+    ready = found.find(names.READY)
+    assert ready is not None
+    assert (ready.changed, ready.message) == (1500.0, "Registered=Unknown, Initialized=Unknown")
+
+
+def test_a_condition_whose_message_alone_is_new_is_written() -> None:
+    """PLM-5: only a full match is no modification; the others stay as they are."""
+    claim = a_joined_claim(conditions=(is_now(names.LAUNCHED, "Unknown", reason="LaunchFailed", message="no"),))
+
+    written = claim_conditions_with(claim, unknown(names.LAUNCHED, 2000.0, ("LaunchFailed", "still no")))
+
+    assert written is not None
+    (launched,) = (one for one in written if one.type == names.LAUNCHED)
+    assert (launched.message, launched.changed) == ("still no", 1000.0)
+
+
 def test_what_is_so_already_is_no_change() -> None:
     """PLM-5: fully equal is not a modification, so nothing is written."""
     claim = a_joined_claim()
@@ -102,5 +146,6 @@ def test_clearing_sorts_by_name_and_refuses_dependents() -> None:
     found = conditions_of_claim(claim).clear(names.DISRUPTION_REASON)
 
     assert [c.type for c in found.conditions] == ["Initialized", "Launched", "Ready", "Registered"]
-    with pytest.raises(ValueError, match="cannot be cleared"):
-        found.clear(names.LAUNCHED)
+    for kind in (names.LAUNCHED, names.READY):
+        with pytest.raises(ValueError, match="cannot be cleared"):
+            found.clear(kind)

@@ -1,6 +1,7 @@
 """LIF-20 to LIF-43: what a Node must say, what keeps it from being initialised, and for how long a claim may wait."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,54 @@ def test_a_registered_node_is_left_as_it_is() -> None:
     owner = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name=claim.name, uid=claim.uid)
 
     assert registered(claim, a_joined_node(owners=(owner,))).is_empty()
+
+
+def test_what_workflows_keep_on_a_claim_does_not_come_to_its_node() -> None:
+    """LIF-23: everything else does, and what the node has already is no change."""
+    ours = dict.fromkeys(
+        (
+            names.LAUNCH_REQUEST,
+            names.OWNER,
+            names.PLAN,
+            names.PLANNED_BUFFERS,
+            names.PLANNED_PODS,
+            names.REGISTRATION_HOOK,
+        ),
+        "x",
+    )
+    claim = a_claim(annotations={**ours, "note": "x", "kept": "y"})
+
+    assert registered(claim, a_node(annotations={"kept": "y", "note": "before"})).annotations == {"note": "x"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "finalizers"),
+    [({"uid": "of an older claim"}, ()), ({"kind": "NodePool"}, ()), ({"api_version": "karpenter.sh/v1beta1"}, ())],
+)
+def test_another_owner_is_not_the_claim(owner: dict[str, Any], finalizers: tuple[str, ...]) -> None:
+    """LIF-23: by kind, version and UID; a node that has lost only our finalizer gets that back."""
+    claim = a_claim()
+    mine = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name=claim.name, uid=claim.uid)
+
+    change = registered(claim, a_joined_node(owners=(replace(mine, **owner),), finalizers=finalizers))
+
+    assert (change.add_owner, change.finalizers) == (mine, (names.TERMINATION_FINALIZER,))
+    assert registered(claim, a_joined_node(owners=(mine,))).add_owner is None
+
+
+def test_only_the_unregistered_taint_of_its_own_effect_is_taken_off() -> None:
+    """LIF-25, API-34: by key and effect."""
+    other = replace(UNREGISTERED, effect="NoSchedule")
+
+    assert registered(a_claim(), a_node(taints=(UNREGISTERED, other))).taints == (other,)
+
+
+def test_taints_of_one_key_and_two_effects_both_come_to_the_node() -> None:
+    """LIF-23."""
+    twin = replace(DEDICATED, effect="NoExecute")
+    node = a_node(taints=(DEDICATED,))
+
+    assert registered(a_claim(taints=(DEDICATED, twin)), node).taints == (DEDICATED, twin)
 
 
 @pytest.mark.parametrize(("value", "taints"), [("true", ()), ("false", (DEDICATED,))])
@@ -114,6 +163,52 @@ def test_an_unreachable_taint_without_execution_is_ephemeral_and_with_it_is_not(
         node = a_joined_node(taints=(Taint(key="node.kubernetes.io/unreachable", effect=effect),))
         found = blocker(a_joined_claim(), (node,))
         assert (found and found[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "effects"),
+    [
+        ("node.kubernetes.io/not-ready", ("NoSchedule", "NoExecute")),
+        ("node.kubernetes.io/unreachable", ("NoSchedule",)),
+        ("node.cloudprovider.kubernetes.io/uninitialized", ("NoSchedule",)),
+        (names.UNREGISTERED_TAINT, ("NoExecute",)),
+        ("readiness.k8s.io/network", ("NoSchedule", "PreferNoSchedule", "NoExecute")),
+        ("dedicated", ()),
+    ],
+)
+def test_each_ephemeral_taint_holds_initialization_under_its_own_effects(key: str, effects: tuple[str, ...]) -> None:
+    """LIF-34, API-34: by key and effect; the same key with another effect is a taint like any other."""
+    for effect in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
+        found = blocker(a_joined_claim(), (a_joined_node(taints=(Taint(key=key, effect=effect),)),))
+        expected = ("KnownEphemeralTaintsExist", f'KnownEphemeralTaint "{key}:{effect}" still exists')
+        assert found == (expected if effect in effects else None)
+
+
+def test_a_kubelet_that_says_no_or_nothing_is_not_ready() -> None:
+    """LIF-32: only True is ready."""
+    for status in ("False", "Unknown"):
+        node = a_joined_node(conditions=(is_now(names.READY, status),))
+        assert blocker(a_joined_claim(), (node,)) == ("NodeNotReady", "Node status is NotReady")
+
+
+def test_a_resource_that_was_not_asked_for_is_not_missed() -> None:
+    """LIF-35: an amount of zero asks for nothing; what was asked for is named."""
+    node = a_joined_node(allocatable={"cpu": 10**9})
+
+    assert blocker(a_joined_claim(requests={"cpu": 1, "gpu": 0}), (node,)) is None
+    assert blocker(a_joined_claim(requests={"cpu": 1, "gpu": 1}), (node,)) == (
+        "ResourceNotRegistered",
+        'Resource "gpu" was requested but not registered',
+    )
+
+
+def test_a_start_up_taint_is_known_by_key_and_effect() -> None:
+    """LIF-33: another effect of that key, or another key, holds nothing."""
+    claim = a_joined_claim(startup_taints=(INIT,))
+    others = (replace(INIT, effect="NoExecute"), replace(INIT, key="other"))
+
+    assert blocker(claim, (a_joined_node(taints=others),)) is None
+    assert blocker(claim, (a_joined_node(taints=(*others, replace(INIT, value="x"))),)) is not None
 
 
 def test_a_launch_may_take_five_minutes() -> None:

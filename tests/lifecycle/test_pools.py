@@ -8,7 +8,7 @@ import pytest
 from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels, shape_issues
 from dovetail.lifecycle.pool_health import HEALTHY, RESULTS, Health, judge_health, read_record, record_text
 from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_pool, pool_faults, readiness
-from dovetail.lifecycle.pool_usage import pool_usage
+from dovetail.lifecycle.pool_usage import pool_usage, same_usage
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression, Owner
@@ -65,6 +65,27 @@ def test_a_claim_counts_with_what_was_launched_until_its_node_is_initialised() -
 def test_what_leaves_or_belongs_elsewhere_counts_nothing(claim: NodeClaim) -> None:
     """Claims that leave, are marked or are of another pool use nothing of this one (STA-9, STA-12, LIF-5)."""
     assert pool_usage(a_snapshot(a_pool(), claim)) == {"pool": ZEROS}
+
+
+def test_a_node_without_a_claim_counts_for_the_pool_that_its_label_names() -> None:
+    """NPL-11: nodes that were taken over, or whose claim is gone; not those that leave or belong elsewhere."""
+    alone = a_joined_node(capacity={"cpu": 10**9, "gpu": 2})
+    elsewhere = a_joined_node("x", provider_id="x", labels={names.NODE_POOL: "gone"})
+    leaving = a_joined_node("y", provider_id="y", deleting_since=NOW)
+
+    found = pool_usage(a_snapshot(a_pool(), alone, elsewhere, leaving, a_joined_node("z", provider_id="z", labels={})))
+
+    assert found == {"pool": {**ZEROS, "cpu": 10**9, "gpu": 2, "nodes": 1}}
+    with_claim = pool_usage(a_snapshot(a_pool(), alone, a_joined_claim(capacity=LAUNCHED)))
+    assert with_claim["pool"]["nodes"] == 1
+
+
+def test_usage_is_the_same_only_if_every_resource_is() -> None:
+    """NPL-11: zeros are written where nothing has been written yet."""
+    assert same_usage({"cpu": 1, "nodes": 1}, {"nodes": 1, "cpu": 1})
+    assert not same_usage({"cpu": 1}, {"cpu": 2})
+    assert not same_usage({"cpu": 1}, {"cpu": 1, "gpu": 0})
+    assert not same_usage(None, {})
 
 
 @pytest.mark.parametrize(
@@ -131,6 +152,45 @@ BAD: list[dict[str, Any]] = [
     {"requirements": (Expression(key=names.NODE_POOL, operator="Exists"),)},
     {"requirements": (Expression(key=names.CAPACITY_TYPE, operator="In", values=("unheard-of",)),)},
 ]
+
+
+@pytest.mark.parametrize("effect", ["", "NoSchedule", "PreferNoSchedule", "NoExecute"])
+def test_each_effect_of_a_taint_is_known(effect: str) -> None:
+    """API-19; the same key may stand under two effects, and not twice under one."""
+    taint, other = Taint(key="a", effect=effect), Taint(key="b", effect=effect)
+
+    assert pool_faults(a_pool(template={"taints": (taint, other)})) == ()
+    assert pool_faults(a_pool(template={"taints": (taint, replace(taint, effect="NoSchedule"))})) == (
+        ("taint a:NoSchedule is given twice",) if effect == "NoSchedule" else ()
+    )
+
+
+@pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"])
+def test_each_operator_is_known_and_bounds_are_one_whole_number(operator: str) -> None:
+    """API-19."""
+
+    def faults(*values: str) -> tuple[str, ...]:
+        wanted = Expression(key="team", operator=operator, values=values)
+        return pool_faults(a_pool(template={"requirements": (wanted,)}))
+
+    assert faults("4") == ()
+    if operator in ("Gt", "Lt", "Gte", "Lte"):
+        expected = (f"requirement team: {operator} needs one whole number that is not negative",)
+        assert [faults(*values) for values in ((), ("4", "5"), ("1.5",))] == [expected] * 3
+
+
+@pytest.mark.parametrize("known", ["spot", "on-demand", "reserved"])
+def test_one_known_capacity_type_is_enough_unless_more_are_asked_for(known: str) -> None:
+    """NPL-22: unknown ones do not count towards minValues; another operator than In needs none."""
+
+    def faults(operator: str, *values: str, least: int | None = None) -> tuple[str, ...]:
+        wanted = Expression(key=names.CAPACITY_TYPE, operator=operator, values=values, min_values=least)
+        return pool_faults(a_pool(template={"requirements": (wanted,)}))
+
+    assert faults("In", known, "unheard-of", "unheard-of-too") == ()
+    assert faults("In", known, "unheard-of", least=2)
+    assert faults("NotIn", "unheard-of") == ()
+    assert faults("In", "unheard-of")
 
 
 @pytest.mark.parametrize("template", GOOD)

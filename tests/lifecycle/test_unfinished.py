@@ -11,11 +11,13 @@ from dovetail.lifecycle.unfinished import (
     deserted,
     expired,
     is_mass,
+    lost_everything,
     marks,
     next_expiry,
     orphans,
     owners,
     releases,
+    seen_for,
     too_many,
     unclaimed,
     vanished,
@@ -281,3 +283,97 @@ def test_half_of_all_are_a_mass(found: int, of: int, mass: bool) -> None:
 def test_many_orphans_at_once_stop_the_collection(found: int, listed: int, stopped: bool) -> None:
     """More than three and more than a tenth: a backup was restored, or a tag is wrong."""
     assert too_many(found, listed) is stopped
+
+
+@pytest.mark.parametrize(
+    ("claim", "node"),
+    [
+        ({}, {"finalizers": ("other/one",)}),  # its Node is not held by us
+        ({"deleting_since": NOW}, {}),  # leaving already
+        ({"node_class": OTHER}, {}),
+        ({"provider_id": "aws:///zone/i-2"}, {}),  # another instance's
+    ],
+)
+def test_a_deleted_node_deletes_no_other_claim(claim: dict[str, Any], node: dict[str, Any]) -> None:
+    """TRM-1, TRM-4, PLM-1: only the living claim of ours, and only for a node that carries our finalizer."""
+    leaving = a_managed_node(**{"deleting_since": NOW, **node})
+
+    assert deserted(a_snapshot(a_joined_claim(**claim), leaving)) == ()
+    assert len(deserted(a_snapshot(a_joined_claim(), a_managed_node(deleting_since=NOW)))) == 1
+
+
+def test_a_claim_that_never_registered_is_left_to_its_time_limit() -> None:
+    """GCR-2: without a node, its instance not listed yet; once it is registered it goes."""
+    launched = a_claim(provider_id="aws:///zone/i-1", conditions=(is_now(names.LAUNCHED),))
+    registered = replace(launched, conditions=(*launched.conditions, is_now(names.REGISTERED_CONDITION)))
+
+    assert vanished(a_snapshot(launched), []) == ()
+    assert len(vanished(a_snapshot(registered), [])) == 1
+
+
+def test_a_node_that_says_nothing_of_its_kubelet_is_silent() -> None:
+    """GCR-3: no Ready condition keeps no claim, nor does the Ready node of another instance."""
+    nodes = (a_managed_node(conditions=()), a_managed_node("other", provider_id="aws:///zone/i-2"))
+
+    assert len(vanished(a_snapshot(a_joined_claim(), *nodes), [])) == 1
+
+
+def test_of_several_expiries_the_next_is_waited_for() -> None:
+    """LIF-60: the earliest that is still to come."""
+    moments = (NOW - 1, NOW + 50, NOW + 10)
+    claims = [a_claim(f"c{at}", created=at - 100, expire_after=100.0) for at in moments]
+
+    assert next_expiry(a_snapshot(*claims)) == NOW + 10
+    assert [order.claim.name for order in expired(a_snapshot(*claims))] == [f"c{NOW - 1}"]
+
+
+def test_a_pool_that_asks_for_nothing_expires_its_claims_by_force() -> None:
+    """LIF-61: without the annotation no replacement comes first."""
+    claim = a_joined_claim(created=900.0, expire_after=1000.0)
+    pool = NodePool(name="pool", template=ClaimTemplate(node_class=claim.node_class))
+
+    assert len(expired(replace(a_snapshot(claim), pools={"pool": pool}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("grace", "now", "left"),
+    [(120.0, 2000.0, True), (119.0, 2000.0, False), (300.0, 2199.0, True), (300.0, 2200.0, False)],
+)
+def test_a_replacement_is_waited_for_until_the_grace_is_over(grace: float, now: float, left: bool) -> None:
+    """LIF-61: ours; the boundaries of a grace that is too short for a node to start, and of one that has run out."""
+    claim = a_joined_claim(created=900.0, expire_after=1000.0, termination_grace=grace)
+    template = ClaimTemplate(node_class=claim.node_class)
+    pool = NodePool(name="pool", template=template, annotations={names.REPLACE_FIRST: "true"})
+
+    assert (expired(replace(a_snapshot(claim, now=now), pools={"pool": pool})) == ()) is left
+
+
+def test_an_instance_is_known_by_its_claims_id_or_while_that_is_missing_by_its_uid() -> None:
+    """GCR-6: a claim with another instance does not stand for a second one that carries its UID."""
+    second = LaunchedInstance(provider_id="aws:///zone/i-2", claim_uid="uid-pool-1")
+    nameless = LaunchedInstance(provider_id="", claim_uid="uid of nobody")
+
+    assert unclaimed(a_snapshot(a_joined_claim()), [LAUNCHED, second]) == (second,)
+    assert unclaimed(a_snapshot(a_claim()), [LAUNCHED, nameless]) == (nameless,)
+
+
+def test_a_cluster_is_empty_only_without_pools_and_without_claims() -> None:
+    """GCR-6: either alone says that somebody asked for the instances that are found."""
+    pool = NodePool(name="pool", template=ClaimTemplate(node_class=OTHER))
+
+    assert lost_everything(a_snapshot(a_managed_node()))
+    assert not lost_everything(a_snapshot(a_claim()))
+    assert not lost_everything(replace(a_snapshot(), pools={"pool": pool}))
+
+
+def test_what_is_to_be_seen_for_a_while_has_been_seen_for_all_of_it() -> None:
+    """GCR-6: the boundary included."""
+    assert seen_for({"a": 100.0, "b": 100.1, "c": 200.0}, 160.0, 60.0) == {"a"}
+
+
+def test_a_node_is_managed_by_the_label_of_any_class_that_the_cloud_knows() -> None:
+    """PLM-2, TRM-10: a cloud may know several kinds."""
+    several = frozenset({("karpenter.k8s.aws", "EC2NodeClass"), ("karpenter.kwok.sh", "KWOKNodeClass")})
+    world = replace(a_snapshot(a_managed_node(deleting_since=NOW)), supported_node_classes=several)
+
+    assert len(releases(world)) == 1

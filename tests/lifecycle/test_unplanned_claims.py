@@ -9,7 +9,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import a_claim, a_joined_claim
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_pod, is_now
 
 REQUESTS = {"cpu": 1_500_000_000, "pods": 1}
 
@@ -35,6 +35,8 @@ def test_a_predecessors_claim_holds_what_it_asked_for() -> None:
     "claim",
     [
         a_joined_claim(),  # it has a size of its own
+        replace(a_claim(), provider_id="aws:///zone/i-1"),
+        replace(a_claim(), conditions=(is_now(names.LAUNCHED),)),
         replace(a_claim(), deleting_since=1.0),
         replace(a_claim(), annotations={names.PLAN: "p/0"}),  # ours: it names its pods
     ],
@@ -55,3 +57,43 @@ def test_a_claim_of_ours_has_room_for_the_pod_that_took_the_place_of_one_of_its_
     assert dict(sized.allocatable) == REQUESTS
     buffers = replace(claim, annotations={**claim.annotations, names.PLANNED_BUFFERS: "b=1"})
     assert not with_unplanned_as_nodes(a_snapshot(buffers)).claims[claim.name].allocatable
+
+
+def test_claims_of_another_provider_and_all_other_claims_stay_as_they_are() -> None:
+    """PLM-1: nothing of ours stands for what another provider launches."""
+    ours, theirs = a_claim("ours"), a_claim("theirs", node_class=replace(a_claim().node_class, group="other.cloud"))
+    world = Snapshot(
+        now=0.0,
+        claims={"ours": ours, "theirs": theirs},
+        supported_node_classes=frozenset({("karpenter.k8s.aws", "EC2NodeClass")}),
+    )
+
+    found = with_unplanned_as_nodes(world).claims
+
+    assert (unplanned_claims(world), found["theirs"]) == ((ours,), theirs)
+
+
+def test_a_requirement_that_excludes_one_value_is_no_label() -> None:
+    """Only In with one value says what the node will be."""
+    without = Expression(key=names.ZONE, operator="NotIn", values=("zone-a",))
+    claim = replace(a_claim(), requirements=(without,))
+
+    assert with_unplanned_as_nodes(a_snapshot(claim)).claims[claim.name].labels == claim.labels
+
+
+@pytest.mark.parametrize(
+    ("fields", "room"),
+    [({}, False), ({"phase": "Succeeded"}, True), ({"phase": "Failed"}, True)],
+)
+def test_a_claim_of_ours_has_room_once_one_of_its_pods_has_ended(fields: dict[str, str], room: bool) -> None:
+    """A pod that still waits, or runs elsewhere by now, is planned for by its own name."""
+    claim = replace(a_claim(), requests=REQUESTS, annotations={names.PLAN: "p/0", names.PLANNED_PODS: "uid-web-1"})
+    pod = a_pod(**{"phase": "Pending", "node_name": "", **fields})
+
+    def sized(claim: NodeClaim) -> bool:
+        world = replace(a_snapshot(claim), pods={pod.uid: pod})
+        return bool(with_unplanned_as_nodes(world).claims[claim.name].allocatable)
+
+    assert sized(claim) is room
+    assert not sized(replace(claim, deleting_since=1.0))
+    assert not sized(replace(claim, provider_id="aws:///zone/i-1"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.pods import Expression, LabelSelector, PodShape
+from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
 from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.cluster.waiting_pods import expression_fault, pending_pods
 from dovetail.placement.pdbs import PdbIndex
@@ -119,6 +119,59 @@ def test_two_budgets_on_one_pod_block_it_and_an_unhealthy_pod_may_be_let_go() ->
         _blocks(lenient).blocks_for_good(unready),
         _blocks(lenient).blocks_for_good(pod),
     ] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("bound", "held"),
+    [
+        ({"max_unavailable": "0"}, True),
+        ({"max_unavailable": "0%"}, True),
+        ({"max_unavailable": "1%"}, False),
+        ({"min_available": "100%"}, True),
+        ({"min_available": "99%"}, False),
+        ({"min_available": "100"}, False),
+        ({"disruptions_allowed": 0}, False),
+    ],
+)
+def test_a_budget_holds_for_good_by_what_it_says_and_not_by_what_it_allows_now(
+    bound: dict[str, Any], held: bool
+) -> None:
+    """DIS-46, PLC-32: and a pod that it holds gets no room elsewhere (DIS-47)."""
+    pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
+    index = _blocks(_budget(**bound))
+
+    assert (index.blocks_for_good(pod), index.needs_room(pod)) == (held, not held)
+
+
+def test_only_the_pods_that_would_be_evicted_are_held_by_a_budget() -> None:
+    """DIS-43, DIT-20: not one that has ended, is mirrored or terminates; not one of another namespace."""
+    pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
+    mirror = Owner(api_version="v1", kind="Node", name="n1", uid="n1", controller=True)
+    others = (
+        replace(pod, phase="Succeeded"),
+        replace(pod, owners=(mirror,)),
+        replace(pod, deleting_since=NOW - 1),
+        replace(pod, shape=replace(pod.shape, namespace="other")),
+        replace(pod, shape=a_shape({"app": "y"})),
+    )
+
+    for index in (_blocks(_budget(max_unavailable="0")), _blocks(_budget("a"), _budget("b"))):
+        assert (index.blocks_for_good(pod), len(index.blocking(pod))) == (True, len(index.of(pod)))
+        assert [(index.blocks_for_good(one), index.blocking(one)) for one in others] == [(False, ())] * 5
+
+
+def test_an_allowance_lets_a_pod_go_and_two_budgets_never_do() -> None:
+    """DIS-43, BEH-119: an unready pod goes only where it has one budget, and that one always allows it."""
+    pod = a_bound_pod("p", "n1", shape=a_shape({"app": "x"}))
+    unready = replace(pod, ready=False)
+    allowing, lenient = _budget("a", disruptions_allowed=1), _budget("b", always_allow_unhealthy=True)
+
+    def names_of(one: Pod, *budgets: PodDisruptionBudget) -> list[str]:
+        return [budget.name for budget in _blocks(*budgets).blocking(one)]
+
+    assert [names_of(pod, allowing), names_of(pod, lenient), names_of(unready, lenient)] == [[], ["b"], []]
+    assert names_of(unready, _budget("c")) == ["c"]
+    assert names_of(unready, lenient, allowing) == names_of(pod, allowing, lenient) == ["a", "b"]
 
 
 def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move() -> None:

@@ -25,7 +25,9 @@ READER = InMemoryMetricReader()
 def installed() -> Iterator[None]:
     """As the worker's metrics endpoint does; instruments made before it are stand-ins that then begin to count."""
     provider = metrics.get_meter_provider()
-    if not isinstance(provider, MeterProvider):
+    if isinstance(provider, MeterProvider):  # another test of this process has installed it
+        provider.add_metric_reader(READER)
+    else:
         metrics.set_meter_provider(MeterProvider(metric_readers=[READER]))
     yield
 

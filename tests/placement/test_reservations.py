@@ -1,0 +1,146 @@
+"""PLC-70 and PLC-183 to PLC-188: which reserved capacity a proposed node holds, and which pods wait for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.placements import Placement
+from dovetail.model.pools import Catalogue, InstanceType, Offering
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.place_pods import simulate
+from dovetail.placement.settings import PlacementSettings
+from tests.placement.builders import a_pod, a_pool, a_shape, a_snapshot, a_type, an_index, near, one_of, placed
+
+RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id"
+APART = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+
+
+def reserved(type_: InstanceType, reservation: str, count: int, zone: str = "z1") -> InstanceType:
+    """The type with a reservation of so many instances beside its other offerings."""
+    where = (
+        one_of(names.ZONE, zone),
+        one_of(names.CAPACITY_TYPE, names.CAPACITY_RESERVED),
+        one_of(RESERVATION_ID, reservation),
+    )
+    offering = Offering(requirements=where, price=0.0001, available=count > 0, reservation_capacity=count)
+    others = tuple(one for one in type_.requirements if one.key != names.CAPACITY_TYPE)
+    kinds = one_of(names.CAPACITY_TYPE, "on-demand", "spot", names.CAPACITY_RESERVED)
+    key = one_of(RESERVATION_ID, reservation)
+    return replace(type_, requirements=(*others, kinds, key), offerings=(*type_.offerings, offering))
+
+
+SMALL, LARGE = a_type("small", "2", 0.1), a_type("large", "8", 0.4)
+
+
+SETTINGS = PlacementSettings(well_known=names.WELL_KNOWN_LABELS | {RESERVATION_ID})
+
+
+def a_world(*types: InstanceType, pods: int = 3) -> Snapshot:
+    """Pods of which no two may share a node."""
+    return a_snapshot([a_pod(f"p{number}", shape=APART) for number in range(pods)], types=types)
+
+
+def held(placement: Placement) -> list[list[str]]:
+    """The reservations that each new node may be launched into."""
+    found = []
+    for node in placement.new:
+        requirement = node.requirements.get(RESERVATION_ID)
+        found.append(sorted(requirement.values) if requirement else [])
+    return sorted(found)
+
+
+def waiting(placement: Placement) -> list[str]:
+    """The reasons of the pods that found no place."""
+    return [reason for refused in placement.refused for reason in refused.reasons]
+
+
+def test_nodes_hold_a_reservation_until_none_is_left_and_the_other_pods_wait() -> None:
+    """PLC-183, PLC-184, PLC-186: they do not fall back to dearer capacity."""
+    found = placed(a_world(reserved(SMALL, "r", 2)), SETTINGS)
+
+    assert (held(found), waiting(found)) == ([["r"], ["r"]], ["reserved_offering"])
+
+
+def test_the_smallest_count_that_any_pool_reports_is_what_there_is() -> None:
+    """PLC-70: two pools share a reservation; the view of one of them is older."""
+    one, other = a_pool("one", weight=10), a_pool("other")
+    world = a_snapshot([a_pod(f"p{n}", shape=APART) for n in range(3)], pools=[one, other])
+
+    for counts in ((3, 1), (1, 3)):
+        catalogues = {
+            pool.name: Catalogue(types=(reserved(SMALL, "r", count),))
+            for pool, count in zip((one, other), counts, strict=True)
+        }
+        found = placed(replace(world, catalogues=catalogues), SETTINGS)
+        assert held(found) == [["r"]]
+
+
+def test_a_node_that_may_be_two_types_holds_both_their_reservations() -> None:
+    """PLC-185, PLC-188: one node a pass, until it is known which of the two it became."""
+    found = placed(a_world(reserved(SMALL, "r-small", 1), reserved(LARGE, "r-large", 1)), SETTINGS)
+
+    assert (held(found), len(waiting(found))) == ([["r-large", "r-small"]], 2)
+
+
+def test_a_reservation_that_a_node_can_no_longer_use_is_given_back() -> None:
+    """PLC-185: a second pod makes the node too large for the small type, whose reservation another node takes."""
+    types = (reserved(SMALL, "r-small", 1), reserved(LARGE, "r-large", 1))
+    pods = [a_pod("a", cpu="1"), a_pod("b", cpu="4"), a_pod("c", shape=APART), a_pod("d", shape=APART)]
+
+    found = placed(a_snapshot(pods, types=types), SETTINGS)
+
+    assert held(found) == [["r-large"], ["r-small"]]
+
+
+def test_a_reservation_of_a_type_that_does_not_suit_is_not_waited_for() -> None:
+    """PLC-183: the pod gets other capacity; so does one that may not be in the zone of the reservation."""
+    too_large = a_snapshot([a_pod("p", cpu="4")], types=(reserved(SMALL, "r", 0), LARGE))
+    elsewhere = a_shape(node_selector=((names.ZONE, "z2"),))
+    other_zone = a_snapshot([a_pod("p", shape=elsewhere)], types=(reserved(SMALL, "r", 5),))
+
+    for world in (too_large, other_zone):
+        found = placed(world, SETTINGS)
+        assert (held(found), waiting(found)) == ([[]], [])
+
+
+def test_a_reservation_that_was_empty_from_the_start_is_not_waited_for() -> None:
+    """PLC-183: an offering that is not available suits no pod."""
+    found = placed(a_world(reserved(SMALL, "r", 0), pods=1), SETTINGS)
+
+    assert (held(found), waiting(found)) == ([[]], [])
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_with_the_gate_closed_nothing_is_held(enabled: bool) -> None:
+    """PLC-183: feature gate ReservedCapacity."""
+    found = placed(a_world(reserved(SMALL, "r", 1), pods=2), replace(SETTINGS, reserved_capacity=enabled))
+
+    assert held(found) == ([["r"]] if enabled else [[], []])
+    assert len(waiting(found)) == (1 if enabled else 0)
+
+
+def test_a_simulation_never_waits() -> None:
+    """PLC-184: what a disruption asks is where its pods could go."""
+    found = simulate(an_index(a_world(reserved(SMALL, "r", 1)), SETTINGS))
+
+    assert (held(found), waiting(found)) == ([[], [], ["r"]], [])
+
+
+def test_a_second_pod_joins_the_node_that_holds_the_last_of_a_reservation() -> None:
+    """PLC-183: what the node holds already counts as left for it."""
+    pods = [a_pod(name, cpu="0.5") for name in "ab"]
+
+    found = placed(a_snapshot(pods, types=(reserved(SMALL, "r", 1),)), SETTINGS)
+
+    assert (held(found), waiting(found)) == ([["r"]], [])
+
+
+def test_a_node_does_not_lose_all_its_reservations_to_a_later_pod() -> None:
+    """PLC-184: a pod for which it would have to become another type gets a node of its own."""
+    first = a_pod("a", cpu="1.5")
+    later = replace(a_pod("b"), requests={**a_pod("b").requests, "memory": 10 * 2**30})
+
+    found = placed(a_snapshot([first, later], types=(reserved(SMALL, "r", 1), LARGE)), SETTINGS)
+
+    assert held(found) == [[], ["r"]]
