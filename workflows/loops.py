@@ -10,6 +10,7 @@ repeats until the mistake has been put right, with nothing lost.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
@@ -85,13 +86,12 @@ class Loops:
         """For so long, or until the loop is woken or leaves."""
         woken = self.woken[name] = asyncio.Event()
         try:
-            await workflow.wait_condition(
-                lambda: woken.is_set() or self.waits.leaving,
-                timeout=seconds,
-                timeout_summary=f"{name}: wait after a failure",
-            )
-        except TimeoutError:
-            pass  # the pause is over
+            with contextlib.suppress(TimeoutError):  # the pause is over
+                await workflow.wait_condition(
+                    lambda: woken.is_set() or self.waits.leaving,
+                    timeout=seconds,
+                    timeout_summary=f"{name}: wait after a failure",
+                )
         finally:
             self.woken.pop(name, None)
 

@@ -77,21 +77,32 @@ def launched_at(claim: Json) -> str:
 
 
 def most_disrupted_at_once(stage: Stage) -> int:
-    """The largest number of nodes that carried the taint at the same time, mark by mark, from the ledger of writes."""
-    tainted: set[str] = set()
+    """The largest number of nodes that carried the taint at the same time, write by write, from the ledger.
+
+    A node no longer counts once its instance is terminating (DIS-50), or its last finalizer is off.
+    """
+    node_of = {c["metadata"]["name"]: c.get("status", {}).get("nodeName", "") for c in claims_ever(stage)}
+    tainted, ended = set[str](), set[str]()
     most = 0
     for entry in stage.world.ledger():
-        if entry.kind != "Node" or entry.outcome != "ok":
+        if entry.outcome != "ok" or not entry.operation.startswith("cluster:patch"):
             continue
-        if entry.operation == "cluster:patch":
-            patch = json.loads(entry.detail)
-            if "taints" in (patch.get("spec") or {}):
-                has_taint = any(t["key"] == names.DISRUPTED_TAINT for t in patch["spec"]["taints"] or [])
-                (tainted.add if has_taint else tainted.discard)(entry.key)
-            if patch.get("metadata", {}).get("finalizers") == []:
-                tainted.discard(entry.key)
-        most = max(most, len(tainted))
+        patch = json.loads(entry.detail)
+        if entry.kind == "NodeClaim" and is_terminating(patch):
+            ended.add(node_of.get(entry.key, ""))
+        elif entry.kind == "Node" and "taints" in (patch.get("spec") or {}):
+            has_taint = any(t["key"] == names.DISRUPTED_TAINT for t in patch["spec"]["taints"] or [])
+            (tainted.add if has_taint else tainted.discard)(entry.key)
+        elif entry.kind == "Node" and patch.get("metadata", {}).get("finalizers") == []:
+            tainted.discard(entry.key)
+        most = max(most, len(tainted - ended))
     return most
+
+
+def is_terminating(patch: Json) -> bool:
+    """Whether a write to a claim says that its instance is terminating."""
+    conditions = (patch.get("status") or {}).get("conditions") or []
+    return any((c["type"], c["status"]) == (names.INSTANCE_TERMINATING, "True") for c in conditions)
 
 
 async def facts(stage: Stage, rounds: Rounds) -> None:
