@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from temporalio import activity
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.heartbeats import keep, kept
@@ -128,6 +129,8 @@ class Marking:
             return False
         scheduler = activity.client().get_workflow_handle(scheduler_id(cluster_of(request.owner)))
         try:
+            if (await scheduler.describe(rpc_timeout=ANSWER_TIMEOUT)).status != WorkflowExecutionStatus.RUNNING:
+                return True  # it has ended, though it would still answer; the next one knows nothing of this
             state: SchedulerState = await scheduler.query(
                 "status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT
             )

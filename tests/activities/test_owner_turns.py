@@ -196,6 +196,7 @@ async def test_a_refused_eviction_takes_no_turn() -> None:
     assert drains.pods.fewest >= 45
 
 
+@pytest.mark.soak
 def test_a_hundred_thousand_pods_cost_less_than_a_fiftieth_of_a_core() -> None:
     clock = World()
     pods = [a_pod(f"pod-{n}", owners=(replace(REPLICAS, uid=f"owner-{n % 500}"),), ready=True) for n in range(100_000)]

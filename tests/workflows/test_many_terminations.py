@@ -82,7 +82,7 @@ def a_world(count: int) -> World:
     for number in range(count):
         node = f"node-{number}"
         world.put(a_joined_claim(f"claim-{number}", uid=f"uid-{number}", deleting_since=world.clock))
-        world.put(a_joined_node(node), a_pod(f"pod-{node}", node_name=node))
+        world.put(a_joined_node(node, uid=f"n-{number}"), a_pod(f"pod-{node}", node_name=node))
     return world
 
 
