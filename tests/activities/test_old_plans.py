@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS, Marking
@@ -38,8 +39,13 @@ def a_request(world: World) -> MarkRequest:
 class Schedulers:
     """A client that knows one Scheduler, by its state."""
 
+    status = WorkflowExecutionStatus.RUNNING
+
     def __init__(self, state: SchedulerState) -> None:
         self.state, self.asked = state, list[str]()
+
+    async def describe(self, **_: object) -> "Schedulers":
+        return self
 
     def get_workflow_handle(self, identity: str) -> "Schedulers":
         self.asked.append(identity)

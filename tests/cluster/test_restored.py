@@ -14,7 +14,7 @@ from tests.cluster.system.backups import back_up_etcd, restore_etcd
 from tests.cluster.system.ground import Ground
 from tests.cluster.system.scenes import gone, settle
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
 FEW = dict.fromkeys(("frontend.namespaceRPS", "frontend.namespaceRPS.visibility", "frontend.globalNamespaceRPS"), 10)
 

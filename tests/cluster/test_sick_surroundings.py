@@ -189,6 +189,7 @@ async def test_an_api_server_that_refuses_and_breaks_off_half_of_all_requests_is
         await ground.assert_one_instance_per_claim()
 
 
+@pytest.mark.soak
 async def test_a_temporal_server_that_falls_silent_is_found_again(ground: Ground) -> None:
     """Half-open: nothing is refused, nothing answers. The connections that fell silent never speak again."""
     async with hurt(ground) as sick:
@@ -210,6 +211,7 @@ async def test_a_temporal_server_that_falls_silent_is_found_again(ground: Ground
             await tunnel.close()
 
 
+@pytest.mark.soak
 async def test_a_worker_that_is_frozen_is_replaced_and_does_no_harm_when_it_goes_on(ground: Ground) -> None:
     async with hurt(ground) as sick:
         sick.start_worker()
