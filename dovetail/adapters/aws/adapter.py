@@ -7,7 +7,7 @@ goes on in the background: prices and instance types are refreshed twice a day.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dovetail.adapters.aws.account import Account
@@ -36,17 +36,19 @@ from dovetail.adapters.aws.node_class.node_class import NodeClasses, RawClasses
 from dovetail.adapters.aws.node_class.resolution import ClassResources, Resolution
 from dovetail.adapters.aws.node_class.validation import Validation
 from dovetail.adapters.aws.resources.images import Images
-from dovetail.adapters.aws.resources.instance_profiles import Profiles
+from dovetail.adapters.aws.resources.instance_profiles import NamedProfiles, Profiles
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.adapters.aws.resources.reservations import Reservations
 from dovetail.adapters.aws.resources.security_groups import SecurityGroups
 from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from dovetail.adapters.aws.upkeep.cluster_tag import ClusterTag
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep, UpkeepParts
 from dovetail.adapters.aws.upkeep.partitions import Partitions
 from dovetail.adapters.aws.upkeep.reserved_instances import ReservationSources, ReservedInstances
 from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
+from dovetail.adapters.aws.upkeep.supposed_classes import AwsSupposedClasses, SupposedSources
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
 from dovetail.background.supervised import stop, supervised
@@ -68,6 +70,7 @@ class Surroundings:
     version_now: VersionNow | None = None  # the cluster's version; None: as it was at the start
     observe: Observer = called
     agent: str = "dovetail"
+    read_only: bool = False
     calls: Calls | None = None  # shared clients, closed by their owner
     clock: Callable[[], float] = time.time
 
@@ -104,7 +107,8 @@ class AwsAdapter:
     @classmethod
     def open(cls, settings: AwsSettings, given: Surroundings) -> "AwsAdapter":
         """Wire everything; no call is made."""
-        calls, clock = given.calls or Calls(settings, given.observe, given.agent), given.clock
+        made = given.calls or Calls(settings, given.observe, given.agent, read_only=given.read_only)
+        calls, clock = made, given.clock
         if not calls.region:
             raise Misconfigured("AWS_REGION", "not set, and no profile or instance metadata names a region")
         classes = NodeClasses(given.node_classes)
@@ -203,12 +207,39 @@ class AwsAdapter:
         )
         return Ec2NodeClassUpkeep(parts, cluster.now, clock)
 
+    def supposed_classes(self) -> AwsSupposedClasses:
+        """What classes would mean that are other than they are. What it looks up it keeps apart from all else: a class
+        that is merely supposed has the UID and the generation of one to come."""
+        clock, calls, settings = self.clock, self.calls, self.settings
+
+        def sources() -> Sources:
+            return replace(
+                self.offerings.sources,
+                subnets=Subnets(calls, settings.subnet_refresh, clock),
+                reservations=Reservations(calls, clock),
+            )
+
+        def resources(found: Sources) -> ClassResources:
+            return ClassResources(
+                cluster=self.cluster,
+                images=Images(calls, settings.image_refresh, clock),
+                subnets=found.subnets,
+                groups=SecurityGroups(calls, clock),
+                profiles=NamedProfiles(calls, settings, clock),
+                reservations=found.reservations,
+                placement=found.groups,
+            )
+
+        return AwsSupposedClasses(
+            self.classes, self.inventory, self.cluster, SupposedSources(sources, resources), clock
+        )
+
     def _upkeep_tasks(self, cluster: UpkeepCluster) -> tuple[UpkeepTask, ...]:
         """What is kept beside the classes. Without claims to write, only what is written to AWS itself."""
         clock, inventory, claims, settings = self.clock, self.inventory, cluster.claims, self.settings
         tasks: list[UpkeepTask] = [Tagging(self.calls, inventory, settings.cluster, claims, clock)]
         if claims is not None:
-            tasks.append(Partitions(inventory, claims, clock))
+            tasks += [Partitions(inventory, claims, clock), ClusterTag(self.calls, inventory, claims, clock)]
             if cluster.nodes is not None and settings.reserved_capacity:
                 known = ReservationSources(
                     inventory=inventory,

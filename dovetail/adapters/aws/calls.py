@@ -23,12 +23,12 @@ from botocore.config import Config
 
 from dovetail.adapters.aws.failures import DRY_RUN_ALLOWED, Denied, denial_of, failure_of, refusal
 from dovetail.adapters.aws.large_requests import ENTRIES, speed_up
-from dovetail.adapters.aws.meters import called
+from dovetail.adapters.aws.meters import called, retried
 from dovetail.adapters.aws.rates import Rates
 from dovetail.adapters.aws.service_models import service_models
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.json import Json
-from dovetail.ports.failures import Failure, Throttled, Unreachable
+from dovetail.ports.failures import Failure, Forbidden, Throttled, Unreachable
 
 Observer = Callable[[str, str, float, str], None]  # service, operation, seconds, error code or ""
 
@@ -40,6 +40,7 @@ _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a rep
 _LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__}"
 _QUEUE_THREADS: Final = 16  # one poll, and what ten batches of messages need
 _CHECK_THREADS: Final = 4
+_LOOKING: Final = ("Describe", "Get", "List")  # reading the queue takes messages from whoever answers them
 _ONCE: Final = frozenset({"ReceiveMessage"})
 # A JSON body that breaks off is read as an answer without content; these always have one.
 _CONTENT: Final = {
@@ -53,8 +54,11 @@ _CONTENT: Final = {
 class Calls:
     """Clients of every service, made when first needed."""
 
-    def __init__(self, settings: AwsSettings, observe: Observer = called, agent: str = "dovetail") -> None:
+    def __init__(
+        self, settings: AwsSettings, observe: Observer = called, agent: str = "dovetail", *, read_only: bool = False
+    ) -> None:
         self._settings = settings
+        self._read_only = read_only
         self._observe = observe
         self._agent = agent
         self._rates = Rates(settings.rates)
@@ -84,6 +88,8 @@ class Calls:
     async def attempt(self, service: str, operation: str, **parameters: Any) -> Json | Denied:
         """One call whose refusal the caller looks at. Throttling and silence are failures all the same."""
         subject = f"{service}:{operation}"
+        if self._read_only and not operation.startswith(_LOOKING):
+            raise Forbidden(subject, "not called: this process only looks")
         if not await self._rates.pass_through(operation):
             raise Throttled(subject, "more of these calls are waiting than AWS takes in half a minute", after=5.0)
         loop = asyncio.get_running_loop()
@@ -154,7 +160,7 @@ class Calls:
         mode = "once" if once else "large" if operation in ENTRIES else "retrying"
         client = self._client(service, mode)
         answer: Json = getattr(client, _method(operation))(**parameters)
-        answer.pop("ResponseMetadata", None)
+        retried(service, operation, answer.pop("ResponseMetadata", {}).get("RetryAttempts", 0))
         return answer
 
     def _client(self, service: str, mode: str) -> Any:

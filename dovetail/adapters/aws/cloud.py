@@ -10,11 +10,11 @@ from typing import Literal
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
-from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, is_zone_of, zone_of
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.instances.sized_instances import SizedInstances
+from dovetail.adapters.aws.instances.terminations import Terminations
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt
 from dovetail.adapters.aws.launch.frozen_launch import UnreadableLaunch, read_launch
 from dovetail.adapters.aws.launch.launch import Launcher
@@ -24,7 +24,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Failure, Misconfigured, Refused, Retryable, Unreachable
+from dovetail.ports.failures import Failure, Misconfigured, Refused, Unreachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,7 @@ class AwsCloud:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._terminations = Terminations(parts.calls)
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         return await self._parts.preparer.prepare(claim)
@@ -91,7 +92,7 @@ class AwsCloud:
         if facts.state != "shutting-down":
             self._check_owner(facts, claim)
             try:
-                await self._terminate(identity)
+                await self._terminations.terminate(identity)
             except Failure:
                 place = {"zone": facts.zone, "zone_id": facts.zone_id}
                 count("cloudprovider_instance_termination_failures_total", place)
@@ -115,6 +116,13 @@ class AwsCloud:
             raise Refused(
                 f"instance {facts.id}", f"it lacks the tags of cluster {cluster} and is not terminated; see its tags"
             )
+        if self._parts.inventory.is_foreign(facts):
+            theirs = facts.tags[core.CLUSTER_UID_TAG]
+            raise Refused(
+                f"instance {facts.id}",
+                f"its tag {core.CLUSTER_UID_TAG} says that it is of the cluster with the UID {theirs}, and this one's "
+                f"is {self._parts.inventory.cluster_uid}; it is not terminated",
+            )
         tagged = facts.tags.get(names.CLAIM_TAG, "")
         if claim and tagged and tagged != claim:
             raise Refused(
@@ -125,16 +133,6 @@ class AwsCloud:
 
     async def list_instances(self) -> tuple[Instance, ...]:
         return tuple([await self._described(facts) for facts in await self._parts.inventory.every()])
-
-    async def _terminate(self, identity: str) -> None:
-        """Only a description says that an instance is gone, so "not found" here is a failure like any other (AWS-106).
-
-        Whatever the refusal, missing rights included, the call is made again: an instance whose termination is given up
-        is paid for without end.
-        """
-        answer = await self._parts.calls.attempt("ec2", "TerminateInstances", InstanceIds=[identity])
-        if isinstance(answer, Denied):
-            raise Retryable("ec2:TerminateInstances", f"{answer.code}: {answer.message}")
 
     def _is_shifted(self, provider_id: str) -> bool:
         return zone_of(provider_id) in self._parts.offerings.shifted

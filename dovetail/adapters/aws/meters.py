@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from opentelemetry import metrics
-from opentelemetry.metrics import CallbackOptions, Observation
 
-from dovetail.metrics.instruments import PREFIX, Instruments
+from dovetail.metrics.duties import UPKEEP
+from dovetail.metrics.exposition import measured
+from dovetail.metrics.gauges import Sample
+from dovetail.metrics.instruments import OWN_PREFIX, Instruments
+from dovetail.metrics.sources import Source, register
 from dovetail.model import names as core
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.resources import NANO
@@ -38,6 +41,42 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
 
 INSTRUMENTS: Final = Instruments(meter=METER, counters=COUNTERS, histograms=HISTOGRAMS)
 
+# The same calls under the names of the library that Karpenter calls AWS with.
+SDK: Final = Instruments(
+    meter=metrics.get_meter("dovetail.aws_sdk"),
+    counters={
+        "request_total": "Calls to AWS, by service, action and error code; 200 where there was none.",
+        "request_attempt_total": "Attempts of calls to AWS, the retries of its library included.",
+    },
+    histograms={
+        "request_duration_seconds": ("Seconds of calls to AWS, retries included.", _LATENCIES),
+        "request_retry_count": ("Retries of each call to AWS.", (0.0, 1.0, 2.0, 3.0, 5.0, 10.0)),
+    },
+    prefix="aws_sdk_go_",
+)
+
+# Ours alone.
+OWN: Final = Instruments(
+    meter=metrics.get_meter("dovetail.aws_prices"),
+    counters={},
+    histograms={},
+    gauges={
+        "aws_prices_refreshed_timestamp_seconds": "When prices of that kind were last fetched, or the worker began."
+    },
+    prefix=OWN_PREFIX,
+)
+
+# As that library calls them.
+_SERVICES: Final = {
+    "ec2": "EC2",
+    "eks": "EKS",
+    "iam": "IAM",
+    "pricing": "Pricing",
+    "sqs": "SQS",
+    "ssm": "SSM",
+    "sts": "STS",
+}
+
 _user_data: dict[str, int] = {}  # bytes by NodeClass
 _offered: dict[str, tuple[InstanceType, ...]] = {}  # by NodeClass, its types when it was last asked
 
@@ -57,6 +96,21 @@ def called(service: str, operation: str, seconds: float, code: str) -> None:
     labels = {"service": service, "operation": operation}
     observe("aws_request_duration_seconds", seconds, labels)
     count("aws_requests_total", {**labels, "code": code})
+    same = {"service": _SERVICES.get(service, service), "action": operation}
+    SDK.count("request_total", {**same, "code": code or "200"})
+    SDK.observe("request_duration_seconds", seconds, same)
+
+
+def retried(service: str, operation: str, retries: int) -> None:
+    """A call that was answered needed so many retries."""
+    labels = {"service": _SERVICES.get(service, service), "action": operation}
+    SDK.count("request_attempt_total", {**labels, "code": "200"}, retries + 1)
+    SDK.observe("request_retry_count", retries, labels)
+
+
+def prices_fetched(kind: str, now: float) -> None:
+    """Prices of that kind are those of now."""
+    OWN.gauge("aws_prices_refreshed_timestamp_seconds").set(now, {"kind": kind})
 
 
 def show_user_data(node_class: str, size: int) -> None:
@@ -80,16 +134,6 @@ def _types() -> Iterable[InstanceType]:
     return {each.name: each for types in list(_offered.values()) for each in types}.values()
 
 
-def _cpus(_: CallbackOptions) -> Iterator[Observation]:
-    for each in _types():
-        yield Observation(each.capacity.get("cpu", 0) / NANO, {"instance_type": each.name})
-
-
-def _memory(_: CallbackOptions) -> Iterator[Observation]:
-    for each in _types():
-        yield Observation(each.capacity.get("memory", 0), {"instance_type": each.name})
-
-
 class _Place(NamedTuple):
     """The labels of an offering's series."""
 
@@ -111,26 +155,47 @@ def _offerings() -> dict[_Place, Offering]:
     return found
 
 
-def _available(_: CallbackOptions) -> Iterator[Observation]:
-    for key, offering in _offerings().items():
-        yield Observation(float(offering.available), key._asdict())
+HELP: Final = {
+    "cloudprovider_instance_type_cpu_cores": "Cores of each instance type.",
+    "cloudprovider_instance_type_memory_bytes": "Memory of each instance type.",
+    "cloudprovider_instance_type_offering_available": "Whether an offering can be had now.",
+    "cloudprovider_instance_type_offering_price_estimate": "Dollars an hour of each offering.",
+    "ec2nodeclasses_userdata_bytes": "Bytes of the user data of a class; EC2 takes 16384.",
+}
 
 
-def _prices(_: CallbackOptions) -> Iterator[Observation]:
-    for key, offering in _offerings().items():
-        yield Observation(offering.price, key._asdict())
+def _samples() -> Iterator[Sample]:
+    for each in _types():
+        labels = (("instance_type", each.name),)
+        cores, memory = each.capacity.get("cpu", 0) / NANO, float(each.capacity.get("memory", 0))
+        yield Sample(name="cloudprovider_instance_type_cpu_cores", labels=labels, value=cores)
+        yield Sample(name="cloudprovider_instance_type_memory_bytes", labels=labels, value=memory)
+    for place, offering in _offerings().items():
+        where = tuple(sorted(place._asdict().items()))
+        available = float(offering.available)
+        yield Sample(name="cloudprovider_instance_type_offering_available", labels=where, value=available)
+        yield Sample(name="cloudprovider_instance_type_offering_price_estimate", labels=where, value=offering.price)
 
 
-def _sizes(_: CallbackOptions) -> Iterator[Observation]:
-    for name, size in list(_user_data.items()):
-        yield Observation(size, {"nodeclass": name})
+class _TypeLines:
+    """The lines of types and offerings, written anew when a class is offered other ones: they are 44,000."""
+
+    def __init__(self) -> None:
+        self._of: tuple[tuple[InstanceType, ...], ...] = ()
+        self._lines: list[str] = []
+
+    def lines(self) -> Iterator[str]:
+        """All of them, and the sizes of user data."""
+        offered = tuple(_offered.values())
+        if len(offered) != len(self._of) or any(now is not then for now, then in zip(offered, self._of, strict=True)):
+            self._of, self._lines = offered, [*measured(_samples(), HELP)]
+        yield from self._lines
+        sizes = (
+            Sample(name="ec2nodeclasses_userdata_bytes", labels=(("nodeclass", name),), value=float(size))
+            for name, size in list(_user_data.items())
+        )
+        yield from measured(sizes, HELP)
 
 
-for _name, _callback, _words in (
-    ("cloudprovider_instance_type_cpu_cores", _cpus, "Cores of each instance type."),
-    ("cloudprovider_instance_type_memory_bytes", _memory, "Memory of each instance type."),
-    ("cloudprovider_instance_type_offering_available", _available, "Whether an offering can be had now."),
-    ("cloudprovider_instance_type_offering_price_estimate", _prices, "Dollars an hour of each offering."),
-    ("ec2nodeclasses_userdata_bytes", _sizes, "Bytes of the user data of a class; EC2 takes 16384."),
-):
-    METER.create_observable_gauge(PREFIX + _name, callbacks=[_callback], description=_words)
+TYPE_LINES: Final = _TypeLines()
+register(Source(lines=TYPE_LINES.lines, duty=UPKEEP))

@@ -10,6 +10,7 @@ from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
 from dovetail.adapters.aws.environment import AwsEnvironment, aws_settings
+from dovetail.adapters.aws.rehearsal import AwsRehearsal
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.model.nodes import Node, NodeClaim
@@ -38,6 +39,8 @@ async def open_aws(cluster: ProviderCluster, given: AwsEnvironment) -> OpenCloud
         classes=aws.node_class_upkeep(_upkeep_cluster(cluster)),
         interruptions=aws.interruptions,
         close=aws.close,
+        supposed=aws.supposed_classes(),
+        rehearsal=AwsRehearsal(aws.calls, cluster.settings.cluster),
     )
 
 
@@ -58,6 +61,7 @@ async def _surroundings(cluster: ProviderCluster, given: AwsEnvironment) -> Surr
         ),
         version_now=version_now,
         agent=shared.agent,
+        read_only=shared.read_only,
     )
 
 

@@ -1,7 +1,9 @@
 """How long a call must wait before it is made: a token bucket per operation.
 
-AWS throttles an account, not a process, so the buckets are set below AWS's own, and an answer "throttled" empties one.
-All callers then wait; without this, every worker's retries would be refused because of the retries of the others.
+AWS throttles an account, not a process, and raises an account's rates on request, so nobody here knows them. A bucket
+begins with what every account has and is refilled faster than that until AWS answers "throttled": this empties it, and
+for the next minute it is refilled as slowly as AWS does where no rate was raised. All callers wait for it; without
+this, every worker's retries would be refused because of the retries of the others.
 """
 
 import asyncio
@@ -11,6 +13,8 @@ from typing import Final
 
 from dovetail.adapters.aws.settings import RateLimit
 
+UNTHROTTLED: Final = 6.0  # so many times AWS's own rate while AWS does not object
+SLOW_SECONDS: Final = 60.0  # how long AWS's word "throttled" counts
 LONGEST_WAIT: Final = 30.0  # a call that would wait longer is given back to its workflow, which waits without a worker
 
 
@@ -20,25 +24,30 @@ class Bucket:
     def __init__(self, burst: float, per_second: float, clock: Callable[[], float]) -> None:
         self._burst, self._per_second, self._clock = burst, per_second, clock
         self._left, self._since = burst, clock()
+        self._slow_until = float("-inf")
 
     def take(self) -> float:
         """Take one; how many seconds to wait before the call."""
         self._fill()
         self._left -= 1.0
-        return max(0.0, -self._left / self._per_second)
+        return max(0.0, -self._left / self._rate())
 
     def give_back(self) -> None:
         """A call that was not made after all."""
         self._left = min(self._burst, self._left + 1.0)
 
     def drain(self) -> None:
-        """AWS has throttled: nothing more for as long as one token takes."""
+        """AWS has throttled: nothing more for as long as one token takes, and slowly for a minute."""
         self._fill()
         self._left = min(self._left, 0.0)
+        self._slow_until = self._clock() + SLOW_SECONDS
+
+    def _rate(self) -> float:
+        return self._per_second * (1.0 if self._clock() < self._slow_until else UNTHROTTLED)
 
     def _fill(self) -> None:
         now = self._clock()
-        self._left = min(self._burst, self._left + (now - self._since) * self._per_second)
+        self._left = min(self._burst, self._left + (now - self._since) * self._rate())
         self._since = now
 
 

@@ -23,6 +23,7 @@ class AwsSettings:
     """One cluster's settings."""
 
     cluster: str  # CLUSTER_NAME
+    cluster_uid: str = ""  # of its namespace kube-system; empty: not known, and no instance is tagged with it
     region: str = ""  # AWS_REGION; empty: as botocore finds it
     endpoint_url: str = ""  # AWS_ENDPOINT_URL; empty: as botocore finds it
     isolated_vpc: bool = False  # ISOLATED_VPC: no pricing, no clean-up of profiles
@@ -39,8 +40,8 @@ class AwsSettings:
     threads: int = 32  # calls under way at once
     read_seconds: float = 60.0  # how long an answer may take
     rates: tuple[RateLimit, ...] = (
-        # EC2's own bucket for mutating calls is 50 refilled by 5 a second, for describing calls 100 and 20 (AWS-182);
-        # staying below leaves room for others in the account.
+        # What an account has whose rates were never raised: for mutating calls 50 refilled by 5 a second, for
+        # describing ones 100 and 20 (AWS-182). Once AWS has throttled, nothing goes faster than this.
         RateLimit("CreateFleet", burst=50.0, per_second=5.0),
         RateLimit("RunInstances", burst=50.0, per_second=2.0),
         RateLimit("CreateLaunchTemplate", burst=50.0, per_second=5.0),

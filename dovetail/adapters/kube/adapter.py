@@ -13,10 +13,12 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
+from dovetail.adapters.kube.cluster_identity import ClusterIdentity
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
@@ -63,6 +65,7 @@ class KubeAdapter:
     running: _Running
     clock: ServerClock
     karpenter: KarpenterLease
+    identity: ClusterIdentity
     keeping: tuple[asyncio.Task[None], ...]
     view: CachedView
     lookups: CachedView
@@ -70,6 +73,7 @@ class KubeAdapter:
     nodes: KubeNodes
     pods: KubePods
     pools: KubeNodePools
+    namespaces: KubeNamespaces
     overlays: KubeNodeOverlays
     buffers: KubeCapacityBuffers
     notices: KubeNotices
@@ -90,7 +94,7 @@ class KubeAdapter:
         watch runs in a thread of its own."""
         clock = ServerClock()
         client = Client(address, observe, clock)
-        karpenter = KarpenterLease(client, clock.now)
+        karpenter, identity = KarpenterLease(client, clock.now, expected=address.read_only), ClusterIdentity(client)
         version = Request(method="GET", path="/version", subject="cluster")
         try:
             await client.open()
@@ -110,9 +114,11 @@ class KubeAdapter:
             running=running,
             clock=clock,
             karpenter=karpenter,
+            identity=identity,
             keeping=(
                 supervised("server clock", partial(clock.keep, partial(client.call, version))),
                 supervised("Karpenter's lease", karpenter.keep),
+                supervised("the cluster's identity", identity.keep),
             ),
             view=view,
             lookups=view,
@@ -120,6 +126,7 @@ class KubeAdapter:
             nodes=KubeNodes(client, view),
             pods=KubePods(client),
             pools=KubeNodePools(client),
+            namespaces=KubeNamespaces(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
             notices=KubeNotices(client, clock.now, node_classes),

@@ -23,9 +23,12 @@ from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.failures import Answer, failure_of
 from dovetail.adapters.kube.official import client as official
 from dovetail.adapters.kube.server_clock import ServerClock
-from dovetail.ports.failures import Unreachable
+from dovetail.ports.failures import Forbidden, Unreachable
 
 MERGE_PATCH: Final = "application/merge-patch+json"
+
+# Questions that are put by POST: what we may do. They leave nothing behind.
+_REVIEWS: Final = ("/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/")
 
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0  # lists included; the API server gives up on a request of its own accord about then
@@ -47,6 +50,11 @@ class Request:
     def content_type(self) -> str:
         """PATCH is always a merge patch (PLM-8)."""
         return MERGE_PATCH if self.method == "PATCH" else "application/json"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may leave something behind."""
+        return self.method != "GET" and not self.path.startswith(_REVIEWS)
 
 
 Observer = Callable[[Request, int, float], None]  # request, status (0: no answer), seconds
@@ -100,6 +108,8 @@ class Client:
 
     async def call(self, request: Request) -> Answer:
         """One request and its answer; a failure where the status is neither success nor expected."""
+        if self._address.read_only and request.writes:
+            raise Forbidden(request.subject, f"not written: {request.method} by a process that only looks")
         started = asyncio.get_running_loop().time()
         answer = await self._once(request)
         if answer.status == 401 and await self._renew(started):

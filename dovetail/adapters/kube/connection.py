@@ -3,6 +3,7 @@
 Whatever cannot be read becomes Misconfigured, which names the file.
 """
 
+import os
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -27,11 +28,13 @@ def user_agent() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAddress:
-    """Which cluster is meant, and our name there. No kubeconfig: the cluster that this pod runs in."""
+    """Which cluster is meant, and our name there. No kubeconfig: the cluster that this pod runs in. Several files are
+    written as in PATH, and merged."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     agent: str = field(default_factory=user_agent)
+    read_only: bool = False  # every request that would write is refused here
 
     async def load(self) -> Any:
         """The library's configuration for it; Misconfigured where there is none."""
@@ -53,8 +56,13 @@ class ClusterAddress:
         return settings
 
     async def _load_file(self, settings: Any) -> None:
-        if self.kubeconfig is None or not self.kubeconfig.is_file():
+        named = str(self.kubeconfig or "").split(os.pathsep)
+        there = [file for file in named if Path(file).is_file()]  # one of several may be missing, as with kubectl
+        if not there:
             raise FileNotFoundError("there is no such file")
         await config.load_kube_config(
-            config_file=str(self.kubeconfig), context=self.context, client_configuration=settings, persist_config=False
+            config_file=os.pathsep.join(there),
+            context=self.context,
+            client_configuration=settings,
+            persist_config=False,
         )

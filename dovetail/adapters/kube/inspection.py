@@ -13,6 +13,7 @@ from typing import Any, Final
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.failures import NotServed
 from dovetail.adapters.kube.paging import list_all
+from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.ports.failures import Forbidden
@@ -35,7 +36,7 @@ RIGHTS: Final = (
     *[("apps", name, _LOOK) for name in ("daemonsets", "replicasets", "statefulsets")],
     ("policy", "poddisruptionbudgets", _LOOK),
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
-    ("", "events", ("create",)),
+    ("", "events", ("create", "patch")),
     ("coordination.k8s.io", "leases", ("list",)),
 )
 
@@ -125,6 +126,10 @@ class KubeInspection:
                 if not kind.optional:
                     raise
         return found
+
+    async def object(self, kind: str, name: str) -> dict[str, Any] | None:
+        path = next(each.path for each in self._kinds if each.name == kind)
+        return await KubeRawObjects(self._client, kind, path).read(name)
 
     async def _is_served(self, kind: Kind) -> bool:
         request = Request(method="GET", path=kind.path, subject=kind.name, query={"limit": "1"})

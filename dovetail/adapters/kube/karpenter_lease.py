@@ -31,15 +31,17 @@ _REQUEST: Final = Request(
 
 
 class KarpenterLease:
-    """Looks at the Lease, in whatever namespace it is."""
+    """Looks at the Lease, in whatever namespace it is. `expected`: we write nothing, so that one may run beside us."""
 
-    def __init__(self, client: Client, now: Callable[[], float]) -> None:
-        self._client, self._now = client, now
+    def __init__(self, client: Client, now: Callable[[], float], *, expected: bool = False) -> None:
+        self._client, self._now, self._expected = client, now, expected
         self.holder = ""  # who leads, and where; empty: nobody
 
     def trouble(self) -> str:
         """Why nothing may be done here; empty where no Karpenter runs."""
-        return f"Karpenter runs in this cluster ({self.holder}): stop it, or stop Dovetail" if self.holder else ""
+        if not self.holder or self._expected:
+            return ""
+        return f"Karpenter runs in this cluster ({self.holder}): stop it, or stop Dovetail"
 
     async def look(self) -> None:
         """Look now. What cannot be asked counts as it was."""
@@ -54,9 +56,15 @@ class KarpenterLease:
         holders = [_holder(lease) for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
         before, self.holder = self.holder, ", ".join(sorted(holders))
         if self.holder and not before:
-            _log.error("%s", self.trouble())
+            self._tell_of_it()
         elif before and not self.holder:
-            _log.info("Karpenter has ended; this worker goes on")
+            _log.info("Karpenter has ended; this worker goes on%s", " looking only" if self._expected else "")
+
+    def _tell_of_it(self) -> None:
+        if self._expected:
+            _log.info("Karpenter runs in this cluster (%s); this worker writes nothing", self.holder)
+        else:
+            _log.error("%s, or let it only look: --beside-karpenter", self.trouble())
 
     async def keep(self) -> None:
         """For ever."""

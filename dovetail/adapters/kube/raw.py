@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from dovetail.adapters.kube.client import Client, Request, object_path
-from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND
+from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, NotServed
 from dovetail.model.json import Json
-from dovetail.ports.failures import Conflict
+from dovetail.ports.failures import Conflict, Forbidden
 
 
 class KubeRawObjects:
@@ -61,6 +61,17 @@ async def server_version(client: Client) -> str:
     answer = await client.call(Request(method="GET", path="/version", subject="version of the cluster"))
     minor = "".join(c for c in str(answer.body.get("minor", "")) if c.isdigit())  # EKS says "36+"
     return f"{answer.body.get('major', '')}.{minor}"
+
+
+async def user_of(client: Client) -> str:
+    """As whom the API server knows us; empty where it does not say (before 1.28, or without the right to ask)."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    try:
+        answer = await client.call(Request(method="POST", path=path, subject="our own name", body=review))
+    except (Forbidden, NotServed):
+        return ""
+    return str(((answer.body.get("status") or {}).get("userInfo") or {}).get("username") or "")
 
 
 def _without_none(change: Json) -> Json:

@@ -45,7 +45,7 @@ class Cache:
         self._report = report
         self._reported: dict[tuple[str, str], Unreadable] = {}
         self._lock = threading.Lock()
-        self._listeners: dict[str, Callable[[Any, Any], None]] = {}
+        self._listeners: dict[str, tuple[Callable[[Any, Any], None], ...]] = {}
         self.bell = Bell()  # rings at every change and every bookmark
         self.revision = 0  # rises with every change
 
@@ -100,11 +100,13 @@ class Cache:
     def listen(self, kind: str, listener: Callable[[Any, Any], None]) -> None:
         """Call `listener` with each object of a kind as it changes: before and after, None where there is none.
 
-        The objects that exist now come first. The calls are made by the thread that feeds the cache, outside the lock;
-        of a list only what differs is reported."""
-        self._listeners[kind] = listener
+        The objects that exist now come first; a kind may have several listeners. The calls are made by the thread that
+        feeds the cache, outside the lock; of a list only what differs is reported."""
+        self._listeners[kind] = (*self._listeners.get(kind, ()), listener)
         for key in self.objects(kind):
-            self._notify(kind, None, self.get(kind, key))
+            found = self.get(kind, key)
+            if found is not None:
+                listener(None, found)
 
     # Reading
 
@@ -200,7 +202,8 @@ class Cache:
 
     def _notify(self, kind: str, old: Any, new: Any) -> None:
         if old is not new:
-            self._listeners[kind](old, new)
+            for listener in self._listeners[kind]:
+                listener(old, new)
 
     def _count(self, changed: bool) -> None:
         if changed:

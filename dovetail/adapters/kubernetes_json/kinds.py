@@ -57,6 +57,7 @@ def _selector_source(kind: str, path: str) -> Kind:
 POD: Final = Kind("Pod", "/api/v1/pods", parse_pod, snapshot_field="pods", by_uid=True, index=_node_of_pod)
 NODE: Final = Kind("Node", "/api/v1/nodes", parse_node, snapshot_field="nodes", index=_provider_id)
 NODE_CLAIM: Final = Kind("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims", parse_node_claim, snapshot_field="claims")
+NAMESPACE: Final = Kind("Namespace", "/api/v1/namespaces", parse_namespace, snapshot_field="namespaces")
 NODE_POOL: Final = Kind("NodePool", "/apis/karpenter.sh/v1/nodepools", parse_node_pool, snapshot_field="pools")
 
 CLUSTER_KINDS: Final = (
@@ -85,7 +86,7 @@ CLUSTER_KINDS: Final = (
         snapshot_field="attachments",
         index=_node_of_attachment,
     ),
-    Kind("Namespace", "/api/v1/namespaces", parse_namespace, snapshot_field="namespaces"),
+    NAMESPACE,
     _selector_source("Service", "/api/v1/services"),
     _selector_source("ReplicationController", "/api/v1/replicationcontrollers"),
     _selector_source("ReplicaSet", "/apis/apps/v1/replicasets"),

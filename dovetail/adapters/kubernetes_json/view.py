@@ -11,12 +11,15 @@ from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
+from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pauses import Activity, Pause, holding, pause_of_all, pause_of_pool
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import CLAIMS, NODES, PODS, Kinds
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.workloads import Namespace, PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.ports.failures import NotReadable, NotSeenYet
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
@@ -112,6 +115,13 @@ class CachedView:
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         self._insist_on("VolumeAttachment", node)
         return self.cache.indexed("VolumeAttachment", node)
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        """As last seen: a pause is not forgotten because the watch of its object is broken."""
+        now, found = self._clock(), cast(NodePool | None, self.cache.get("NodePool", pool))
+        general = pause_of_all(cast(Namespace | None, self.cache.get("Namespace", SYSTEM_NAMESPACE)), now)
+        own = pause_of_pool(found, now) if found is not None else None
+        return holding(general, activity) or holding(own, activity)
 
     def insist(self, reads: Kinds | None = None) -> None:
         """NotSeenYet while one of these kinds cannot be trusted; without `reads`, any."""

@@ -17,9 +17,11 @@ from dovetail.adapters.simulator.answers.buffers import SimulatedCapacityBuffers
 from dovetail.adapters.simulator.answers.catalogues import SimulatedCatalogues
 from dovetail.adapters.simulator.answers.claims import SimulatedNodeClaims
 from dovetail.adapters.simulator.answers.cloud import SimulatedCloud
+from dovetail.adapters.simulator.answers.namespaces import SimulatedNamespaces
 from dovetail.adapters.simulator.answers.nodes import SimulatedNodes, SimulatedPods
 from dovetail.adapters.simulator.answers.notices import SimulatedNotices
 from dovetail.adapters.simulator.answers.pools import SimulatedNodePools
+from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.feed import Feed
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.catalogue import read_catalogue
@@ -38,12 +40,14 @@ class SimulatedAdapter:
     nodes: SimulatedNodes
     pods: SimulatedPods
     pools: SimulatedNodePools
+    namespaces: SimulatedNamespaces
     buffers: SimulatedCapacityBuffers
     notices: SimulatedNotices
     cloud: SimulatedCloud
     catalogues: SimulatedCatalogues
     feed: Feed
     store: Store
+    cluster_uid: str  # of the namespace kube-system
 
     @classmethod
     def open(
@@ -61,6 +65,7 @@ class SimulatedAdapter:
         try:
             with store.reading() as connection:
                 catalogue = read_catalogue(connection)
+                system = table.read(connection, "Namespace", "kube-system")
         except sqlite3.Error as error:
             store.close()
             raise Misconfigured("embedded world", f"{file}: {error}") from None
@@ -79,12 +84,14 @@ class SimulatedAdapter:
             nodes=SimulatedNodes(calls),
             pods=SimulatedPods(calls),
             pools=SimulatedNodePools(calls),
+            namespaces=SimulatedNamespaces(calls),
             buffers=SimulatedCapacityBuffers(calls),
             notices=SimulatedNotices(calls),
             cloud=SimulatedCloud(calls),
             catalogues=SimulatedCatalogues(calls, catalogue.node_classes),
             feed=feed,
             store=store,
+            cluster_uid=str(system["metadata"]["uid"]) if system else "",
         )
 
     def close(self) -> None:

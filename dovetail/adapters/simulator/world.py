@@ -156,6 +156,15 @@ class SimulatedWorld:
         """Let the next calls of an operation fail: cloud:launch, cloud:terminate, `cluster:patch NodeClaim`, ..."""
         self._write(lambda cluster: faults.order(cluster.connection, operation, moment, failure, times))
 
+    def mend(self) -> None:
+        """No call fails any more on order."""
+        self._write(lambda cluster: faults.forget(cluster.connection))
+
+    def hasten(self, claim: str = EVERY) -> None:
+        """What a claim's instance would take its time for happens now: it boots and joins, also where it was never to;
+        one that is terminating ends."""
+        self._write(lambda cluster: rows.hasten(cluster.connection, claim, cluster.now))
+
     # The world
 
     def settings(self) -> WorldSettings:

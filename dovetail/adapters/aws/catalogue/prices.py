@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.instance_types.type_facts import known_facts
+from dovetail.adapters.aws.meters import prices_fetched
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Unreachable
@@ -81,6 +82,8 @@ class PriceRefresh:
 
     async def run(self) -> None:
         """Refresh for ever, every half day; after a failure sooner, at growing intervals."""
+        for kind in ("spot",) if self._has_no_list() else ("spot", "on-demand"):
+            prices_fetched(kind, time.time())  # those that came with the release, as old as this process
         retry = _FIRST_RETRY
         while True:
             try:
@@ -91,13 +94,18 @@ class PriceRefresh:
                 wait, retry = retry, min(retry * 2, _LONGEST_RETRY)
             await asyncio.sleep(wait)
 
+    def _has_no_list(self) -> bool:
+        """Whether the price list cannot be reached from here."""
+        return self._settings.isolated_vpc or self._calls.region.startswith("us-gov-")
+
     async def _on_demand(self) -> None:
+        if self._has_no_list():
+            return
         region = self._calls.region
-        if self._settings.isolated_vpc or region.startswith("us-gov-"):
-            return  # the price list cannot be reached from there
         both = await asyncio.gather(*[self._products(region, *each) for each in _PRODUCTS])
         if all(both):
             self._prices.learn_on_demand({**both[0], **both[1]})
+            prices_fetched("on-demand", time.time())
 
     async def _products(self, region: str, tenancy: str, family: str) -> dict[str, float]:
         wanted = {
@@ -129,6 +137,7 @@ class PriceRefresh:
         if not rows:
             raise Unreachable("ec2:DescribeSpotPriceHistory", "an empty history")
         self._prices.learn_spot({(r["InstanceType"], r["AvailabilityZone"]): float(r["SpotPrice"]) for r in rows})
+        prices_fetched("spot", time.time())
 
 
 def read_product(text: Any, currency: str) -> tuple[str, float] | None:

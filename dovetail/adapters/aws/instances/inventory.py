@@ -14,14 +14,12 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.instances.instance import LIVE_STATES, InstanceFacts, read_instance
-from dovetail.adapters.aws.meters import observe
+from dovetail.adapters.aws.instances.joined_calls import JoinedCalls
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 from dovetail.model.json import Json
 
 _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
-_TOGETHER_SECONDS: Final = 0.02  # look-ups of one burst; waiting longer would show in a termination
-_MOST_IDS: Final = 500
 
 
 class Inventory:
@@ -32,12 +30,21 @@ class Inventory:
         self._known: dict[str, InstanceFacts] = {}
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
-        self._waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]] = {}
-        self._sending: set[asyncio.Task[None]] = set()
+        self._joined = JoinedCalls("describe_instances", self._by_ids)
         self.shifted: Callable[[], frozenset[str]] = frozenset  # zones whose instances may be missing from answers
 
+    @property
+    def cluster_uid(self) -> str:
+        """This cluster's; empty where it is not known."""
+        return self._settings.cluster_uid
+
+    def is_foreign(self, facts: InstanceFacts) -> bool:
+        """Whether it says that it is another cluster's, of the same name perhaps. One that does not say may be ours."""
+        theirs = facts.tags.get(core.CLUSTER_UID_TAG, "")
+        return bool(theirs and self.cluster_uid) and theirs != self.cluster_uid
+
     async def every(self) -> tuple[InstanceFacts, ...]:
-        """All instances that carry this cluster's tags and are not yet gone."""
+        """All instances that carry this cluster's tags, and no other one's UID, and are not yet gone."""
         rows = await self._described(
             Filters=[
                 {"Name": "tag-key", "Values": [core.NODE_POOL]},
@@ -47,6 +54,7 @@ class Inventory:
             ],
             MaxResults=1000,
         )
+        rows = [facts for facts in rows if not self.is_foreign(facts)]
         zones = self.shifted()
         kept = {key: facts for key, facts in self._known.items() if facts.zone in zones} if zones else {}
         self._known = {**kept, **{facts.id: facts for facts in rows}}
@@ -56,6 +64,7 @@ class Inventory:
     async def of_claim(self, claim_uid: str) -> InstanceFacts | None:
         """The oldest live instance that carries the claim's UID."""
         rows = await self._described(Filters=[{"Name": f"tag:{core.CLAIM_UID_TAG}", "Values": [claim_uid]}, _LIVE])
+        rows = [facts for facts in rows if not self.is_foreign(facts)]
         return min(rows, key=lambda facts: (facts.state == "shutting-down", facts.launched, facts.id), default=None)
 
     async def recent(self, identity: str, age: float) -> InstanceFacts | None:
@@ -73,38 +82,7 @@ class Inventory:
 
     async def live(self, identity: str) -> InstanceFacts | None:
         """As it is now; None where EC2 does not show it in a live state."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[InstanceFacts | None] = loop.create_future()
-        first = not self._waiting
-        self._waiting.setdefault(identity, []).append(answer)
-        if first:
-            task = loop.create_task(self._answer_together())
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
-        return await answer
-
-    async def _answer_together(self) -> None:
-        await asyncio.sleep(_TOGETHER_SECONDS)
-        waiting, self._waiting = self._waiting, {}
-        ids = sorted(waiting)
-        observe("cloudprovider_batcher_batch_time_seconds", _TOGETHER_SECONDS, {"batcher": "describe_instances"})
-        observe("cloudprovider_batcher_batch_size", len(ids), {"batcher": "describe_instances"})
-        for start in range(0, len(ids), _MOST_IDS):
-            await self._answer(ids[start : start + _MOST_IDS], waiting)
-
-    async def _answer(self, ids: list[str], waiting: dict[str, list[asyncio.Future[InstanceFacts | None]]]) -> None:
-        try:
-            found = await self._by_ids(ids)
-        except Exception as error:  # whatever it is, the callers that wait get it
-            for identity in ids:
-                for future in waiting[identity]:
-                    if not future.done():
-                        future.set_exception(error)
-            return
-        for identity in ids:
-            for future in waiting[identity]:
-                if not future.done():
-                    future.set_result(found.get(identity))
+        return await self._joined.answer(identity)
 
     async def _by_ids(self, ids: list[str]) -> dict[str, InstanceFacts]:
         answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids, Filters=[_LIVE])

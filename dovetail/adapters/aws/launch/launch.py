@@ -35,6 +35,7 @@ from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import count
+from dovetail.adapters.aws.tags import template_tags
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
@@ -128,7 +129,7 @@ class Launcher:
             facts=facts,
             node_class=attempt.node_class,
             claim=attempt.claim,
-            tags=dict(launch.tags),
+            tags=template_tags(launch.tags),
             fleet=launch.fleet,
             group_id=placement.id if placement else None,
         )

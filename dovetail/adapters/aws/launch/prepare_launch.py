@@ -27,7 +27,7 @@ from dovetail.adapters.aws.launch.template_maker import TemplateMaker, TemplateN
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, NodeClasses, UnreadableClass, image_for
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroup
 from dovetail.adapters.aws.resources.reservations import Reservation
-from dovetail.adapters.aws.tags import ForbiddenTag, class_tags
+from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, cluster_tag
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
@@ -151,7 +151,7 @@ class LaunchPreparer:
             profile=node_class.status.instance_profile or "",
             context="" if _is_relaxed(claim) else node_class.spec.context or "",
             overlaid=any(offering.overlaid for option in chosen.choice.options for offering in option.offerings),
-            tags=maker.tags,
+            tags={**maker.tags, **cluster_tag(self._offerings.sources.settings.cluster_uid)},
             places=tuple(places),
             groups=groups,
         )

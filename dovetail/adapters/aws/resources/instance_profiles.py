@@ -53,7 +53,7 @@ class Profiles:
         current = node_class.status.instance_profile or ""
         if current and await self._is_good(current, role):
             return current
-        name = self._name(node_class, role)
+        name = self.name_for(node_class, role)
         if name == current or not await self._is_good(name, role):
             await self._make(name, role, node_class)
         for each in filter(None, (name, current)):
@@ -152,7 +152,8 @@ class Profiles:
         """Where the profiles of a class are."""
         return f"/karpenter/{self._calls.region}/{self._settings.cluster}/{uid}/"
 
-    def _name(self, node_class: NodeClass, role: str) -> str:
+    def name_for(self, node_class: NodeClass, role: str) -> str:
+        """What the profile of this class and role is called."""
         text = f"{self._calls.region}/{node_class.uid}/{role}"
         number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         return f"{self._settings.cluster}_{number}"
@@ -165,3 +166,12 @@ class Profiles:
             names.NODE_CLASS: node_class.name,
             core.REGION: self._calls.region,
         }
+
+
+class NamedProfiles(Profiles):
+    """The profiles of classes that are merely supposed: named, and neither made nor looked for."""
+
+    async def of_class(self, node_class: NodeClass) -> str:
+        """The name that it would have."""
+        role = (node_class.spec.role or "").rpartition("/")[2]
+        return node_class.spec.instance_profile or self.name_for(node_class, role)

@@ -159,7 +159,7 @@ class Ec2NodeClassUpkeep:
         if current is None:
             return ROUND_SECONDS
         found = await self._parts.resolution.resolve(current)
-        seen = _as_resolved(current, found)
+        seen = as_resolved(current, found)
         unsettled: Failure | None = found.failed[0] if found.failed else None
         try:
             judged = await self._parts.validation.verdict(seen, found.verdicts, self._cluster.pools())
@@ -267,7 +267,7 @@ def _still_readable(raw: Json) -> NodeClass | None:
     return found if isinstance(found, NodeClass) else None
 
 
-def _as_resolved(node_class: NodeClass, found: Resolved) -> NodeClass:
+def as_resolved(node_class: NodeClass, found: Resolved) -> NodeClass:
     """The class as it will be once the status is written: what validation must look at."""
     status = {**(node_class.raw.get("status") or {}), **{k: v for k, v in found.fields.items() if v}}
     for key, value in found.fields.items():

@@ -15,6 +15,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.model.requirements import from_expressions
+from dovetail.notices.about import notice_about
 from dovetail.ports.objects import Notices
 
 LOOK_SECONDS: Final = 30.0  # as often as shifts are read
@@ -58,13 +59,8 @@ class ShiftNotices:
 
 def _active(pool: NodePool, zone: str) -> Notice:
     text = f"Traffic is shifted away from zone {zone}: nothing is launched into it, and its instances are left alone"
-    return Notice(
-        kind="NodePool", name=pool.name, uid=pool.uid, type="Warning", reason=ACTIVE, message=text, distinct=zone
-    )
+    return notice_about(pool, ACTIVE, text, "Warning", distinct=zone)
 
 
 def _cleared(pool: NodePool, zone: str) -> Notice:
-    text = f"Traffic is no longer shifted away from zone {zone}"
-    return Notice(
-        kind="NodePool", name=pool.name, uid=pool.uid, type="Normal", reason=CLEARED, message=text, distinct=zone
-    )
+    return notice_about(pool, CLEARED, f"Traffic is no longer shifted away from zone {zone}", distinct=zone)

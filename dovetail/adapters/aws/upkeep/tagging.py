@@ -79,7 +79,7 @@ class Tagging:
     async def _tag(self, claim: NodeClaim) -> None:
         identity = instance_id(claim.provider_id)
         facts = await self._inventory.live(identity)
-        if facts is None:
+        if facts is None or self._inventory.is_foreign(facts):
             self._postpone(claim)
             return
         wanted = {

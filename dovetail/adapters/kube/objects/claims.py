@@ -9,6 +9,7 @@ from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.failures import CONFLICT
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kubernetes_json.kinds import NODE_CLAIM
+from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node_claim
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.claims import render_claim, render_status
@@ -63,6 +64,10 @@ class KubeNodeClaims:
         raw = await self._claims.raw_at_version(claim) if change.add_owner and claim.owners else {}
         owners = (raw.get("metadata") or {}).get("ownerReferences") or []
         return await self._claims.patch(claim, {"metadata": fields.metadata(change, owners)})
+
+    async def annotated_by(self, name: str, annotation: str) -> str:
+        raw = await self._claims.read_raw(name)
+        return "" if raw is None else manager_of_annotation(raw, annotation)
 
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         return await self._claims.patch(claim, {"status": render_status(claim, status)}, "status")

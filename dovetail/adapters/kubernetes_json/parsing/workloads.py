@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, blame
-from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of
+from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, text_of
 from dovetail.adapters.kubernetes_json.parsing.requests import pod_requests
 from dovetail.adapters.kubernetes_json.parsing.selectors import (
     equality_selector,
@@ -18,6 +18,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
 )
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
 from dovetail.model.json import ReadOnlyJson
+from dovetail.model.names import PAUSE_ANNOTATIONS
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.workloads import (
     CsiNode,
@@ -191,10 +192,18 @@ def parse_volume_attachment(raw: ReadOnlyJson) -> VolumeAttachment:
 
 def parse_namespace(raw: ReadOnlyJson) -> Namespace:
     """A Namespace."""
-    return _read(
-        "Namespace",
-        raw,
-        lambda o: Namespace(name=name_of(o["metadata"]), labels=dict(o["metadata"].get("labels") or {})),
+    return _read("Namespace", raw, _namespace_object)
+
+
+def _namespace_object(raw: ReadOnlyJson) -> Namespace:
+    metadata = raw["metadata"]
+    annotations = metadata.get("annotations") or {}
+    return Namespace(
+        name=name_of(metadata),
+        labels=dict(metadata.get("labels") or {}),
+        uid=metadata.get("uid") or "",
+        resource_version=metadata.get("resourceVersion") or "",
+        annotations={key: text_of(annotations[key]) for key in PAUSE_ANNOTATIONS if annotations.get(key) is not None},
     )
 
 

@@ -1,10 +1,10 @@
 """Kubernetes Events: how a notice is written, and which notices were published too recently to be published again."""
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
+from dovetail.adapters.kubernetes_json.rendering.correlating import Told
 from dovetail.model.json import Json
 from dovetail.model.notice import Notice
 from dovetail.model.time import format_time
@@ -57,13 +57,12 @@ def namespace_of(notice: Notice) -> str:
     return notice.namespace or "default"
 
 
-def render_event(notice: Notice, now: float, class_versions: Mapping[str, str]) -> Json:
+def render_event(notice: Notice, told: Told, now: float, class_versions: Mapping[str, str]) -> Json:
     """A core/v1 Event as upstream's recorder writes it. `class_versions`: the API version of each kind of NodeClass."""
-    moment = format_time(now)
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{notice.name[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(notice)},
+        "metadata": {"name": told.name, "namespace": namespace_of(notice)},
         "involvedObject": {
             "apiVersion": _API_VERSIONS.get(notice.kind) or class_versions.get(notice.kind, ""),
             "kind": notice.kind,
@@ -72,12 +71,15 @@ def render_event(notice: Notice, now: float, class_versions: Mapping[str, str]) 
             "uid": notice.uid,
         },
         "reason": notice.reason,
-        "message": notice.message[:_LONGEST_MESSAGE],
+        **render_again(told, now),
         "type": notice.type,
-        "count": 1,
-        "firstTimestamp": moment,
-        "lastTimestamp": moment,
+        "firstTimestamp": format_time(told.first),
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
         "reportingInstance": "",
     }
+
+
+def render_again(told: Told, now: float) -> Json:
+    """What changes of an Event that is told once more."""
+    return {"message": told.message[:_LONGEST_MESSAGE], "count": told.count, "lastTimestamp": format_time(now)}

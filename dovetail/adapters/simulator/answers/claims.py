@@ -50,6 +50,9 @@ class SimulatedNodeClaims:
         body = await patched(self._calls, "NodeClaim", claim, change)
         return None if body is None else parsed(parse_node_claim, body)
 
+    async def annotated_by(self, name: str, annotation: str) -> str:
+        return ""  # the simulated API server records no managers of fields
+
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         body = await status_patched(self._calls, "NodeClaim", claim, render_status(claim, status))
         return None if body is None else parsed(parse_node_claim, body)

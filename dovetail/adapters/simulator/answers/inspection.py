@@ -7,6 +7,7 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
+from dovetail.model.json import Json
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 
 
@@ -22,3 +23,6 @@ class SimulatedInspection:
 
     async def objects(self) -> RawObjects:
         return await self._calls.read(lambda c: {kind: list(objects.every(c, kind)) for kind in self._kinds})
+
+    async def object(self, kind: str, name: str) -> Json | None:
+        return await self._calls.read(lambda connection: objects.read(connection, kind, name))

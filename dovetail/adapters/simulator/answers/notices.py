@@ -5,10 +5,18 @@ What cannot be published is logged: no step fails because its explanation could 
 
 import logging
 
-from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices, render_event
+from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, Told
+from dovetail.adapters.kubernetes_json.rendering.events import (
+    RecentNotices,
+    namespace_of,
+    render_again,
+    render_event,
+)
+from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.node_classes import CLASS_VERSIONS
+from dovetail.model.json import Json
 from dovetail.model.notice import Notice
 from dovetail.ports.failures import Failure
 
@@ -21,18 +29,25 @@ class SimulatedNotices:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._recent = RecentNotices()
+        self._correlator = Correlator()
 
     async def publish(self, *notices: Notice) -> None:
         for notice in notices:
-            if self._recent.is_new(notice, self._calls.clock()):
-                await self._write(notice)
+            now = self._calls.clock()
+            told = self._correlator.told(notice, now) if self._recent.is_new(notice, now) else None
+            if told is not None:
+                await self._write(notice, told)
 
-    async def _write(self, notice: Notice) -> None:
+    async def _write(self, notice: Notice, told: Told) -> None:
+        key = f"{namespace_of(notice)}/{told.name}"
+
+        def write(cluster: Cluster) -> Json:
+            if told.count > 1 and cluster.read("Event", key) is not None:
+                return cluster.patch("Event", key, render_again(told, cluster.now))
+            return cluster.create(render_event(notice, told, cluster.now, CLASS_VERSIONS))
+
         try:
-            await self._calls.cluster(
-                "create",
-                f"Event/{notice.reason}",
-                lambda cluster: cluster.create(render_event(notice, cluster.now, CLASS_VERSIONS)),
-            )
+            await self._calls.cluster("create", f"Event/{notice.reason}", write)
         except (Failure, Rejected) as error:
+            self._correlator.failed(told)
             _log.warning("not published: %s of %s %s: %s", notice.reason, notice.kind, notice.name, error)

@@ -130,6 +130,14 @@ def set_joined(connection: sqlite3.Connection, row: InstanceRow, node: str, now:
     connection.execute("UPDATE instances SET node = ?, joined = ? WHERE id = ?", (node, now, row.id))
 
 
+def hasten(connection: sqlite3.Connection, claim: str, now: float) -> None:
+    """The instances of that claim, with '*' of all, boot and join, or end, at once."""
+    which = "state IN ({}) AND ? IN (claim_name, '*')"
+    living, leaving = which.format("'pending', 'running'"), which.format("'terminating'")
+    connection.execute(f"UPDATE instances SET boots = ?, joins = 1 WHERE {living}", (now, claim))
+    connection.execute(f"UPDATE instances SET ends = ? WHERE {leaving}", (now, claim))
+
+
 def is_sold_out(connection: sqlite3.Connection, pool: CapacityPool) -> bool:
     """Whether a capacity pool has no capacity now."""
     row = connection.execute(

@@ -7,7 +7,7 @@ condition Ready, as any NodeClass has.
 
 import hashlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ CLASS_HASH: Final = "embedded.dovetail.sh/class-hash"
 EC2_HASH: Final = "karpenter.k8s.aws/ec2nodeclass-hash"
 EC2_HASH_VERSION: Final = "karpenter.k8s.aws/ec2nodeclass-hash-version"
 
+NONE_SUPPOSED: Final[Mapping[tuple[str, str], Json]] = {}
 DEFAULT_IMAGE: Final = "image-1"
 
 # Watched like any other kind, so that a change of a class wakes those who wait for a change.
@@ -71,12 +72,15 @@ class NodeClass:
         return "ImageDrift" if claim.image_id and claim.image_id not in self.images else ""
 
 
-def read_class(connection: sqlite3.Connection, reference: NodeClassRef) -> NodeClass:
-    """The class of that name; `state.found`: whether there is one that this cloud understands."""
+def read_class(
+    connection: sqlite3.Connection, reference: NodeClassRef, supposed: Mapping[tuple[str, str], Json] = NONE_SUPPOSED
+) -> NodeClass:
+    """The class of that name; `state.found`: whether there is one that this cloud understands. `supposed`: objects to
+    take in place of those that stand, by kind and name."""
     catalogue = read_catalogue(connection)
     kind = (reference.group, reference.kind)
-    body = objects.read(connection, reference.kind, reference.name) if kind in catalogue.node_classes else None
-    if body is None:
+    body = supposed.get((reference.kind, reference.name)) or objects.read(connection, reference.kind, reference.name)
+    if body is None or kind not in catalogue.node_classes:
         return NodeClass(name=reference.name, state=NodeClassState(found=False))
     return _READERS[kind](body, catalogue)
 

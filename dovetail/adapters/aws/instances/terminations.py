@@ -1,0 +1,34 @@
+"""Ends instances; those that are to end at the same time in one call (AWS-106, AWS-166)."""
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import Denied
+from dovetail.adapters.aws.instances.joined_calls import JoinedCalls
+from dovetail.ports.failures import Retryable
+
+
+class Terminations:
+    """The instances to end. One that is refused keeps no other one running."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._joined = JoinedCalls("terminate_instances", self._by_ids)
+
+    async def terminate(self, identity: str) -> None:
+        """Only a description says that an instance is gone, so "not found" here is a failure like any other (AWS-106).
+
+        Whatever the refusal, missing rights included, the call is made again: an instance whose termination is given up
+        is paid for without end.
+        """
+        denied = await self._joined.answer(identity)
+        if denied is not None:
+            raise Retryable("ec2:TerminateInstances", f"{denied.code}: {denied.message}")
+
+    async def _by_ids(self, ids: list[str]) -> dict[str, Denied]:
+        """What is refused, by id. EC2 ends all of a call's instances or none, so a refused call is halved."""
+        answer = await self._calls.attempt("ec2", "TerminateInstances", InstanceIds=ids)
+        if not isinstance(answer, Denied):
+            return {}
+        if len(ids) == 1:
+            return {ids[0]: answer}
+        half = len(ids) // 2
+        return {**await self._by_ids(ids[:half]), **await self._by_ids(ids[half:])}

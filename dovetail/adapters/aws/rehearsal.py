@@ -1,0 +1,71 @@
+"""Whether AWS would allow what launches and terminations ask of it: EC2's dry runs, before an installation.
+
+EC2 looks at the rights first and at the ids afterwards, so that ids of nothing are enough: a refusal for want of rights
+says no, and "the request would have succeeded" says yes. Any other answer (that there is no such instance, for example)
+says neither, because some of EC2's calls look at the ids first. Nothing is made.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dovetail.adapters.aws import names
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import UNAUTHORISED
+from dovetail.adapters.aws.tags import as_tags, tag_specification
+from dovetail.model import names as core
+from dovetail.ports.cloud import Rehearsed
+
+NAME: Final = "dovetail-preflight"
+_NO_IMAGE: Final = "ami-00000000000000000"
+_NO_INSTANCE: Final = "i-00000000000000000"
+_TYPE: Final = "m5.large"
+
+
+class AwsRehearsal:
+    """The calls of a launch and a termination, each as a dry run with the tags on which the policies insist."""
+
+    def __init__(self, calls: Calls, cluster: str) -> None:
+        self._calls, self._cluster = calls, cluster
+
+    async def __call__(self) -> tuple[Rehearsed, ...]:
+        """One after another: there are five."""
+        return tuple([await self._one(call, parameters) for call, parameters in self._asked().items()])
+
+    async def _one(self, call: str, parameters: Mapping[str, Any]) -> Rehearsed:
+        denied = await self._calls.dry_run(call, **parameters)
+        name = f"ec2:{call}"
+        if denied is None:
+            return Rehearsed(call=name, allowed=True)
+        allowed = False if denied.code in UNAUTHORISED else None
+        return Rehearsed(call=name, allowed=allowed, said=f"{denied.code}: {denied.message}")
+
+    def _asked(self) -> dict[str, dict[str, Any]]:
+        tags = {
+            names.owned_tag(self._cluster): "owned",
+            names.CLUSTER_TAG: self._cluster,
+            core.NODE_POOL: NAME,
+            names.NODE_CLASS: NAME,
+        }
+        template = {"LaunchTemplateSpecification": {"LaunchTemplateName": NAME, "Version": "$Latest"}}
+        return {
+            "CreateLaunchTemplate": {
+                "LaunchTemplateName": NAME,
+                "LaunchTemplateData": {"ImageId": _NO_IMAGE},
+                "TagSpecifications": [tag_specification("launch-template", tags)],
+            },
+            "CreateFleet": {
+                "Type": "instant",
+                "LaunchTemplateConfigs": [{**template, "Overrides": [{"InstanceType": _TYPE}]}],
+                "TargetCapacitySpecification": {"TotalTargetCapacity": 1, "DefaultTargetCapacityType": "on-demand"},
+                "TagSpecifications": [tag_specification(kind, tags) for kind in ("instance", "volume", "fleet")],
+            },
+            "RunInstances": {
+                "ImageId": _NO_IMAGE,
+                "InstanceType": _TYPE,
+                "MinCount": 1,
+                "MaxCount": 1,
+                "TagSpecifications": [tag_specification(kind, tags) for kind in ("instance", "volume")],
+            },
+            "CreateTags": {"Resources": [_NO_INSTANCE], "Tags": as_tags({"Name": NAME})},
+            "TerminateInstances": {"InstanceIds": [_NO_INSTANCE]},
+        }

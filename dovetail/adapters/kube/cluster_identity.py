@@ -1,0 +1,67 @@
+"""Which cluster this is, by the UID of its namespace kube-system: made with the cluster, kept by a restored etcd, and
+of no other cluster, however it is called.
+
+Read when the cluster is opened, and looked at again while it is served: behind an address there may one day be another
+cluster, and what is in hand is not for that one.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from dovetail.adapters.kube.client import Client, Request
+from dovetail.ports.failures import Failure, NotReadable
+
+_log = logging.getLogger(__name__)
+
+NAMESPACE: Final = "kube-system"
+LOOK_SECONDS: Final = 60.0
+
+_REQUEST: Final = Request(
+    method="GET", path=f"/api/v1/namespaces/{NAMESPACE}", subject=f"Namespace/{NAMESPACE}, whose UID names the cluster"
+)
+
+
+class ClusterIdentity:
+    """The UID as it was read first, and whether it still is the same."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.uid = ""
+        self._now = ""
+
+    async def read(self) -> str:
+        """The UID, as it is from now on to stay."""
+        self.uid = self._now = await self._ask()
+        return self.uid
+
+    def trouble(self) -> str:
+        """Why nothing may be done here; empty where the cluster is the one that was opened."""
+        if self._now == self.uid:
+            return ""
+        return f"the API server is of another cluster ({self._now}) than when this worker started ({self.uid})"
+
+    async def look(self) -> None:
+        """Look now. What cannot be asked counts as it was."""
+        try:
+            found = await self._ask()
+        except Failure as failure:
+            _log.debug("whether this is still the same cluster is not known: %s", failure)
+            return
+        if found != self._now:
+            self._now = found
+            _log.error("%s", self.trouble() or "the API server is of the right cluster again")
+
+    async def keep(self) -> None:
+        """For ever, once it has been read."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self.uid:
+                await self.look()
+
+    async def _ask(self) -> str:
+        answer = await self._client.call(_REQUEST)
+        uid = (answer.body.get("metadata") or {}).get("uid")
+        if not isinstance(uid, str) or not uid:
+            raise NotReadable(f"Namespace/{NAMESPACE}", "it has no metadata.uid, which names the cluster")
+        return uid

@@ -1,0 +1,125 @@
+"""Which Event a notice becomes: a new one, one more of an old one, or none (EVT-0).
+
+As the recorder under Karpenter does it: the same words about the same object count the Event up; from the tenth
+different message of one reason within ten minutes on they share one Event, "(combined from similar events)"; and one
+object gets 25 Events at once and then one in five minutes. Kept in memory, bounded, and forgotten with the process.
+"""
+
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from dovetail.model.notice import Notice
+
+SIMILAR: Final = 10  # different messages
+SIMILAR_SECONDS: Final = 600.0
+COMBINED: Final = "(combined from similar events): "
+BURST: Final = 25.0
+REFILL_SECONDS: Final = 300.0  # for one more
+_REMEMBERED: Final = 4096  # of each sort, as upstream
+
+Key = tuple[str, ...]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An Event as it is to stand. `count` above 1: it stands already, unless the API server has forgotten it."""
+
+    key: Key
+    name: str
+    message: str
+    count: int
+    first: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Similar:
+    last: float
+    messages: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Bucket:
+    left: float
+    at: float
+
+
+class _Recent(Generic[T]):
+    """The last of many by key."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[Key, T] = OrderedDict()
+
+    def get(self, key: Key) -> T | None:
+        return self._found.get(key)
+
+    def put(self, key: Key, value: T) -> T:
+        self._found[key] = value
+        self._found.move_to_end(key)
+        if len(self._found) > _REMEMBERED:
+            self._found.popitem(last=False)
+        return value
+
+    def drop(self, key: Key) -> None:
+        self._found.pop(key, None)
+
+
+class Correlator:
+    """What one process has told."""
+
+    def __init__(self) -> None:
+        self._similar: _Recent[_Similar] = _Recent()
+        self._told: _Recent[Told] = _Recent()
+        self._buckets: _Recent[_Bucket] = _Recent()
+
+    def told(self, notice: Notice, now: float) -> Told | None:
+        """What is to be written; it then counts as written. None: its object has had too many."""
+        key, message = self._combined(notice, now)
+        before = self._told.get(key)
+        count, first = (1, now) if before is None else (before.count + 1, before.first)
+        name = _new_name(notice) if before is None else before.name
+        found = self._told.put(key, Told(key=key, name=name, message=message, count=count, first=first))
+        return found if self._has_room(notice, now) else None
+
+    def renamed(self, notice: Notice, told: Told) -> Told:
+        """The same as a new Event: the old one is gone, as after an hour all are."""
+        anew = Told(key=told.key, name=_new_name(notice), message=told.message, count=told.count, first=told.first)
+        return self._told.put(told.key, anew)
+
+    def failed(self, told: Told) -> None:
+        """It was not written: the next one is a new Event."""
+        self._told.drop(told.key)
+
+    def _combined(self, notice: Notice, now: float) -> tuple[Key, str]:
+        shared = (*_about(notice), notice.type, notice.reason)
+        similar = self._similar.get(shared)
+        if similar is None or now - similar.last > SIMILAR_SECONDS:
+            similar = _Similar(last=now)
+        self._similar.put(shared, similar).last = now
+        similar.messages.add(notice.message)
+        if len(similar.messages) < SIMILAR:
+            return (*shared, notice.message), notice.message
+        similar.messages.discard(notice.message)
+        return shared, COMBINED + notice.message
+
+    def _has_room(self, notice: Notice, now: float) -> bool:
+        """Warnings have a bucket of their own, so that nothing normal uses it up."""
+        key = (*_about(notice), notice.type)
+        bucket = self._buckets.get(key) or _Bucket(left=BURST, at=now)
+        bucket.left = min(BURST, bucket.left + max(0.0, now - bucket.at) / REFILL_SECONDS)
+        bucket.at = now
+        self._buckets.put(key, bucket)
+        if bucket.left < 1.0:
+            return False
+        bucket.left -= 1.0
+        return True
+
+
+def _about(notice: Notice) -> Key:
+    return notice.kind, notice.namespace, notice.name, notice.uid
+
+
+def _new_name(notice: Notice) -> str:
+    return f"{notice.name[:200]}.{secrets.token_hex(8)}"
