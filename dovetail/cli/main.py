@@ -9,67 +9,109 @@ the commands that explain.
 """
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from dovetail.cli.completion.commands import ASKED, add_completion
 from dovetail.cli.explain.commands import add_commands
-from dovetail.cli.output import CommandFailed, complain, say
-from dovetail.worker.telemetry import product_version
+from dovetail.cli.output import CommandFailed, Ended, ReaderGone, complain, say
+from dovetail.cli.pause_commands import add_pauses
+from dovetail.cli.remote.asking import asked
+from dovetail.cli.replace import add_replace
+from dovetail.cli.status.command import add_status
+from dovetail.cli.top.command import add_top
+from dovetail.cli.version import PrintedVersion, add_version
 
 if TYPE_CHECKING:
     from dovetail.worker.settings import Settings
     from dovetail.worker.wiring import World
 
 
+# Exit codes (docs/guides/command-line.md). 2 is argparse's, for what cannot be read; 4 is that of `status --check`.
+FAILED: Final = 1
+OTHER_CLUSTER: Final = 3  # the name belongs to another cluster
+INTERRUPTED: Final = 130
+READER_GONE: Final = 141  # as a program that SIGPIPE has ended
+
+_SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+
 def parser() -> argparse.ArgumentParser:
     """All sub-commands and their arguments."""
     top = argparse.ArgumentParser(prog="dovetail", description="Node lifecycle automation for Kubernetes.")
-    top.add_argument("--version", action="version", version=product_version())
+    top.add_argument("--version", action=PrintedVersion, help="this program's version; `dovetail version` has all")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--cluster", help="the cluster's name (CLUSTER_NAME)")
     shared.add_argument("--kubeconfig", type=Path, help="the cluster's kubeconfig (KUBECONFIG)")
     shared.add_argument("--world", type=Path, help="an embedded world's file (DOVETAIL_WORLD)")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    worker = commands.add_parser("worker", parents=[shared], help="serve the task queues until stopped")
+    worker = commands.add_parser(
+        "worker",
+        parents=[shared],
+        help="serve the task queues until stopped",
+        epilog="Every setting is a flag too, by Karpenter's names: --batch-idle-duration 2s for BATCH_IDLE_DURATION.",
+    )
+    worker.add_argument("--list-settings", action=_ListSettings, help="print every setting and its flag, and end")
     worker.add_argument("--roles", help="control, plan, or both (DOVETAIL_ROLES)")
     worker.set_defaults(act=_worker)
 
-    shown = commands.add_parser("status", parents=[shared], help="nodes, claims and what is under way")
-    shown.set_defaults(act=_status)
+    add_status(commands, shared)
+    add_top(commands, shared)
 
     stop = commands.add_parser("cancel", parents=[shared], help="call a disruption off before its delete")
     stop.add_argument("node", help="the Node or NodeClaim")
     stop.add_argument("--reason", required=True, help="why, for the record")
+    stop.add_argument("--wait", action="store_true", help="until everything is taken back")
+    stop.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
     stop.set_defaults(act=_cancel)
 
-    for name, words in (("pause", "carry out no new plan"), ("resume", "plan again")):
-        one = commands.add_parser(name, parents=[shared], help=words)
-        one.set_defaults(act=_switch)
-        if name == "resume":
-            one.add_argument(
-                "--pool", help="launch again for this NodePool, which was stopped (dovetail.sh/launches-stopped)"
-            )
+    add_replace(commands, shared)
 
+    over = commands.add_parser("take-over", parents=[shared], help="take the place of another cluster of this name")
+    over.add_argument("--from", dest="theirs", required=True, metavar="UID", help="the cluster that is gone")
+    over.set_defaults(act=_take_over)
+
+    temporal = commands.add_parser("set-up-temporal", help="create Temporal's namespace and search attributes")
+    temporal.add_argument("--retention", default="30d", help="how long ended workflows are kept (30d)")
+    temporal.set_defaults(act=_set_up_temporal)
+
+    add_pauses(commands, shared)
     add_commands(commands, shared)
+    add_version(commands, shared)
+    add_completion(commands, shared)
 
     story = commands.add_parser("demo", help="play the story of a few nodes in an embedded world")
     story.add_argument("--folder", type=Path, default=Path(".dovetail/demo"), help="where its files are kept")
+    story.add_argument("--keep", action="store_true", help="leave world, Temporal and worker running until Ctrl-C")
     story.set_defaults(act=_demo)
     return top
+
+
+class _ListSettings(argparse.Action):
+    """Prints the settings; they are loaded only then."""
+
+    def __init__(self, option_strings: list[str], dest: str, **rest: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **rest)
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
+        from dovetail.worker.flags import settings_text
+
+        say(settings_text())
+        parser.exit()
 
 
 async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.worker.allocator import keep_little
 
     keep_little()  # before the SDKs are loaded
+    from dovetail.cli.serving.pages import pages
     from dovetail.worker.run import run_worker
 
-    await run_worker(settings)
+    await run_worker(settings, given.source, pages)
 
 
 async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:
@@ -83,77 +125,129 @@ async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[No
         await world.close()
 
 
-async def _status(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.status import status
-    from dovetail.worker.temporal import connect
-
-    client = await connect()
-    await _with_world(settings, lambda world: status(client, world, settings.cluster))
-
-
 async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.cancel import cancel
+    from dovetail.cli.cancel import CancelOrder, cancel
+
+    order = CancelOrder(cluster=settings.cluster, node=given.node, reason=given.reason, wait=given.wait)
+    await cancel(settings, order)
+
+
+async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.take_over import take_over
     from dovetail.worker.temporal import connect
 
-    client = await connect()
-    await _with_world(settings, lambda world: cancel(client, world, given.node, given.reason))
+    client = await connect(settings)
+    await _with_world(settings, lambda world: take_over(client, world, settings, given.theirs))
 
 
-async def _switch(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.resume_pool import resume_pool
-    from dovetail.cli.switch import switch
-    from dovetail.worker.settings import SettingsError
+async def _set_up_temporal(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.set_up_temporal import set_up_temporal
     from dovetail.worker.temporal import connect
 
-    pool = getattr(given, "pool", None)
-    if pool is not None:
-        await _with_world(settings, lambda world: resume_pool(world, pool))
-        return
-    if not settings.cluster:
-        raise SettingsError("CLUSTER_NAME: not set")
-    await switch(await connect(), settings.cluster, given.command)
+    await set_up_temporal(await connect(settings), given.retention)
 
 
 async def _demo(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.demo.command import demo
 
-    await demo(given.folder)
+    await demo(given.folder, given.keep)
 
 
 def main(arguments: list[str]) -> int:
     """Run one command; its exit code."""
-    given = parser().parse_args(arguments)
-    return _carried_out(given)
+    try:
+        if arguments[:1] == [ASKED]:
+            return _completed(arguments[1:])
+        own, flags = _flags_apart(arguments)
+        given = parser().parse_args(own)
+        given.flags = flags
+        printed = getattr(given, "print", None)
+        answered = printed(given) if printed is not None else asked(given)
+        return _carried_out(given) if answered is None else answered
+    except CommandFailed as error:
+        complain(str(error))
+        return FAILED
+    except ReaderGone:
+        return READER_GONE
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+
+
+def _completed(words: list[str]) -> int:
+    from dovetail.cli.completion.words import completions
+
+    for line in completions(parser(), words):
+        say(line)
+    return 0
+
+
+def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What the parser knows, and the settings that a worker is given as flags: from the first one on."""
+    if arguments[:1] != ["worker"]:
+        return arguments, []
+    known = ("--cluster", "--kubeconfig", "--world", "--roles", "--help", "--list-settings")
+    first = next(
+        (at for at, word in enumerate(arguments) if word.startswith("--") and word.partition("=")[0] not in known),
+        len(arguments),
+    )
+    return arguments[:first], arguments[first:]
 
 
 def _carried_out(given: argparse.Namespace) -> int:
+    """With the settings of this machine."""
+    import asyncio
+
     from dovetail.ports.failures import Failure
-    from dovetail.worker.settings import SettingsError, read_settings
-    from dovetail.worker.temporal import TemporalUnusable
+    from dovetail.worker.connection.configuration import TemporalUnusable
+    from dovetail.worker.flags import flags_of
+    from dovetail.worker.identity import OtherCluster
+    from dovetail.worker.settings import SettingsError, environment_with, read_settings
+    from dovetail.workflows.converter import UnreadablePayload
 
     try:
+        given.source = environment_with(flags_of(given.flags))
         settings = read_settings(
+            given.source,
             cluster=getattr(given, "cluster", None),
-            kubeconfig=getattr(given, "kubeconfig", None),
+            kubeconfig=_kubeconfig(given),
+            context=getattr(given, "context", None) or None,
             world=getattr(given, "world", None),
             roles=getattr(given, "roles", None),
         )
-        asyncio.run(given.act(given, settings))
-    except (CommandFailed, Failure, SettingsError, TemporalUnusable) as error:
+        code: int | None = asyncio.run(given.act(given, settings))
+    except Ended as answered:
+        return answered.code
+    except OtherCluster as error:
         complain(str(error))
-        return 1
-    except KeyboardInterrupt:
-        say("interrupted")
-        return 130
-    return 0
+        return OTHER_CLUSTER
+    except (Failure, SettingsError, TemporalUnusable, UnreadablePayload) as error:
+        raise CommandFailed(str(error)) from None
+    return code or 0
+
+
+def _kubeconfig(given: argparse.Namespace) -> Any:
+    """The file that was named; for a person, who is in no pod, also the one in the home folder, as kubectl does it."""
+    named = getattr(given, "kubeconfig", None)
+    if named is not None or given.command == "worker" or os.environ.get("KUBECONFIG") or _SERVICE_ACCOUNT.exists():
+        return named
+    usual = Path.home() / ".kube" / "config"
+    return usual if usual.is_file() else None
 
 
 def run() -> None:
     """The console script."""
     code = main(sys.argv[1:])
-    sys.stdout.flush()
+    if code != READER_GONE:
+        sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def run_plugin() -> None:
+    """The same as `kubectl dovetail`."""
+    sys.argv[0] = "kubectl dovetail"
+    run()
 
 
 if __name__ == "__main__":

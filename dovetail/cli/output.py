@@ -6,16 +6,33 @@ traceback.
 
 import sys
 
-import orjson
-
 
 class CommandFailed(Exception):
     """The command cannot do what was asked; the message is the one line that says why."""
 
 
+class Ended(Exception):
+    """The command has answered, and its exit code is part of the answer."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"exit code {code}")
+        self.code = code
+
+
+class NoWorkerAnswers(CommandFailed):
+    """The API server was reached, and no worker behind it; or it was not reached at all."""
+
+
+class ReaderGone(Exception):
+    """Nobody reads our output any more: `dovetail doctor | head` has seen enough."""
+
+
 def say(text: str) -> None:
     """A line on standard output, at once."""
-    print(text, flush=True)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def complain(text: str) -> None:
@@ -32,4 +49,6 @@ def table(rows: list[tuple[str, ...]], heads: tuple[str, ...]) -> str:
 
 def as_json(answer: object) -> str:
     """An answer for scripts: the same facts as the text, every one of them."""
+    import orjson
+
     return orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()

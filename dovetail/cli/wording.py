@@ -4,14 +4,27 @@ Short and the same everywhere: a person at night compares lines.
 """
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from dovetail.model.resources import NANO, Resources
 from dovetail.model.time import format_time
 
-WIDTH: Final = 110
+WIDTH: Final = 110  # where nobody says how wide the screen is
+_width: ContextVar[int] = ContextVar("width", default=WIDTH)
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+@contextmanager
+def fitting(width: int | None) -> Iterator[None]:
+    """Texts that are written within the block fit a screen of that width; 0 or None: of the usual one."""
+    before = _width.set(width or WIDTH)
+    try:
+        yield
+    finally:
+        _width.reset(before)
 
 
 def moment_text(moment: float) -> str:
@@ -72,5 +85,5 @@ def wrapped(head: str, text: str, indent: int = 2) -> list[str]:
     """`  head  text`, the text broken into lines that stand below one another."""
     start = " " * indent + head
     return textwrap.wrap(
-        text, WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
+        text, _width.get(), initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
     ) or [start.rstrip()]

@@ -1,6 +1,8 @@
-"""`dovetail demo`: play the story on the embedded stage, in a fresh folder."""
+"""`dovetail demo`: play the story on the embedded stage, in a fresh folder; with --keep leave it running."""
 
+import asyncio
 import shutil
+import signal
 from pathlib import Path
 
 from dovetail.cli.demo.embedded_stage import EmbeddedStage
@@ -8,14 +10,27 @@ from dovetail.cli.demo.story import Story
 from dovetail.cli.output import say
 
 
-async def demo(folder: Path) -> None:
-    """Start, play, stop. Raises where anything that the story asserts did not hold."""
+async def demo(folder: Path, keep: bool = False) -> None:
+    """Start, play, stop. Raises where anything that the story asserts did not hold. `keep`: stop when interrupted."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     say("dovetail demo: starting")
     stage = EmbeddedStage(folder)
     try:
-        await Story(stage).play()
+        story = Story(stage)
+        await story.play()
+        if keep:
+            await story.leave_running()
+            await _until_stopped()
     finally:
         await stage.close()
+
+
+async def _until_stopped() -> None:
+    """Until Ctrl-C, or until the terminal is closed: what was started must not stay behind."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await stop.wait()
+    say("stopping")

@@ -73,6 +73,13 @@ class EmbeddedStage:
     async def set_boot_delay(self, seconds: float) -> None:
         self.world.set_boot_delay(seconds)
 
+    def looks_by(self) -> dict[str, str]:
+        return {
+            "TEMPORAL_ADDRESS": self.temporal_address,
+            "CLUSTER_NAME": self.cluster,
+            "DOVETAIL_WORLD": str(self.file),
+        }
+
     def start_worker(self) -> subprocess.Popen[bytes]:
         command = [
             sys.executable,

@@ -51,6 +51,9 @@ class Stage(Protocol):
     async def set_boot_delay(self, seconds: float) -> None:
         """How long the next instances take to boot."""
 
+    def looks_by(self) -> dict[str, str]:
+        """The variables with which `dovetail` finds this stage."""
+
     def start_worker(self) -> "subprocess.Popen[bytes]":
         """Another worker, as a process of its own."""
 

@@ -6,8 +6,10 @@ story with an error.
 """
 
 import asyncio
+import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,6 +25,7 @@ from dovetail.workflows.converter import DATA_CONVERTER
 
 PODS = 12
 LOOK_SECONDS = 0.1
+SPEAK_SECONDS = 5.0  # a wait longer than this says that it goes on
 
 
 class Story:
@@ -39,6 +42,7 @@ class Story:
         """All scenes."""
         await self.curtain()
         await self.pods_get_nodes()
+        await self.an_operator_looks()
         await self.a_disruption_is_called_off()
         await self.empty_nodes_go_although_the_worker_is_killed()
         self.say("what was asserted, on the objects and on the cloud's ledger:")
@@ -76,10 +80,19 @@ class Story:
             self.say(f"  Node {node['metadata']['name']}: {labels.get(names.INSTANCE_TYPE)}")
         await self.hold(await self.one_instance_per_claim(), "one instance was launched per NodeClaim")
 
+    async def an_operator_looks(self) -> None:
+        """status, explain and plan: what there is, what it costs, why it stays, what would be done."""
+        say("")
+        self.say("SCENE 2. What an operator types.")
+        node = str((await self.stage.objects("Node"))[0]["metadata"]["name"])
+        for words in (("status",), ("explain", "node", node), ("plan",)):
+            await self.dovetail(*words)
+        self.asserted.append("status, explain and plan answer")
+
     async def a_disruption_is_called_off(self) -> None:
         """Drift, pre-spin, cancel by signal, revert."""
         say("")
-        self.say("SCENE 2. The NodePool's template changes: its nodes have drifted, replacements are launched first.")
+        self.say("SCENE 3. The NodePool's template changes: its nodes have drifted, replacements are launched first.")
         await self.stage.set_boot_delay(8.0)
         await self.until(lambda: self.all_initialised(), 60, "nodes are initialised")
         await self.stage.apply(self.node_pool(labels={"colour": "green"}))
@@ -105,7 +118,7 @@ class Story:
     async def empty_nodes_go_although_the_worker_is_killed(self) -> None:
         """Scale to zero; kill -9 in mid-drain; the same workflow goes on."""
         say("")
-        self.say("SCENE 3. The workload goes; its nodes are empty, are looked at twice 15 s apart, and are disrupted.")
+        self.say("SCENE 4. The workload goes; its nodes are empty, are looked at twice 15 s apart, and are disrupted.")
         await self.stage.scale("web", 0)
         claim = await self.until(self.deleting_claim, 60, "an empty node's NodeClaim is deleted")
         identity = claim_owner_id(self.stage.cluster, claim["metadata"]["name"])
@@ -125,6 +138,19 @@ class Story:
         await self.hold(ending == "terminated", "and ended there: terminated")
         await self.hold(await self.one_instance_per_claim(), "never more than one instance per NodeClaim")
         self.asserted.append("no NodeClaim, no Node and no instance is left")
+
+    async def leave_running(self) -> None:
+        """The workload comes back, so that there is something to look at; and how to look at it."""
+        say("")
+        self.say("The workload comes back, and everything stays until you press Ctrl-C.")
+        await self.stage.scale("web", PODS)
+        await self.until(lambda: self.running(PODS), 90, "all pods run")
+        set_by = " ".join(f"{name}={value}" for name, value in self.stage.looks_by().items())
+        node = str((await self.stage.objects("Node"))[0]["metadata"]["name"])
+        web_ui = f"Web UI: {self.stage.temporal_ui}" if self.stage.temporal_ui else ""
+        lines = ["source .venv/bin/activate", f"export {set_by}", "dovetail status", f"dovetail explain node {node}"]
+        lines += [f"dovetail history {node}", f"dovetail cancel {node} --reason 'not now'", "dovetail doctor"]
+        say("\n".join(["", *(f"    {line}" for line in lines), "", f"    {web_ui}"]))
 
     # What the story looks at
 
@@ -197,15 +223,34 @@ class Story:
 
     async def until(self, look: Callable[[], Awaitable[Any]], seconds: float, words: str) -> Any:
         deadline = time.monotonic() + seconds
+        speaks = time.monotonic() + SPEAK_SECONDS
         while True:
             found = await look()
             if found:
                 return found
             if self.worker is not None and self.worker.poll() is not None:
                 raise CommandFailed(f"the demo failed: the worker ended with {self.worker.returncode}; see worker.log")
+            if time.monotonic() > speaks:
+                self.say(f"  … waiting: {words}; at most {deadline - time.monotonic():.0f} s more")
+                speaks += SPEAK_SECONDS
             if time.monotonic() > deadline:
                 raise CommandFailed(f"the demo failed: within {seconds:.0f} s it did not come about that {words}")
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def dovetail(self, *arguments: str) -> None:
+        """Run the command as a person would, and show what it prints."""
+        self.say(f"$ dovetail {' '.join(arguments)}")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "dovetail.cli.main", *arguments),
+            env={**os.environ, **self.stage.looks_by()},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        if process.returncode:
+            raise CommandFailed(f"dovetail {' '.join(arguments)}: {output.decode().strip()}")
+        for line in output.decode().splitlines():
+            say(f"           {line}")
 
     async def temporal(self, *arguments: str) -> None:
         process = await asyncio.create_subprocess_exec(

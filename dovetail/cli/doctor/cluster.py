@@ -10,6 +10,7 @@ from typing import Final
 
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.doctor.judged import NAME, judged
+from dovetail.cli.pause_words import pause_lines
 from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import stop_of
@@ -29,7 +30,7 @@ SHOWN_WORDS: Final = 200
 
 async def cluster_checks(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
     """All of them."""
-    answers = await asyncio.gather(_server(world), _view(world, settings, ready), _cloud(world))
+    answers = await asyncio.gather(_server(world), _view(world, settings, ready), cloud_check(world))
     server, view, cloud = answers
     return (*server, *view, *cloud)
 
@@ -44,14 +45,14 @@ async def _server(world: World) -> tuple[Check, ...]:
         )
     return (
         fine("API server", f"{facts.address}, {facts.version}"),
-        _clock(facts),
+        clock_check(facts),
         _fitness(world),
         _rights(facts),
-        _kinds(facts),
+        kinds_check(facts),
     )
 
 
-def _clock(facts: ClusterFacts) -> Check:
+def clock_check(facts: ClusterFacts) -> Check:
     ahead = abs(facts.clock_ahead)
     way = "ahead of" if facts.clock_ahead >= 0 else "behind"
     error = f" (give or take {facts.clock_error:.1f}s)" if facts.clock_error else ""
@@ -79,7 +80,7 @@ def _rights(facts: ClusterFacts) -> Check:
     )
 
 
-def _kinds(facts: ClusterFacts) -> Check:
+def kinds_check(facts: ClusterFacts) -> Check:
     if not facts.missing_kinds:
         return fine("custom resources", "all kinds are served")
     return failed("custom resources", f"not served: {', '.join(facts.missing_kinds)}", "kubectl apply -f deploy/crds")
@@ -96,7 +97,7 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
             skipped(f"unreadable objects, {NAME}, NodePools", "there is no view"),
         )
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
-    set_aside = (_unreadable(world), await judged(world, settings))
+    set_aside = (_pauses(snapshot), _unreadable(world), await judged(world, settings))
     return (fine("view", _counted(snapshot)), _watches(world), *set_aside, *pools, *places)
 
 
@@ -107,6 +108,14 @@ def _watches(world: World) -> Check:
         return fine("watches", "every kind is up to date")
     advice = "what depends on these kinds is set aside, the rest goes on; see rights and the API server"
     return failed("watches", "; ".join(stale.values()), advice)
+
+
+def _pauses(snapshot: Snapshot) -> Check:
+    """What a person has paused; nobody should find out a week later."""
+    lines = pause_lines(snapshot)
+    if not lines:
+        return fine("pauses", "nothing is paused")
+    return warned("pauses", "; ".join(lines), "dovetail resume, with --pool where a NodePool is named")
 
 
 def _counted(snapshot: Snapshot) -> str:
@@ -173,7 +182,7 @@ async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
     return ()
 
 
-async def _cloud(world: World) -> tuple[Check, ...]:
+async def cloud_check(world: World) -> tuple[Check, ...]:
     try:
         async with asyncio.timeout(CLOUD_SECONDS):
             instances = await world.cloud.list_instances()

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from dovetail.cli.doctor.cluster import cluster_checks
-from dovetail.cli.doctor.findings import Check, failed, fine, skipped
-from dovetail.cli.doctor.temporal import temporal_checks
+from dovetail.cli.doctor.findings import Check, failed, skipped
+from dovetail.cli.doctor.identity import NO_CLUSTER, ClusterSeen
+from dovetail.cli.doctor.preflight import preflight_checks
+from dovetail.cli.doctor.temporal import link_check, namespace_checks, temporal_checks
 from dovetail.ports.failures import Failure
+from dovetail.worker.connection.configuration import TemporalUnusable
 from dovetail.worker.settings import Settings, SettingsError
-from dovetail.worker.temporal import TemporalUnusable, connect
+from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import World, open_world
 
 READY_SECONDS = 20.0
+
+Seen = asyncio.Future[ClusterSeen]  # by one half of the checks, for the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,35 +35,77 @@ class DoctorAnswer:
 
 async def doctor(settings: Settings) -> DoctorAnswer:
     """Make every check."""
-    reads_queue: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-    temporal, cluster = await asyncio.gather(_temporal(settings, reads_queue), _cluster(settings, reads_queue))
+    seen: Seen = asyncio.get_running_loop().create_future()
+    temporal, cluster = await asyncio.gather(_temporal(settings, seen), _cluster(settings, seen))
     return DoctorAnswer(cluster=settings.cluster, checks=(*temporal, *cluster))
 
 
-async def _temporal(settings: Settings, reads_queue: asyncio.Future[bool]) -> tuple[Check, ...]:
-    name = "Temporal server"
+async def preflight(settings: Settings) -> DoctorAnswer:
+    """What can be known before an installation: nothing of it is expected to run yet."""
+    seen: Seen = asyncio.get_running_loop().create_future()
+    temporal, cluster = await asyncio.gather(_temporal_before(settings, seen), _cluster_before(settings, seen))
+    return DoctorAnswer(cluster=settings.cluster, checks=(*temporal, *cluster))
+
+
+async def _temporal_before(settings: Settings, seen: Seen) -> tuple[Check, ...]:
     try:
-        client = await connect()
+        client = await connect(settings)
     except TemporalUnusable as error:
-        why = failed(name, str(error), "start it, or set TEMPORAL_ADDRESS; nothing begins or goes on until it answers")
-        rest = "search attributes, retention, Scheduler, Caretaker, Interruptions, workers"
-        return why, skipped(rest, "the Temporal server does not answer")
-    return fine(name, _address(client)), *await temporal_checks(client, settings.cluster, reads_queue=await reads_queue)
+        why = failed("Temporal server", str(error), "start it, or set TEMPORAL_ADDRESS; without it no worker works")
+        return why, skipped("search attributes, retention, identity", "the Temporal server does not answer")
+    return link_check(client), *await namespace_checks(client, settings.cluster, await seen)
 
 
-def _address(client: Client) -> str:
-    return f"{client.service_client.config.target_host}, namespace {client.namespace}"
-
-
-async def _cluster(settings: Settings, reads_queue: asyncio.Future[bool]) -> tuple[Check, ...]:
-    name = "cluster"
+async def _cluster_before(settings: Settings, seen: Seen) -> tuple[Check, ...]:
     try:
         world = await open_world(settings)
     except (Failure, SettingsError) as error:
-        reads_queue.set_result(False)
+        seen.set_result(NO_CLUSTER)
+        advice = "set right what it names: the kubeconfig, the credentials, the region, the cluster's name"
+        rest = "clock, alone, custom resources, rights in the cloud"
+        return failed("cluster and cloud", str(error), advice), skipped(
+            rest, "the cluster or its cloud cannot be asked"
+        )
+    seen.set_result(ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None))
+    try:
+        return await preflight_checks(world)
+    finally:
+        await world.close()
+
+
+async def doctor_of_worker(settings: Settings, world: World, client: Client | None) -> DoctorAnswer:
+    """The same checks by a worker, with the view and the connection that it has."""
+    seen = ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None)
+    cluster = cluster_checks(world, settings, _ready(world))
+    if client is None:
+        found = await cluster
+        away = failed("Temporal server", "the worker is not connected", "nothing begins or goes on until it answers")
+        return DoctorAnswer(cluster=settings.cluster, checks=(away, *found))
+    temporal, found = await asyncio.gather(temporal_checks(client, settings.cluster, seen), cluster)
+    return DoctorAnswer(cluster=settings.cluster, checks=(link_check(client), *temporal, *found))
+
+
+async def _temporal(settings: Settings, seen: Seen) -> tuple[Check, ...]:
+    name = "Temporal server"
+    try:
+        client = await connect(settings)
+    except TemporalUnusable as error:
+        why = failed(name, str(error), "start it, or set TEMPORAL_ADDRESS; nothing begins or goes on until it answers")
+        rest = "search attributes, retention, identity, Scheduler, Caretaker, Interruptions, workers"
+        return why, skipped(rest, "the Temporal server does not answer")
+    return link_check(client), *await temporal_checks(client, settings.cluster, await seen)
+
+
+async def _cluster(settings: Settings, seen: Seen) -> tuple[Check, ...]:
+    name = "cluster"
+    try:
+        acting = settings.model_copy(update={"beside_karpenter": False})  # what a worker that acts would find
+        world = await open_world(acting)
+    except (Failure, SettingsError) as error:
+        seen.set_result(NO_CLUSTER)
         rest = "view, clock, rights, custom resources, unreadable objects, cloud"
         return failed(name, str(error), "see --kubeconfig and KUBECONFIG"), skipped(rest, "there is no cluster to ask")
-    reads_queue.set_result(world.interruptions is not None)
+    seen.set_result(ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None))
     try:
         return await cluster_checks(world, settings, _ready(world))
     finally:

@@ -12,13 +12,16 @@ from typing import Final
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from dovetail.activities.shared.step_health import LOOPS, MANY_ATTEMPTS
 from dovetail.cli.doctor.findings import Check, failed, fine, warned
 from dovetail.cli.explain.sources import ANSWER_SECONDS
+from dovetail.cli.history.decoding import decode
 from dovetail.cli.history.history import story_of
 from dovetail.cli.wording import duration_text, plural
+from dovetail.worker.identity import described_or_none
+from dovetail.workflows.converter import UnreadablePayload
 
 SILENT_SECONDS: Final = 90.0  # an idle step beats once in 48 s; after a minute of silence Temporal gives it to another
 ENDED_WITHIN_SECONDS: Final = 3600.0
@@ -31,7 +34,7 @@ STARTED: Final = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 async def singleton_check(client: Client, name: str, identity: str, *, wanted: bool = True) -> Check:
     """Whether it runs, goes on, and has not begun anew again and again. `wanted`: a worker should have started it."""
-    described = await described_or_none(client, identity)
+    described = await decoded_or_none(client, identity)
     if described is None:
         if not wanted:
             return fine(name, "no queue of warnings is named, so none is read")
@@ -49,14 +52,12 @@ async def singleton_check(client: Client, name: str, identity: str, *, wanted: b
     return await _often_ended(client, name, identity) or _running(name, described)
 
 
-async def described_or_none(client: Client, identity: str) -> WorkflowExecutionDescription | None:
-    """The workflow's latest run; None where there was none."""
-    try:
-        return await client.get_workflow_handle(identity).describe()
-    except RPCError as error:
-        if error.status != RPCStatusCode.NOT_FOUND:
-            raise
-        return None
+async def decoded_or_none(client: Client, identity: str) -> WorkflowExecutionDescription | None:
+    """The workflow's latest run with readable payloads; None where there was none."""
+    described = await described_or_none(client, identity)
+    if described is not None:
+        await decode(client, described.raw_description)
+    return described
 
 
 def _running(name: str, described: WorkflowExecutionDescription) -> Check:
@@ -83,8 +84,8 @@ async def _failing_loops(client: Client, identity: str) -> list[str]:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             found = await client.get_workflow_handle(identity).query("__temporal_workflow_metadata")
-    except (TimeoutError, RPCError):
-        return []  # the checks of workers say that nobody answers
+    except (TimeoutError, RPCError, UnreadablePayload):
+        return []  # the checks of workers and payloads say that nobody answers, or unreadably
     details = str(getattr(found, "current_details", ""))
     marked = [line for line in details.splitlines() if line.startswith("- **") and " fails** (" in line]
     return [line.removeprefix("- ").replace("**", "") for line in marked]
@@ -115,7 +116,7 @@ class LifeSigns:
 
 async def life_signs(client: Client, identities: tuple[str, ...]) -> LifeSigns:
     """Ask the first of the singletons that run, and look at the heartbeats of the steps of all."""
-    running = [d for d in [await described_or_none(client, one) for one in identities] if d is not None]
+    running = [d for d in [await decoded_or_none(client, one) for one in identities] if d is not None]
     running = [one for one in running if one.status == WorkflowExecutionStatus.RUNNING]
     pending = [step for one in running for step in one.raw_description.pending_activities]
     silent = [text for text in (_silence(step) for step in pending if step.activity_type.name in PLANNERS) if text]
@@ -127,6 +128,8 @@ async def _answers(client: Client, identity: str) -> bool:
     try:
         async with asyncio.timeout(LIFE_SECONDS):
             await client.get_workflow_handle(identity).query("__temporal_workflow_metadata")
+    except UnreadablePayload:
+        return True  # somebody has answered
     except (TimeoutError, RPCError):
         return False
     return True

@@ -5,45 +5,44 @@ again is looked for by name: such a workflow counts as running and does nothing.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
-from dovetail.cli.doctor.singletons import LifeSigns, life_signs, singleton_check
+from dovetail.cli.doctor.identity import NO_CLUSTER, ClusterSeen, identity_check
+from dovetail.cli.doctor.singletons import LifeSigns, decoded_or_none, life_signs, singleton_check
 from dovetail.cli.explain.sources import ANSWER_SECONDS
 from dovetail.cli.wording import duration_text, plural
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
-from dovetail.worker.temporal import missing_search_attributes
+from dovetail.worker.connection.codec import NamedCodec
+from dovetail.worker.connection.configuration import is_encrypted, is_local, link_words
+from dovetail.worker.connection.pollers import POLLED_SECONDS, QUEUES, TYPE_ACTIVITY, TYPE_WORKFLOW, pollers_of
+from dovetail.worker.connection.search_attributes import missing_search_attributes, registration_lines
+from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30
 DAY: Final = 86400
-QUEUES: Final = ("control", "waits", "watches", "cloud", "plan")
-POLLED_SECONDS: Final = 90.0  # a poll lasts a minute at most
-
-TYPE_ACTIVITY: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
-TYPE_WORKFLOW: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 
 
-async def temporal_checks(client: Client, cluster: str, *, reads_queue: bool = False) -> tuple[Check, ...]:
-    """All of them. `reads_queue`: workers with these settings read the cloud's queue of warnings."""
+async def temporal_checks(client: Client, cluster: str, seen: ClusterSeen = NO_CLUSTER) -> tuple[Check, ...]:
+    """All of them. `seen`: what of the cluster bears on them."""
     signs = asyncio.ensure_future(life_signs(client, (scheduler_id(cluster), caretaker_id(cluster))))
     checks: tuple[tuple[str, Callable[[], Awaitable[Check]]], ...] = (
         ("search attributes", lambda: _attributes(client)),
+        ("payloads", lambda: payloads_check(client, scheduler_id(cluster))),
         ("retention", lambda: _retention(client)),
+        ("identity", lambda: identity_check(client, cluster, seen.cluster_uid)),
         ("Scheduler", lambda: singleton_check(client, "Scheduler", scheduler_id(cluster))),
         ("Caretaker", lambda: singleton_check(client, "Caretaker", caretaker_id(cluster))),
         (
             "Interruptions",
-            lambda: singleton_check(client, "Interruptions", interruptions_id(cluster), wanted=reads_queue),
+            lambda: singleton_check(client, "Interruptions", interruptions_id(cluster), wanted=seen.reads_queue),
         ),
         *((f"workers on {queue}", lambda q=queue: _workers(client, cluster, q, signs)) for queue in QUEUES),
         ("planning", lambda: _planning(client, cluster)),
@@ -51,9 +50,50 @@ async def temporal_checks(client: Client, cluster: str, *, reads_queue: bool = F
     return tuple(await asyncio.gather(*[_made(name, check) for name, check in checks]))
 
 
+async def namespace_checks(client: Client, cluster: str, seen: ClusterSeen) -> tuple[Check, ...]:
+    """What must be so before anything of ours runs there."""
+    checks: tuple[tuple[str, Callable[[], Awaitable[Check]]], ...] = (
+        ("search attributes", lambda: _attributes(client)),
+        ("retention", lambda: _retention(client)),
+        ("identity", lambda: identity_check(client, cluster, seen.cluster_uid)),
+    )
+    return tuple(await asyncio.gather(*[_made(name, check) for name, check in checks]))
+
+
+def link_check(client: Client) -> Check:
+    """Where the server is, and whether somebody on the way could read and change what is said."""
+    config = client.service_client.config
+    found = f"{config.target_host}, namespace {client.namespace}, {link_words(client)}"
+    if is_encrypted(client) or is_local(client):
+        return fine("Temporal server", found)
+    return warned("Temporal server", found, "set TEMPORAL_TLS and what goes with it: docs/temporal.md")
+
+
+async def payloads_check(client: Client, identity: str) -> Check:
+    """Whether what the workers store can be read here, and is encoded where we would encode it."""
+    codec = client.data_converter.payload_codec
+    named = codec.name if isinstance(codec, NamedCodec) else ""
+    described = await decoded_or_none(client, identity)
+    if described is None:
+        return fine("payloads", f"encoded by {named}" if named else "plain: no codec is set")
+    history = client.get_workflow_handle(identity, run_id=described.run_id).fetch_history_events(page_size=1)
+    first = await anext(aiter(history))
+    stored = first.workflow_execution_started_event_attributes.input.payloads
+    try:
+        await client.data_converter.decode(stored)
+    except UnreadablePayload as error:
+        return failed("payloads", str(error), "commands and workers need the same codec and keys: docs/temporal.md")
+    plain = any(each.metadata.get("encoding") == b"json/plain" for each in stored)
+    if named and plain:
+        return fine("payloads", f"encoded by {named}; the Scheduler's run began before it was, or without it")
+    return fine("payloads", f"encoded by {named}" if named else "plain: no codec is set")
+
+
 async def _made(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
     try:
         return await check()
+    except UnreadablePayload as error:
+        return skipped(name, f"it cannot be read here: {error}")
     except RPCError as error:
         return failed(
             name, f"the Temporal server refuses to answer: {error.message}", "see its log and our rights there"
@@ -64,10 +104,8 @@ async def _attributes(client: Client) -> Check:
     missing = await missing_search_attributes(client)
     if not missing:
         return fine("search attributes", "all there")
-    commands = "; ".join(f"temporal operator search-attribute create --name {n} --type Keyword" for n in missing)
-    return failed(
-        "search attributes", f"missing: {', '.join(missing)}", f"start a worker, which adds them, or: {commands}"
-    )
+    advice = f"start a worker, which adds them where it may, or:\n{registration_lines(client.namespace, missing)}"
+    return failed("search attributes", f"missing: {', '.join(missing)}", advice)
 
 
 async def _retention(client: Client) -> Check:
@@ -85,15 +123,15 @@ async def _workers(client: Client, cluster: str, queue: str, signs: Awaitable[Li
     """Who polls for steps; on `control`, who polls for workflows as well. A poll may be the last of a dead worker."""
     name = f"workers on {queue}"
     kinds = (TYPE_ACTIVITY, TYPE_WORKFLOW) if queue == "control" else (TYPE_ACTIVITY,)
-    pollers = [await _pollers(client, task_queue(cluster, queue), kind) for kind in kinds]
-    if all(pollers):
+    polling = [await pollers_of(client, task_queue(cluster, queue), kind) for kind in kinds]
+    if all(polling):
         dead = _why_dead(queue, await signs)
         if dead:
-            found = f"{shown_workers(pollers[0])} polled within {POLLED_SECONDS:.0f} s, but {dead}"
+            found = f"{shown_workers(polling[0])} polled within {POLLED_SECONDS:.0f} s, but {dead}"
             return failed(name, found, "see its log, and whether it still runs; start a worker")
-        return fine(name, shown_workers(pollers[0]))
+        return fine(name, shown_workers(polling[0]))
     role = "plan" if queue == "plan" else "control"
-    missing = "steps" if not pollers[0] else "workflows"
+    missing = "steps" if not polling[0] else "workflows"
     found = f"no worker polls {task_queue(cluster, queue)} for {missing}"
     return failed(name, found, f"start a worker with the role {role} (dovetail worker --roles {role})")
 
@@ -103,16 +141,6 @@ def _why_dead(queue: str, signs: LifeSigns) -> str:
     if queue == "plan":
         return f"nobody works on {signs.silent}" if signs.silent else ""
     return "none answers a question" if signs.answers is False else ""
-
-
-async def _pollers(client: Client, queue: str, kind: "TaskQueueType.ValueType") -> list[str]:
-    """Those that have polled a short time ago."""
-    request = DescribeTaskQueueRequest(
-        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
-    )
-    answer = await client.workflow_service.describe_task_queue(request)
-    since = time.time() - POLLED_SECONDS
-    return sorted({p.identity for p in answer.pollers if p.last_access_time.ToSeconds() >= since})
 
 
 def shown_workers(pollers: list[str]) -> str:
@@ -126,7 +154,7 @@ async def _planning(client: Client, cluster: str) -> Check:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             state = await handle.query("status", result_type=SchedulerState)
-    except (TimeoutError, RPCError):
+    except (TimeoutError, RPCError, UnreadablePayload):
         return skipped("planning", "the Scheduler does not answer; see the checks above")
     if state.paused:
         return warned("planning", "paused: no plan is carried out", f"dovetail resume --cluster {cluster}")

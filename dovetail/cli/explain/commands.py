@@ -5,13 +5,17 @@ their own, which know nothing of arguments and are imported when they are asked 
 """
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dovetail.cli.output import CommandFailed, as_json, say
+from dovetail.cli.plan_commands import add_forecast, add_plan
+from dovetail.cli.record_commands import add_record
+from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.asked_text import add_output, pod_name, remote_answer, shown_locally
 
 if TYPE_CHECKING:
+    from dovetail.cli.remote.workers import Workers
     from dovetail.worker.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -30,14 +34,17 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
         ("node", _explain_node, "every check, budget and price that bears on a node", "the Node or NodeClaim"),
         ("pod", _explain_pod, "where a pod goes, or which pool refuses it for what", "the pod, as NAMESPACE/NAME"),
     ):
+        path = f"explain/{subject}"
         one = subjects.add_parser(subject, parents=[shared, printed, recorded], help=words)
         one.add_argument("name", metavar="NAME", help=name)
-        one.set_defaults(act=act)
+        add_place(one, namespace=subject != "pod")
+        if subject == "pod":
+            one.add_argument("-n", "--namespace", dest="pods", default="", help="the pod's, where NAME has none")
+        add_output(one)
+        one.set_defaults(act=act, remote=remote_answer, path=path)
 
-    plan = commands.add_parser(
-        "plan", parents=[shared, printed, recorded], help="what provisioning and disruption would do now"
-    )
-    plan.set_defaults(act=_plan)
+    add_plan(commands, [shared, printed, recorded])
+    add_forecast(commands, [shared, printed, recorded])
 
     snapshot = commands.add_parser("snapshot", parents=[shared], help="record the cluster for explain and plan")
     snapshot.add_argument("out", type=Path, metavar="OUT", help="the file to write (gzip)")
@@ -45,40 +52,40 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
     story = commands.add_parser("history", parents=[shared, printed], help="the story of a node, claim or disruption")
     story.add_argument("name", metavar="NODE|CLAIM|WORKFLOW", help="a Node, a NodeClaim or a workflow id")
-    story.set_defaults(act=_history)
+    add_place(story)
+    add_output(story)
+    story.set_defaults(act=_history, remote=remote_answer, path="history")
+
+    add_record(commands, shared, printed)
 
     checks = commands.add_parser("doctor", parents=[shared, printed], help="check everything that Dovetail needs")
-    checks.set_defaults(act=_doctor)
+    add_place(checks)
+    checks.add_argument("--preflight", action="store_true", help="before an installation: nothing of ours runs yet")
+    checks.set_defaults(act=_doctor, remote=_remote_doctor)
 
 
 async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None:
+    import asyncio
+
     from dovetail.cli.explain.explain_node import explain_node_now
     from dovetail.cli.explain.explain_node_text import node_text
     from dovetail.cli.explain.sources import look
 
     found = await look(settings, given.snapshot)
     answer = await asyncio.to_thread(explain_node_now, found, given.name)
-    say(as_json(answer) if given.json else node_text(answer))
+    shown_locally(given, ("NodeExplanation", settings.cluster, answer), node_text)
 
 
 async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
+    import asyncio
+
     from dovetail.cli.explain.explain_pod import explain_pod
     from dovetail.cli.explain.explain_pod_text import pod_text
     from dovetail.cli.explain.sources import look
 
     found = await look(settings, given.snapshot)
-    answer = await asyncio.to_thread(explain_pod, found, given.name)
-    say(as_json(answer) if given.json else pod_text(answer))
-
-
-async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.explain.plan import plan_now
-    from dovetail.cli.explain.plan_text import plan_text
-    from dovetail.cli.explain.sources import look
-
-    found = await look(settings, given.snapshot)
-    answer = await asyncio.to_thread(plan_now, found)
-    say(as_json(answer) if given.json else plan_text(answer))
+    answer = await asyncio.to_thread(explain_pod, found, pod_name(given))
+    shown_locally(given, ("PodExplanation", settings.cluster, answer), pod_text)
 
 
 async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
@@ -98,20 +105,39 @@ async def _history(given: argparse.Namespace, settings: "Settings") -> None:
 
     _named(settings)
     answer = await history(settings, given.name)
-    say(as_json(answer) if given.json else history_text(answer))
+    shown_locally(given, ("History", settings.cluster, answer), history_text)
+
+
+def _remote_doctor(given: argparse.Namespace, workers: "Workers") -> int | None:
+    """Whoever names no cluster asks a worker; else the checks are made from here, which sees more."""
+    import os
+
+    if given.preflight or given.cluster or os.environ.get("CLUSTER_NAME"):
+        return None
+    from dovetail.cli.shown.screen import screen
+
+    found = workers.document("doctor")
+    say(workers.text("doctor", screen().width))
+    _judge([check["verdict"] for check in found["checks"]])
+    return 0
+
+
+def _judge(verdicts: list[str]) -> None:
+    from dovetail.cli.wording import plural
+
+    failed = verdicts.count("fails")
+    if failed:
+        raise CommandFailed(f"doctor: {plural(failed, 'check')} of {len(verdicts)} failed")
 
 
 async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.doctor.doctor import doctor
+    from dovetail.cli.doctor.doctor import doctor, preflight
     from dovetail.cli.doctor.text import doctor_text
-    from dovetail.cli.wording import plural
 
     _named(settings)
-    answer = await doctor(settings)
+    answer = await (preflight if given.preflight else doctor)(settings)
     say(as_json(answer) if given.json else doctor_text(answer))
-    failed = sum(1 for check in answer.checks if check.verdict == "fails")
-    if failed:
-        raise CommandFailed(f"doctor: {plural(failed, 'check')} of {len(answer.checks)} failed")
+    _judge([check.verdict for check in answer.checks])
 
 
 def _named(settings: "Settings") -> None:

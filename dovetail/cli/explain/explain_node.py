@@ -93,6 +93,7 @@ class NodeAnswer:
     budgets: tuple[BudgetAnswer, ...] = ()
     move: Move | None = None
     notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
 
 
 def explain_node_now(look: Look, name: str) -> NodeAnswer:
@@ -127,6 +128,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         budgets=_budgets(found),
         move=_move(found),
         notes=look.notes,
+        pauses=look.pauses,
     )
 
 

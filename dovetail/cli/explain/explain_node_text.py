@@ -20,6 +20,8 @@ def node_text(answer: NodeAnswer) -> str:
 
 def _lines(answer: NodeAnswer) -> Iterator[str]:
     yield f"Node {answer.node}  ({answer.source})"
+    for line in answer.pauses:
+        yield from wrapped("", line)
     yield from wrapped("", answer.says)
     yield from _identity(answer)
     yield from _timers(answer)
@@ -73,25 +75,25 @@ def _checks(answer: NodeAnswer) -> Iterator[str]:
 
 
 def _held(answer: NodeAnswer) -> Iterator[str]:
-    if not answer.held:
-        return
-    yield ""
-    yield "Pods that must not be evicted now:"
-    for held in answer.held[:MOST_HELD]:
-        yield from wrapped("- ", f"{held.pod}: {held.by}, {held.detail}")
-    if len(answer.held) > MOST_HELD:
-        yield f"  ... and {len(answer.held) - MOST_HELD} more (--json has all)"
+    pods = [f"{held.pod}: {held.by}, {held.detail}" for held in answer.held]
+    yield from _some_of("Pods that must not be evicted now:", pods)
 
 
 def _choosy(answer: NodeAnswer) -> Iterator[str]:
-    if not answer.choosy:
+    pods = [f"{choosy.pod}: {choosy.by}" for choosy in answer.choosy]
+    yield from _some_of("Pods whose preferences can prevent consolidation:", pods)
+
+
+def _some_of(title: str, lines: list[str]) -> Iterator[str]:
+    """The first of these lines below a title, and how many more there are; nothing where there are none."""
+    if not lines:
         return
     yield ""
-    yield "Pods whose preferences can prevent consolidation:"
-    for choosy in answer.choosy[:MOST_HELD]:
-        yield from wrapped("- ", f"{choosy.pod}: {choosy.by}")
-    if len(answer.choosy) > MOST_HELD:
-        yield f"  ... and {len(answer.choosy) - MOST_HELD} more (--json has all)"
+    yield title
+    for line in lines[:MOST_HELD]:
+        yield from wrapped("- ", line)
+    if len(lines) > MOST_HELD:
+        yield f"  ... and {len(lines) - MOST_HELD} more (--json has all)"
 
 
 def _methods(answer: NodeAnswer) -> Iterator[str]:

@@ -63,6 +63,7 @@ class PodAnswer:
     existing: Mapping[str, int] = field(default_factory=dict)
     helps: tuple[Help, ...] = ()
     notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
 
 
 def explain_pod(look: Look, name: str) -> PodAnswer:
@@ -196,6 +197,7 @@ def _answer(look: Look, pod: Pod, state: State, says: str, **more: object) -> Po
         says=says,
         asks_for=requested(pod),
         notes=look.notes,
+        pauses=look.pauses,
         **more,  # type: ignore[arg-type]
     )
 

@@ -15,6 +15,8 @@ def pod_text(answer: PodAnswer) -> str:
 
 def _lines(answer: PodAnswer) -> Iterator[str]:
     yield f"Pod {answer.pod}  ({answer.source})"
+    for line in answer.pauses:
+        yield from wrapped("", line)
     yield from wrapped("", answer.says)
     yield from wrapped("asks for  ", "; ".join(answer.asks_for))
     if answer.pool and answer.types:

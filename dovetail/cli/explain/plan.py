@@ -5,19 +5,26 @@ notice is published. Emptiness and consolidation look twice, 15 s apart, before 
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from dovetail.cli.explain.pool_words import pools_left_out
 from dovetail.cli.explain.sources import Look
+from dovetail.cli.wording import plural, shown
+from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import NothingToDo, choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.simulation.pricing import PriceBook
+from dovetail.lifecycle.unfinished import expired
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Refusal
 from dovetail.model import names
+from dovetail.model.pauses import pauses, without_pauses
 from dovetail.model.placements import NewNode, Placement
 from dovetail.placement.place_pods import Index
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.worker.deciding import disruption_settings, placement_settings
+
+MOST_HELD_BACK: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,26 @@ class CommandAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetAnswer:
+    """How many nodes of a pool may go now for one reason, and how many of those places are taken."""
+
+    pool: str
+    reason: str
+    allowed: int
+    in_use: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLookAnswer:
+    """A plan of the Scheduler that waits for its second look; until then `dovetail cancel` drops it."""
+
+    due: float
+    reason: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAnswer:
     """Both plans on one snapshot."""
 
@@ -65,6 +92,10 @@ class PlanAnswer:
     errors: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()  # what would be done if nothing were paused
+    second_looks: tuple["SecondLookAnswer", ...] = ()
+    budgets: tuple["BudgetAnswer", ...] = ()
 
 
 def plan_now(look: Look) -> PlanAnswer:
@@ -88,7 +119,50 @@ def plan_now(look: Look) -> PlanAnswer:
         errors=nothing.errors,
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
         notes=look.notes,
+        pauses=look.pauses,
+        held_back=_held_back(look),
+        second_looks=tuple(
+            SecondLookAnswer(due=held.due, reason=command.reason, nodes=_nodes(command))
+            for held in look.held
+            for command in held.plan.commands
+        ),
+        budgets=_budgets(look),
     )
+
+
+def _budgets(look: Look) -> tuple[BudgetAnswer, ...]:
+    """Of every pool that has nodes, for every reason that budgets know."""
+    found = allowances(look.snapshot, disruption_settings(look.settings))
+    return tuple(
+        BudgetAnswer(
+            pool=pool,
+            reason=reason,
+            allowed=min(allowance.allowed, allowance.nodes),
+            in_use=allowance.consuming,
+            left=min(allowance.left, allowance.nodes),
+        )
+        for (pool, reason), allowance in sorted(found.items())
+        if allowance.nodes and reason == allowance.reason.budget
+    )
+
+
+def _held_back(look: Look) -> tuple[str, ...]:
+    """What would be begun at this moment if nothing were paused, in words."""
+    if not pauses(look.snapshot):
+        return ()
+    free = without_pauses(look.snapshot)
+    waiting = {order.claim.name for order in expired(free)} - {order.claim.name for order in expired(look.snapshot)}
+    found = [f"{plural(len(waiting), 'NodeClaim')} past the expireAfter: {shown(sorted(waiting))}"] if waiting else []
+    now, then = (choose(s, disruption_settings(look.settings), never) for s in (look.snapshot, free))
+    if isinstance(then, DisruptionPlan):
+        begun = {_nodes(command) for command in now.commands} if isinstance(now, DisruptionPlan) else set()
+        left = [command for command in then.commands if _nodes(command) not in begun]
+        found += [f"{command.reason} ({command.method}): {shown(_nodes(command))}" for command in left[:MOST_HELD_BACK]]
+    return tuple(found)
+
+
+def _nodes(command: DisruptionCommand) -> tuple[str, ...]:
+    return tuple(t.node or t.claim for t in command.targets)
 
 
 def _new_node(node: NewNode, prices: PriceBook) -> NewNodeAnswer:
@@ -127,7 +201,7 @@ def _command(command: DisruptionCommand, wait: float) -> CommandAnswer:
     return CommandAnswer(
         reason=command.reason,
         method=command.method,
-        nodes=tuple(t.node or t.claim for t in command.targets),
+        nodes=_nodes(command),
         replacements=len(command.replacements),
         summary=command.summary,
         savings=command.savings,

@@ -1,6 +1,7 @@
 """`dovetail plan` as text: first what pending pods get, then which nodes go, then who is left out and why."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from dovetail.cli.explain.node_words import lifted_by
@@ -18,6 +19,10 @@ def plan_text(answer: PlanAnswer) -> str:
 
 def _lines(answer: PlanAnswer) -> Iterator[str]:
     yield f"Plan  ({answer.source}); nothing of it is carried out"
+    for line in answer.pauses:
+        yield from wrapped("", line)
+    for line in answer.held_back:
+        yield from wrapped("held back  ", line)
     yield ""
     yield from _provisioning(answer)
     for name, why in answer.pools_left_out:
@@ -78,9 +83,21 @@ def _pool_words(part: str) -> str:
     return next((words for name, words in POOL_WORDS.items() if name == part), part)
 
 
+def _second_looks(answer: PlanAnswer) -> Iterator[str]:
+    """Before anything else: this is what is about to happen, and can still be cancelled."""
+    for held in answer.second_looks[:MOST]:
+        words = f"{held.reason}: {shown(held.nodes)}: looked at once more {when(held.due, answer.now)}, then it goes"
+        yield from wrapped("- ", f"{words}; `dovetail cancel {held.nodes[0] if held.nodes else ''}` drops it")
+    if len(answer.second_looks) > MOST:
+        yield f"  ... and {len(answer.second_looks) - MOST} more (--json has all)"
+
+
 def _disruption(answer: PlanAnswer) -> Iterator[str]:
+    if answer.second_looks:
+        yield f"Disruption: {plural(len(answer.second_looks), 'command')} decided on"
+        yield from _second_looks(answer)
     if not answer.disruptions:
-        yield "Disruption: no node would go."
+        yield "Disruption: no other node would go." if answer.second_looks else "Disruption: no node would go."
         if answer.next_due is not None:
             yield f"  looked at again {when(answer.next_due, answer.now)}, when time alone changes an answer"
     else:
@@ -93,8 +110,19 @@ def _disruption(answer: PlanAnswer) -> Iterator[str]:
             yield f"    looked at once more after {duration_text(command.look_again_after)}, before anything is done"
     if len(answer.disruptions) > MOST:
         yield f"  ... and {len(answer.disruptions) - MOST} more (--json has all)"
+    yield from _sums(answer)
     if answer.refused_nodes:
         yield "Why nodes stay:"
     for refusal in answer.refused_nodes:
         yield from wrapped(f"{refusal.count:4}  ", f"{refusal.reason}: {lifted_by(refusal.reason)}")
         yield from wrapped("", shown(refusal.examples, 1), indent=8)
+
+
+def _sums(answer: PlanAnswer) -> Iterator[str]:
+    """What all commands save together, and what the budgets leave."""
+    saved = sum(command.savings for command in answer.disruptions)
+    if len(answer.disruptions) > 1 and saved:
+        yield f"  {price_text(saved)} saved in all"
+    for pool, of_pool in groupby(answer.budgets, key=lambda each: each.pool):
+        words = ", ".join(f"{each.reason} {each.left} of {each.allowed}" for each in of_pool)
+        yield from wrapped("budgets   ", f"NodePool {pool}, nodes that may still go now: {words}")

@@ -11,21 +11,25 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from temporalio.client import WorkflowQueryRejectedError
+from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.service import RPCError
 
 from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.cli.explain.recording import Recording, read_recording, write_recording
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.pause_words import pause_lines
 from dovetail.cli.wording import moment_text
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
-from dovetail.messages.states import SchedulerState
+from dovetail.messages.states import Held, SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
+from dovetail.model.watched_kinds import Kinds
+from dovetail.worker.connection.configuration import TemporalUnusable
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import TemporalUnusable, connect
+from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import World, open_world, recorded_view
+from dovetail.workflows.converter import UnreadablePayload
 
 ANSWER_SECONDS = 3.0
 
@@ -39,6 +43,9 @@ class Look:
     unreadable: tuple[Unreadable, ...] = ()
     source: str
     notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()  # plans of the Scheduler that wait for their second look
+    state: SchedulerState | None = None  # None: the Scheduler was not asked, or has not answered
 
 
 async def look(settings: Settings, file: Path | None) -> Look:
@@ -46,15 +53,30 @@ async def look(settings: Settings, file: Path | None) -> Look:
     if file is not None:
         return look_at(await asyncio.to_thread(read_recording, file), settings, file)
     async with opened(settings) as world:
-        state, note = await scheduler_state(settings)
-        snapshot = with_memory(await whole_snapshot(world.view, world.catalogues), state)
-        return Look(
-            snapshot=snapshot,
-            settings=settings,
-            unreadable=world.view.unreadable(),
-            source=f"cluster {settings.cluster}, {moment_text(snapshot.now)}",
-            notes=(note,) if note else (),
-        )
+        return await look_through(world, settings)
+
+
+async def look_through(world: World, settings: Settings) -> Look:
+    """At a world that is open, with what the Scheduler remembers just now."""
+    state, note = await scheduler_state(settings, world.cluster_uid)
+    return await look_now(settings, world, state, note)
+
+
+async def look_now(
+    settings: Settings, world: World, state: SchedulerState | None, note: str = "", reads: Kinds | None = None
+) -> Look:
+    """At a world that is open, with the Scheduler's memory. `reads`: the kinds that must be up to date; None: all."""
+    snapshot = with_memory(await whole_snapshot(world.view, world.catalogues, reads), state)
+    return Look(
+        snapshot=snapshot,
+        settings=settings,
+        unreadable=world.view.unreadable(),
+        source=f"cluster {settings.cluster}, {moment_text(snapshot.now)}",
+        notes=(note,) if note else (),
+        pauses=pause_lines(snapshot, state),
+        held=state.held if state is not None else (),
+        state=state,
+    )
 
 
 @asynccontextmanager
@@ -83,6 +105,7 @@ def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
         unreadable=view.unreadable(),
         source=f"cluster {recording.cluster}, recorded {moment_text(recording.taken_at)} in {file}",
         notes=recording.notes,
+        pauses=pause_lines(snapshot),
     )
 
 
@@ -91,7 +114,7 @@ async def record(settings: Settings, file: Path) -> Recording:
     if not file.parent.is_dir():
         raise CommandFailed(f"{file}: there is no folder {file.parent}")
     async with opened(settings) as world:
-        state, note = await scheduler_state(settings)
+        state, note = await scheduler_state(settings, world.cluster_uid)
         objects = await world.inspection.objects()
         now = with_memory(await whole_snapshot(world.view, world.catalogues), state)
     recording = Recording(
@@ -117,15 +140,29 @@ def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
     return for_disruption(snapshot, dict(state.nominations), claims_of(state.held))
 
 
-async def scheduler_state(settings: Settings) -> tuple[SchedulerState | None, str]:
+async def scheduler_state(settings: Settings, cluster_uid: str) -> tuple[SchedulerState | None, str]:
     """The Scheduler's memory; or none, and why."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            client = await connect()
-            handle = client.get_workflow_handle(scheduler_id(settings.cluster))
-            return await handle.query("status", result_type=SchedulerState), ""
-    except TemporalUnusable:
-        why = "no Temporal server answers"
-    except (TimeoutError, RPCError, WorkflowQueryRejectedError) as error:
-        why = str(error) or "no worker answers"
-    return None, f"the Scheduler could not be asked ({why}): its nominations and held plans are not considered"
+            client = await connect(settings)
+    except TemporalUnusable as error:
+        return None, _not_asked(f"no Temporal server answers: {error}")
+    except TimeoutError:
+        return None, _not_asked("no Temporal server answers")
+    return await state_from(client, settings.cluster, cluster_uid)
+
+
+async def state_from(client: Client, cluster: str, cluster_uid: str) -> tuple[SchedulerState | None, str]:
+    """The same over a connection that is there."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            state = await client.get_workflow_handle(scheduler_id(cluster)).query("status", result_type=SchedulerState)
+    except (TimeoutError, RPCError, WorkflowQueryRejectedError, UnreadablePayload) as error:
+        return None, _not_asked(str(error) or "no worker answers")
+    if not state.cluster_uid or state.cluster_uid == cluster_uid:
+        return state, ""
+    return None, _not_asked(f"it is of another cluster of this name, {state.cluster_uid}")
+
+
+def _not_asked(why: str) -> str:
+    return f"the Scheduler could not be asked ({why}): its nominations and held plans are not considered"

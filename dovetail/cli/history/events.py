@@ -10,9 +10,9 @@ from typing import Final
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
+from dovetail.activities.identity.search_attributes import PHASE
 from dovetail.cli.history.steps import Step, StoryLines, failure_text, moment, outcome_text
 from dovetail.cli.wording import duration_text
-from dovetail.workflows.attributes import PHASE
 
 
 def read_run(story: StoryLines, events: Sequence[HistoryEvent]) -> None:
@@ -49,10 +49,11 @@ def _step_end(story: StoryLines, event: HistoryEvent, scheduled: int, outcome: s
     step = story.steps.get(scheduled)
     if step is None:
         return
-    took = duration_text(round(moment(event) - step.at, 1))
+    seconds = round(moment(event) - step.at, 3)
+    took = duration_text(round(seconds, 1))
     tries = f", try {step.attempt}" if step.attempt > 1 else ""
     trouble = f"; before: {step.trouble}" if step.trouble else ""
-    story.add(event, f"{step.words}{f' -> {outcome}' if outcome else ''} ({took}{tries}{trouble})")
+    story.add(event, f"{step.words}{f' -> {outcome}' if outcome else ''} ({took}{tries}{trouble})", seconds)
 
 
 def _completed(story: StoryLines, event: HistoryEvent) -> None:

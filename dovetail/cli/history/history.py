@@ -13,18 +13,19 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.activities.identity.search_attributes import NODE_CLAIM
 from dovetail.cli.explain.sources import opened
+from dovetail.cli.history.decoding import decode
 from dovetail.cli.history.events import read_run
 from dovetail.cli.history.steps import Line, Pending, StoryLines, moment, pending_of
 from dovetail.cli.output import CommandFailed
-from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
+from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.temporal import connect
-from dovetail.workflows.attributes import NODE_CLAIM
 
 MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
 MOST_DISRUPTIONS: Final = 20
@@ -59,7 +60,11 @@ class HistoryAnswer:
 
 async def history(settings: Settings, name: str) -> HistoryAnswer:
     """The stories of a node, a claim or a workflow."""
-    client = await connect()
+    return await stories_of(await connect(settings), settings, name, None)
+
+
+async def stories_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
+    """The same over a connection that is there. Without a snapshot the cluster is asked, where that is needed."""
     if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
         found = await story_of(client, name)
         if found is None:
@@ -67,9 +72,9 @@ async def history(settings: Settings, name: str) -> HistoryAnswer:
         return HistoryAnswer(name=name, stories=(found,))
     if not _NAME.match(name):
         raise CommandFailed(f"{name}: it is no name of a Node or NodeClaim, and no workflow id of {settings.cluster}")
-    claims, notes = await _claims_of(client, settings, name)
+    claims, notes = await _claims_of(client, settings, name, snapshot)
     ids = [claim_owner_id(settings.cluster, claim) for claim in claims]
-    ids = [*ids, node_owner_id(settings.cluster, name), *await _disruptions(client, name, claims)]
+    ids = [*ids, node_owner_id(settings.cluster, name), *await _disruptions(client, settings.cluster, name, claims)]
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
     found_stories = sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow))
     if not found_stories:
@@ -79,13 +84,17 @@ async def history(settings: Settings, name: str) -> HistoryAnswer:
     return HistoryAnswer(name=name, stories=tuple(found_stories), notes=notes)
 
 
-async def _claims_of(client: Client, settings: Settings, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+async def _claims_of(
+    client: Client, settings: Settings, name: str, snapshot: Snapshot | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The claims meant by a name: itself, the node's by the cluster, the node's by what disrupted it."""
     claims = [name]
-    query = f"DovetailNode='{name}'"
+    query = query_of(settings.cluster, f"DovetailNode='{name}'")
     async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS):
         claim = found.typed_search_attributes.get(NODE_CLAIM)
         claims += [claim] if claim else []
+    if snapshot is not None:
+        return tuple(dict.fromkeys([*claims, *_of_node(snapshot, name)])), ()
     if await _exists(client, claim_owner_id(settings.cluster, name)):
         return tuple(dict.fromkeys(claims)), ()
     try:
@@ -101,9 +110,9 @@ def _of_node(snapshot: Snapshot, name: str) -> list[str]:
     return [] if node is None else sorted(claim.name for claim in snapshot.pairing.claims_of(node))
 
 
-async def _disruptions(client: Client, name: str, claims: tuple[str, ...]) -> list[str]:
+async def _disruptions(client: Client, cluster: str, name: str, claims: tuple[str, ...]) -> list[str]:
     wanted = " OR ".join([f"DovetailNode='{name}'", *[f"DovetailNodeClaim='{claim}'" for claim in claims]])
-    query = f"WorkflowType='{DISRUPT_NODES}' AND ({wanted})"
+    query = query_of(cluster, f"WorkflowType='{DISRUPT_NODES}' AND ({wanted})")
     return [found.id async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS)]
 
 
@@ -127,7 +136,9 @@ async def story_of(client: Client, identity: str) -> Story | None:
         raise
     runs, cut = await _runs(client, identity, described.run_id)
     story = StoryLines(client.data_converter.payload_converter)
+    await decode(client, described.raw_description)
     for events in runs:
+        await decode(client, *events)
         read_run(story, events)
     running = described.status == WorkflowExecutionStatus.RUNNING
     failing = described.raw_description.pending_workflow_task

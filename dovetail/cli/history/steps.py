@@ -25,6 +25,7 @@ class Line:
 
     at: float
     text: str
+    seconds: float | None = None  # of a step that has ended here: how long it took
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +67,9 @@ class StoryLines:
         self.steps.clear()
         self.by_activity.clear()
 
-    def add(self, event: HistoryEvent, text: str) -> None:
-        """Add a line."""
-        self.lines.append(Line(at=moment(event), text=shortened(text)))
+    def add(self, event: HistoryEvent, text: str, seconds: float | None = None) -> None:
+        """Add a line; `seconds`: of a step, how long it took."""
+        self.lines.append(Line(at=moment(event), text=shortened(text), seconds=seconds))
 
     def value(self, payloads: Payloads | Sequence[Payload]) -> Any:
         """The first payload as plain JSON; None where there is none or it cannot be read."""

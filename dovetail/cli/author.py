@@ -1,0 +1,24 @@
+"""Who gives an order, for the record: the person at this machine, and the name that the API server knows them by."""
+
+import getpass
+
+from dovetail.ports.failures import Failure
+from dovetail.worker.wiring import ClusterObjects
+
+
+async def author(objects: ClusterObjects) -> str:
+    """Both names, or the one that there is. An order is not held up because nobody can say who gave it."""
+    try:
+        known = await objects.user()
+    except Failure:
+        known = ""
+    here = person()
+    return f"{here} ({known})" if here and known else here or known
+
+
+def person() -> str:
+    """The name of whoever is logged in here; empty in a container without one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

@@ -1,0 +1,1 @@
+"""`dovetail plan -f`: what NodePools and NodeClasses that are not applied yet would bring about."""

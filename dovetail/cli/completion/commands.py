@@ -1,0 +1,62 @@
+"""`dovetail completion SHELL` prints what a shell needs; the shell then asks `dovetail __complete WORDS…`."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from dovetail.cli.output import CommandFailed, say
+
+if TYPE_CHECKING:
+    from dovetail.worker.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+ASKED: Final = "__complete"
+
+_BASH: Final = """\
+_dovetail() {
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        COMPREPLY+=("${line%%$'\\t'*}")
+    done < <(dovetail __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _dovetail dovetail
+"""
+_ZSH: Final = """\
+#compdef dovetail
+_dovetail() {
+    local -a found
+    local line
+    while IFS= read -r line; do
+        found+=("${${line//:/\\\\:}/$'\\t'/:}")
+    done < <(dovetail __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+    _describe dovetail found
+}
+compdef _dovetail dovetail
+"""
+_FISH: Final = """\
+function __dovetail
+    set -l words (commandline -opc)
+    dovetail __complete $words[2..] (commandline -ct) 2>/dev/null
+end
+complete -c dovetail -f -a '(__dovetail)'
+"""
+SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+
+
+def add_completion(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Register it."""
+    printed = commands.add_parser(
+        "completion", help="print the completion of a shell: source <(dovetail completion bash)"
+    )
+    printed.add_argument("shell", choices=sorted(SCRIPTS))
+    printed.set_defaults(act=_never, print=_print)
+
+
+def _print(given: argparse.Namespace) -> int:
+    say(SCRIPTS[given.shell].rstrip())
+    return 0
+
+
+async def _never(given: argparse.Namespace, settings: "Settings") -> int:
+    raise CommandFailed("completion needs no cluster")

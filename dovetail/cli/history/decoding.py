@@ -1,0 +1,65 @@
+"""What Temporal's records hold in payloads, made readable by the codec that the workers use.
+
+The SDK decodes results and queries by itself, but hands histories and descriptions over as they are kept. What cannot
+be decoded stays as it is: it must not hide the rest.
+"""
+
+from collections.abc import Iterator
+
+from google.protobuf.message import Message
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.client import Client
+from temporalio.converter import PayloadCodec, PayloadConverter
+
+from dovetail.workflows.converter import UnreadablePayload
+
+
+async def decode(client: Client, *records: Message) -> None:
+    """Decode every payload in these records, in place."""
+    codec = client.data_converter.payload_codec
+    if codec is None:
+        return
+    for record in records:
+        for found in list(messages_in(record)):
+            if isinstance(found, Payload):
+                await _decode_one(codec, found)
+        for found in list(messages_in(record)):
+            if isinstance(found, Failure) and found.HasField("encoded_attributes"):
+                _restore(client.data_converter.payload_converter, found)
+
+
+def messages_in(message: Message) -> Iterator[Message]:
+    """The message, and every one that it holds; a payload holds none."""
+    yield message
+    if isinstance(message, Payload):
+        return
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if isinstance(value, Message):
+            held = [value]
+        else:
+            held = list(value.values()) if field.message_type.GetOptions().map_entry else list(value)
+        for each in held:
+            if isinstance(each, Message):
+                yield from messages_in(each)
+
+
+async def _decode_one(codec: PayloadCodec, payload: Payload) -> None:
+    try:
+        [decoded] = await codec.decode([payload])
+    except UnreadablePayload:
+        return
+    if decoded is not payload:
+        payload.CopyFrom(decoded)
+
+
+def _restore(converter: PayloadConverter, failure: Failure) -> None:
+    """Message and stack, which a failure carries in a payload where a codec is used."""
+    try:
+        [found] = converter.from_payloads([failure.encoded_attributes])
+    except UnreadablePayload:
+        return
+    failure.message, failure.stack_trace = str(found.get("message", "")), str(found.get("stack_trace", ""))
+    failure.ClearField("encoded_attributes")

@@ -1,0 +1,193 @@
+"""`dovetail pause` and `dovetail resume`: what is begun, for one NodePool or for all.
+
+A pause is written on Kubernetes objects and nowhere else, so that it needs neither a worker nor Temporal, and kubectl
+can do the same. Until version 0.1.0 it was a signal to the Scheduler; one that still holds is ended by `resume`. Where
+Temporal answers, the workflows of CLUSTER_NAME must be this cluster's before anything is written or sent.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from temporalio.client import Client, WorkflowQueryRejectedError
+from temporalio.service import RPCError
+
+from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.revisions import TRIES
+from dovetail.cli.author import author
+from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.target import ANSWER_SECONDS, Target, checked_target
+from dovetail.messages.states import SchedulerState
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model import names
+from dovetail.model.durations import DurationError, parse_seconds
+from dovetail.model.pauses import (
+    EVERY_POOL,
+    EVERYTHING,
+    VOLUNTARY,
+    Activity,
+    Pause,
+    annotations_of,
+    joined,
+    named_activities,
+    pause_in,
+    without,
+)
+from dovetail.model.pools import NodePool
+from dovetail.model.time import format_time
+from dovetail.model.unused_launches import stop_of
+from dovetail.model.workloads import Namespace
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange
+from dovetail.worker.settings import Settings
+from dovetail.worker.wiring import ClusterObjects, open_objects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseOrder:
+    """What a person types."""
+
+    what: str  # a word; empty: everything voluntary
+    pool: str  # empty: all
+    lasts: str  # a duration; empty: until it is resumed
+    reason: str
+    drains: bool
+
+
+async def pause(settings: Settings, order: PauseOrder) -> None:
+    """Write the pause, added to the one that is there."""
+    seconds = _seconds(order.lasts)
+    async with open_objects(settings) as objects:
+        target = await checked_target(settings, objects)
+        new = Pause(
+            pool=order.pool,
+            what=_named(order.what) | ({Activity.DRAINS} if order.drains else set()),
+            until=time.time() + seconds if seconds is not None else None,
+            by=await author(objects),
+            reason=order.reason,
+        )
+        written = await _changed(objects, order.pool, lambda known: joined(known, new))
+    assert written is not None  # what is joined is never nothing
+    say(f"{written.where}: {written.words} paused {written.says}")
+    if Activity.LAUNCHES not in written.what:
+        say("nodes are still launched for pending pods")
+    say(target.words)
+
+
+async def resume(settings: Settings, what: str, pool: str) -> None:
+    """End the pause, or what is named of it; and, of a NodePool, the stop of its launches."""
+    named = _named(what) if what else EVERYTHING | {Activity.DRAINS}
+    async with open_objects(settings) as objects:
+        target = await checked_target(settings, objects)
+        found: list[Pause] = []
+
+        def change(known: Pause | None) -> Pause | None:
+            found[:] = [known] if known is not None else []
+            return without(known, named) if known is not None else None
+
+        left = await _changed(objects, pool, change)
+        stopped = await _resume_launches(objects, pool) if pool and Activity.LAUNCHES in named else ""
+    for line in _ended(found, left, pool, stopped):
+        say(line)
+    if not pool and Activity.DISRUPTION in named:
+        await _end_signalled(target)
+    say(target.words)
+
+
+def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: str) -> list[str]:
+    """What was resumed, in lines."""
+    where = f"NodePool {pool}" if pool else "all NodePools"
+    lines = [f"{where}: {known.words} was paused {known.says}" for known in found]
+    if left is not None:
+        lines.append(f"{where}: {left.words} stays paused {left.says}")
+    elif found:
+        lines.append(f"{where}: resumed")
+    elif not stopped:
+        lines.append(f"{where}: nothing was paused")
+    return [*lines, stopped] if stopped else lines
+
+
+def _seconds(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        seconds = parse_seconds(text)
+    except DurationError as error:
+        raise CommandFailed(f"--for {text}: {error}; a duration is like 30m or 2h") from None
+    if seconds <= 0:
+        raise CommandFailed(f"--for {text}: a pause lasts for longer than nothing")
+    return seconds
+
+
+def _named(word: str) -> frozenset[Activity]:
+    return (named_activities(word) or VOLUNTARY) if word else VOLUNTARY
+
+
+async def _changed(objects: ClusterObjects, pool: str, change: Callable[[Pause | None], Pause | None]) -> Pause | None:
+    """The pause of the pool, or of all, after the change; written only where it differs."""
+    for _ in range(TRIES):
+        carrier = await _carrier(objects, pool)
+        known = pause_in(carrier.annotations, pool, time.time())
+        wanted = change(known)
+        try:
+            if await _annotated(objects, carrier, annotations_of(wanted)):
+                return wanted
+        except Conflict:
+            continue
+        raise CommandFailed(f"{pool or names.SYSTEM_NAMESPACE}: it has just been deleted")
+    raise CommandFailed(f"{pool or names.SYSTEM_NAMESPACE}: it is being changed by others; try again")
+
+
+async def _carrier(objects: ClusterObjects, pool: str) -> NodePool | Namespace:
+    found = await (objects.pools.read(pool) if pool != EVERY_POOL else objects.namespaces.read(names.SYSTEM_NAMESPACE))
+    if found is None:
+        raise CommandFailed(f"{pool}: there is no such NodePool" if pool else "there is no Namespace kube-system")
+    return found
+
+
+async def _annotated(objects: ClusterObjects, carrier: NodePool | Namespace, annotations: Annotations) -> bool:
+    change = MetadataChange(annotations=annotations)
+    if isinstance(carrier, NodePool):
+        return await objects.pools.patch(carrier, change) is not None
+    return await objects.namespaces.patch(carrier, change) is not None
+
+
+async def _resume_launches(objects: ClusterObjects, name: str) -> str:
+    """Take the brake's stop off the pool, in words; what was launched before this moment does not count any more, or
+    the same launches would stop it again at once. Empty where it was not stopped."""
+    pool = await objects.pools.read(name)
+    stop = stop_of(pool) if pool is not None else None
+    if pool is None or stop is None:
+        return ""
+
+    def change_of(_: NodePool) -> Annotations:
+        resumed = format_time(time.time())
+        return {names.LAUNCHES_STOPPED: None, names.UNUSED_LAUNCHES: None, names.LAUNCHES_RESUMED: resumed}
+
+    if await revise_pool(objects.pools, pool, change_of) is None:
+        raise CommandFailed(f"{name}: the NodePool is gone")
+    return f"NodePool {name}: launches go on; they were stopped since {stop.since}: {stop.why}"
+
+
+async def _end_signalled(target: Target) -> None:
+    """End the pause of a Scheduler that an older version's command paused."""
+    if not target.cluster:
+        say("CLUSTER_NAME is not set: a pause by a command of version 0.1.0, if there is one, still holds")
+        return
+    if target.client is None or not await _signalled(target.client, target.cluster):
+        say("the Scheduler could not be asked: a pause by a command of version 0.1.0, if there is one, still holds")
+
+
+async def _signalled(client: Client, cluster: str) -> bool:
+    """Send the signal where the Scheduler is paused by one; whether it answered."""
+    handle = client.get_workflow_handle(scheduler_id(cluster))
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            state = await handle.query("status", result_type=SchedulerState)
+        if state.paused:
+            await handle.signal("resume")
+            say(f"{cluster}: the Scheduler, which was paused by a signal, plans again")
+    except (TimeoutError, RPCError, WorkflowQueryRejectedError):
+        return False
+    return True

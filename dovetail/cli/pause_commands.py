@@ -1,0 +1,50 @@
+"""The arguments of `dovetail pause` and `dovetail resume`."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dovetail.worker.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+WORDS = ("disruption", "expiry", "launches", "all")
+
+
+def add_pauses(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Register them."""
+    stop = commands.add_parser(
+        "pause",
+        parents=[shared],
+        help="begin no disruption and let nothing expire; nodes are still launched for pending pods",
+    )
+    _named(stop, "what is paused (default: disruption and expiry)", *WORDS)
+    stop.add_argument("--for", dest="lasts", default="", metavar="DURATION", help="end by itself after this: 30m, 2h")
+    stop.add_argument("--reason", required=True, help="why, for everybody who looks")
+    stop.add_argument("--drains", action="store_true", help="also pause the drains of disruptions that run")
+    stop.set_defaults(act=_pause)
+
+    go = commands.add_parser("resume", parents=[shared], help="end a pause, and the stop of a NodePool's launches")
+    _named(go, "what goes on (default: everything)", *WORDS, "drains")
+    go.set_defaults(act=_resume)
+
+
+def _named(command: argparse.ArgumentParser, words: str, *known: str) -> None:
+    command.add_argument("what", nargs="?", choices=known, metavar="|".join(known), help=words)
+    command.add_argument("--pool", default="", help="for this NodePool alone")
+    command.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
+
+
+async def _pause(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.pause import PauseOrder, pause
+
+    order = PauseOrder(
+        what=given.what or "", pool=given.pool, lasts=given.lasts, reason=given.reason, drains=given.drains
+    )
+    await pause(settings, order)
+
+
+async def _resume(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.pause import resume
+
+    await resume(settings, given.what or "", given.pool)

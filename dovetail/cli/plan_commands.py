@@ -1,0 +1,154 @@
+"""`dovetail plan` and `dovetail forecast`: what would happen now, after a change, and in the days to come."""
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dovetail.cli.output import CommandFailed, as_json, say
+from dovetail.cli.remote.asking import add_place
+
+if TYPE_CHECKING:
+    from dovetail.cli.change.command import Form
+    from dovetail.cli.remote.workers import Workers
+    from dovetail.cli.shown.documents import Document
+    from dovetail.worker.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+LEFT_BEHIND: Final = 4  # the exit code where something would stay as it is
+FORMS: Final = ("text", "json", "markdown")
+_CHANGE: Final = "what provisioning and disruption would do now, or after a change"
+_EXIT: Final = "Exit code with -f: 0 where everything that drifts is replaced, 4 where something would be left behind."
+
+
+def add_plan(commands: "Commands", parents: list[argparse.ArgumentParser]) -> None:
+    """Register them."""
+    plan = commands.add_parser("plan", parents=parents, help=_CHANGE, epilog=_EXIT)
+    plan.add_argument(
+        "-f", "--file", type=Path, metavar="FILE", help="NodePools and NodeClasses as if they were applied; - for stdin"
+    )
+    plan.add_argument("--diff", action="store_true", help="with -f: every node that goes and that comes")
+    plan.add_argument("-o", "--output", choices=FORMS, default="text", help="how to print it")
+    plan.add_argument("--for", dest="ahead", default="30d", metavar="TIME", help="with -f: how far to look ahead (30d)")
+    add_place(plan)
+    plan.set_defaults(act=_plan, remote=_remote_plan)
+
+
+def add_forecast(commands: "Commands", parents: list[argparse.ArgumentParser]) -> None:
+    """Register it."""
+    ahead = commands.add_parser("forecast", parents=parents, help="windows, expiries and waves of drift to come")
+    ahead.add_argument("--for", dest="ahead", default="7d", metavar="TIME", help="how far to look ahead (7d)")
+    ahead.add_argument("--pool", default="", help="only of this NodePool")
+    ahead.add_argument("-o", "--output", choices=FORMS, default="text", help="how to print it")
+    add_place(ahead)
+    ahead.set_defaults(act=_forecast, remote=_remote_forecast)
+
+
+def _remote_plan(given: argparse.Namespace, workers: "Workers") -> int:
+    """What would happen now, or after the file."""
+    if given.file is not None:
+        return _remote_change(given, workers)
+    _check_diff(given)
+    from dovetail.cli.shown.screen import screen
+
+    if given.output == "json":
+        say(_dumped(workers.document("plan")))
+    else:
+        say(_fenced(workers.text("plan", screen().width), given.output))
+    return 0
+
+
+def _remote_change(given: argparse.Namespace, workers: "Workers") -> int:
+    """The file goes along; the exit code is that of the answer."""
+    from dovetail.cli.change.carried import packed
+    from dovetail.cli.change.documents import called, text_of
+
+    if str(given.file) == "-":
+        workers.document("version")  # whether one answers: standard input can be read only once
+    words = {"file": packed(text_of(given.file)), "called": called(given.file), "for": given.ahead}
+    found = workers.document("plan", words)
+    if given.output == "json":
+        say(_dumped(found))
+    else:
+        _say_asked(given, workers, "plan", {**words, **({"diff": "true"} if given.diff else {})})
+    return LEFT_BEHIND if found["left_behind"] else 0
+
+
+def _remote_forecast(given: argparse.Namespace, workers: "Workers") -> int:
+    words = {"for": given.ahead, **({"pool": given.pool} if given.pool else {})}
+    if given.output == "json":
+        say(_dumped(workers.document("forecast", words)))
+    else:
+        _say_asked(given, workers, "forecast", words)
+    return 0
+
+
+def _dumped(found: "Document") -> str:
+    from dovetail.cli.shown.formats import as_json as as_document
+
+    return as_document(found)
+
+
+def _say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: dict[str, str]) -> None:
+    from dovetail.cli.shown.screen import screen
+
+    say(workers.text(path, screen().width, {**words, "view": given.output}))
+
+
+async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.change.forecast import forecast, forecast_markdown, forecast_text
+
+    answer = await forecast(settings, given.snapshot, seconds_of(given.ahead), given.pool)
+    form = "json" if given.json else given.output
+    printed = {"json": as_json, "markdown": forecast_markdown}.get(form, forecast_text)
+    say(printed(answer))
+
+
+async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
+    form: Form = "json" if given.json else given.output
+    if given.file is None:
+        await _plan_now(given, settings, form)
+        return
+    from dovetail.cli.change.command import planned_change, show_change
+
+    if str(given.file) != "-" and not given.file.is_file():
+        raise CommandFailed(f"{given.file}: there is no such file")
+    answer = await planned_change(settings, given.file, given.snapshot, seconds_of(given.ahead))
+    show_change(answer, form, diff=given.diff)
+
+
+async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) -> None:
+    from dovetail.cli.explain.plan import plan_now
+    from dovetail.cli.explain.plan_text import plan_text
+    from dovetail.cli.explain.sources import look
+
+    _check_diff(given)
+    found = await look(settings, given.snapshot)
+    answer = await asyncio.to_thread(plan_now, found)
+    say(as_json(answer) if form == "json" else _fenced(plan_text(answer), form))
+
+
+def _check_diff(given: argparse.Namespace) -> None:
+    if given.diff:
+        raise CommandFailed("--diff: there is nothing to compare without -f FILE")
+
+
+def _fenced(text: str, form: str) -> str:
+    return f"```text\n{text}\n```" if form == "markdown" else text
+
+
+def seconds_of(text: str, option: str = "--for") -> float:
+    """A time as people type it: 7d, 36h, 90m."""
+    from dovetail.model.durations import DurationError, parse_seconds
+
+    days, _, rest = text.partition("d")
+    if not rest and text.endswith("d") and days.isdecimal():
+        text = f"{int(days) * 24}h"
+    try:
+        seconds = parse_seconds(text)
+    except DurationError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise CommandFailed(f"{option}: {text!r} is no time such as 7d, 36h or 90m")
+    return seconds

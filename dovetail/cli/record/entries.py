@@ -1,0 +1,284 @@
+"""Every disruption, launch and termination of a cluster within a time, each once.
+
+Which workflows there were is asked of the visibility list, and what they did is read from their histories: the command
+as it was decided, with its prices, and how it ended. Nothing is kept beside that; what Temporal's retention has taken
+is gone from here too, and the answer says from when on it is complete.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeVar, cast
+
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.cli.history.decoding import decode
+from dovetail.cli.history.steps import failure_text
+from dovetail.cli.plan_commands import seconds_of
+from dovetail.messages.inputs import ClaimInput, DisruptInput
+from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
+from dovetail.messages.plans import name_of
+from dovetail.messages.subjects import Departure
+from dovetail.messages.workflow_ids import query_of
+from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
+from dovetail.workflows.converter import UnreadablePayload
+
+AT_ONCE: Final = 8  # histories that are read side by side: the server has other work
+MOST: Final = 5000
+
+Kind = Literal["disruption", "launch", "termination"]
+T = TypeVar("T")
+
+_KINDS: Final[dict[str, Kind]] = {DISRUPT_NODES: "disruption", LAUNCH_NODE: "launch", TERMINATE_NODE: "termination"}
+_BY: Final = re.compile(r"\(by ([^()]+(?:\([^()]*\))?)\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened. Prices are dollars an hour, as they were when it was decided."""
+
+    kind: Kind
+    workflow: str
+    run: str
+    began: float
+    ended: float | None
+    outcome: str  # done, cancelled, failed, refused, initialised, terminated, …; running while it runs
+    reason: str = ""
+    method: str = ""
+    pool: str = ""
+    nodes: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    replacements: tuple[str, ...] = ()  # NodeClaims
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    pods: int = 0  # that had to move
+    pod_names: tuple[str, ...] = ()  # of those for which a replacement was made
+    price_before: float | None = None
+    price_after: float | None = None
+    saved: float | None = None  # as predicted
+    by: str = ""  # who called it off
+    message: str = ""
+    disruption: str = ""  # the workflow that this launch or termination is part of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """What is asked for. `until` is open where it is None."""
+
+    since: float
+    until: float | None = None
+
+    @property
+    def query(self) -> str:
+        """For the visibility list."""
+        begin = f"StartTime >= '{_moment(self.since)}'"
+        return begin if self.until is None else f"{begin} AND StartTime <= '{_moment(self.until)}'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has taken meanwhile."""
+
+    entries: tuple[Entry, ...]
+    cut: bool = False
+    forgotten: int = 0
+
+
+def period_of(since: str, until: str, now: float) -> Period:
+    """From moments, or times ago, as people write them; without `until` it is open."""
+    return Period(since=_asked("--since", since, now), until=_asked("--until", until, now) if until else None)
+
+
+def _asked(option: str, text: str, now: float) -> float:
+    """A moment, or one so long ago."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return now - seconds_of(text, option)
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+
+
+async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
+    """Everything that began in that time, of `most` workflows at most."""
+    types = ", ".join(f"'{name}'" for name in _KINDS)
+    query = query_of(cluster, f"WorkflowType IN ({types}) AND {period.query}")
+    found = [each async for each in client.list_workflows(query, limit=most + 1)]
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def read(execution: WorkflowExecution) -> Entry | None:
+        async with turn:
+            return await _entry(client, execution)
+
+    read_all = await asyncio.gather(*[read(each) for each in found[:most]])
+    entries = [entry for entry in read_all if entry is not None]
+    return Entries(
+        entries=tuple(sorted(_joined(entries), key=lambda entry: (entry.began, entry.workflow, entry.run))),
+        cut=len(found) > most,
+        forgotten=len(read_all) - len(entries),
+    )
+
+
+async def _entry(client: Client, found: WorkflowExecution) -> Entry | None:
+    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+    try:
+        events = list((await handle.fetch_history()).events)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    await decode(client, *events)
+    base = Entry(
+        kind=_KINDS[found.workflow_type],
+        workflow=found.id,
+        run=found.run_id,
+        began=found.start_time.timestamp(),
+        ended=found.close_time.timestamp() if found.close_time else None,
+        outcome=_outcome(found, events),
+    )
+    reader = _READERS[base.kind]
+    try:
+        return reader(_Story(client, events), base)
+    except UnreadablePayload as error:
+        return replace(base, message=f"its payloads cannot be read: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """A history, and how its payloads are read."""
+
+    client: Client
+    events: Sequence[HistoryEvent]
+
+    def given(self, kind: type[T]) -> T:
+        """The workflow's input."""
+        return self._value(self.events[0].workflow_execution_started_event_attributes.input.payloads, kind)
+
+    def result(self, kind: type[T]) -> T | None:
+        """What it answered in the end; None where it did not end well."""
+        last = self.events[-1]
+        if last.event_type != EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+            return None
+        return self._value(last.workflow_execution_completed_event_attributes.result.payloads, kind)
+
+    def answer_of(self, step: str, kind: type[T]) -> T | None:
+        """What the first step of that name has answered."""
+        scheduled = {
+            event.event_id
+            for event in self.events
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+            and event.activity_task_scheduled_event_attributes.activity_type.name == step
+        }
+        for event in self.events:
+            done = event.activity_task_completed_event_attributes
+            ended = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+            if ended and done.scheduled_event_id in scheduled:
+                return self._value(done.result.payloads, kind)
+        return None
+
+    def _value(self, payloads: Sequence[Payload], kind: type[T]) -> T:
+        return cast(T, self.client.data_converter.payload_converter.from_payloads(payloads, [cast(Any, kind)])[0])
+
+
+def _outcome(found: WorkflowExecution, events: Sequence[HistoryEvent]) -> str:
+    status = found.status or WorkflowExecutionStatus.RUNNING
+    if status == WorkflowExecutionStatus.FAILED:
+        return f"failed: {failure_text(events[-1].workflow_execution_failed_event_attributes.failure)}"
+    return status.name.lower()
+
+
+def _disruption(story: _Story, base: Entry) -> Entry:
+    given, record = story.given(DisruptInput), story.result(DisruptionRecord)
+    command = given.command
+    planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
+    message = record.message if record is not None else ""
+    known = command.price or None  # plans of older versions do not say what their nodes cost
+    return replace(
+        base,
+        outcome=record.outcome if record is not None else base.outcome,
+        reason=command.reason,
+        method=command.method,
+        pool=command.targets[0].pool if command.targets else "",
+        nodes=tuple(target.node for target in command.targets),
+        claims=tuple(target.claim for target in command.targets),
+        replacements=tuple(name_of(made, given.plan_id, i) for i, made in enumerate(command.replacements)),
+        pods=len({uid for target in command.targets for uid in target.pods}),
+        pod_names=tuple(planned),
+        price_before=known,
+        price_after=None if known is None else known - command.savings,
+        saved=command.savings,
+        by=author_in(message) if record is not None and record.outcome == "cancelled" else "",
+        message=message,
+    )
+
+
+def author_in(message: str) -> str:
+    """Who called a disruption off, as `dovetail cancel` writes it behind the reason."""
+    found = _BY.search(message)
+    return found.group(1) if found else ""
+
+
+def _launch(story: _Story, base: Entry) -> Entry:
+    claim, result = story.given(ClaimInput).claim, story.result(str)
+    launched = story.answer_of("launch_instance", LaunchOutcome)
+    continued = base.outcome == WorkflowExecutionStatus.CONTINUED_AS_NEW.name.lower()
+    gave_up = launched.kind if launched is not None and launched.kind != "launched" else "deleted"
+    return replace(
+        base,
+        outcome=result or (gave_up if continued else base.outcome),
+        pool=claim.pool,
+        claims=(claim.name,),
+        reason="Provisioned",
+        instance_type=launched.instance_type if launched is not None else "",
+        zone=launched.zone if launched is not None else "",
+        capacity_type=launched.capacity_type if launched is not None else "",
+        message=launched.message if launched is not None else "",
+    )
+
+
+def _termination(story: _Story, base: Entry) -> Entry:
+    claim, result = story.given(ClaimInput).claim, story.result(str)
+    departure = story.answer_of("begin_departure", Departure)
+    return replace(
+        base,
+        outcome=result or base.outcome,
+        pool=claim.pool,
+        claims=(claim.name,),
+        nodes=departure.nodes if departure is not None else (),
+        reason=departure.reason if departure is not None else "",
+    )
+
+
+_READERS: Final = {"disruption": _disruption, "launch": _launch, "termination": _termination}
+
+
+def _joined(entries: Sequence[Entry]) -> list[Entry]:
+    """Launches and terminations with the disruption that they are part of."""
+    launched_for: dict[str, Entry] = {}
+    taken_by: dict[str, Entry] = {}
+    for entry in sorted(entries, key=lambda each: each.began):
+        if entry.kind == "disruption":
+            launched_for.update(dict.fromkeys(entry.replacements, entry))
+            if entry.outcome in ("done", "running"):
+                taken_by.update(dict.fromkeys(entry.claims, entry))
+    joined = []
+    for entry in entries:
+        owners = {"launch": launched_for, "termination": taken_by}.get(entry.kind, {})
+        owner = owners.get(entry.claims[0]) if entry.claims else None
+        if owner is None:
+            joined.append(entry)
+        elif entry.kind == "launch":
+            joined.append(replace(entry, disruption=owner.workflow, reason=owner.reason))
+        else:
+            joined.append(replace(entry, disruption=owner.workflow))
+    return joined
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,120 @@
+"""`dovetail log`: what happened, filtered and printed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.client import Client
+
+from dovetail.cli.change.answer import API_VERSION
+from dovetail.cli.output import table
+from dovetail.cli.record.entries import MOST, Entry, Period, read_entries
+from dovetail.cli.wording import duration_text, plural
+from dovetail.model.time import format_time
+from dovetail.worker.settings import Settings
+from dovetail.worker.temporal import connect
+
+SHOWN_NODES: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which entries are asked for; an empty text asks for all."""
+
+    period: Period
+    pool: str = ""
+    reason: str = ""
+    pod: str = ""  # namespace/name, or the name alone
+    kinds: tuple[str, ...] = ()
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether it is one of them."""
+        if self.kinds and entry.kind not in self.kinds:
+            return False
+        if self.reason and entry.reason.lower() != self.reason.lower():
+            return False
+        if self.pool and entry.pool != self.pool:
+            return False
+        pods = {part for name in entry.pod_names for part in (name, name.partition("/")[2])}
+        return not self.pod or self.pod in pods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAnswer:
+    """The entries, oldest first. Times in JSON are RFC 3339 beside the seconds of the entries."""
+
+    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
+    kind: str = "Log"
+    cluster: str
+    since: str
+    until: str | None
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
+
+
+async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
+    """What happened."""
+    return await log_from(await connect(settings), settings.cluster, wanted, MOST)
+
+
+async def log_from(client: Client, cluster: str, wanted: Wanted, most: int) -> LogAnswer:
+    """The same over a connection that is there, of `most` workflows at most."""
+    found = await read_entries(client, cluster, wanted.period, most)
+    notes = []
+    if found.cut:
+        notes.append("there is more: ask for a shorter time")
+    if found.forgotten:
+        notes.append(f"{plural(found.forgotten, 'workflow')} ended so long ago that Temporal has no history of it")
+    period = wanted.period
+    return LogAnswer(
+        cluster=cluster,
+        since=format_time(period.since),
+        until=None if period.until is None else format_time(period.until),
+        entries=tuple(entry for entry in found.entries if wanted.takes(entry)),
+        notes=tuple(notes),
+    )
+
+
+def log_in(answer: LogAnswer, form: str) -> str:
+    """As text, wide or as Markdown."""
+    return log_markdown(answer) if form == "markdown" else log_text(answer, wide=form == "wide")
+
+
+def log_text(answer: LogAnswer, *, wide: bool = False) -> str:
+    """One line each. `wide`: with what was said, and the workflow."""
+    if not answer.entries:
+        return "\n".join([f"nothing since {answer.since}", *answer.notes])
+    heads: tuple[str, ...] = ("BEGAN", "TOOK", "WHAT", "REASON", "POOL", "NODES", "PODS", "$/H", "OUTCOME")
+    rows = [tuple(_row(entry)) for entry in answer.entries]
+    if wide:
+        heads = (*heads, "MESSAGE", "WORKFLOW")
+        rows = [(*row, entry.message, entry.workflow) for row, entry in zip(rows, answer.entries, strict=True)]
+    return "\n".join([table(rows, heads), *answer.notes])
+
+
+def _row(entry: Entry) -> Iterator[str]:
+    yield format_time(entry.began).replace("T", " ").removesuffix("Z")
+    yield "" if entry.ended is None else duration_text(round(entry.ended - entry.began))
+    yield entry.kind
+    yield entry.reason
+    yield entry.pool
+    yield _nodes(entry)
+    yield str(entry.pods) if entry.kind == "disruption" else ""
+    yield "" if not entry.saved else f"{'−' if entry.saved > 0 else '+'}{abs(entry.saved):.4f}"
+    yield f"{entry.outcome} by {entry.by}" if entry.by else entry.outcome
+
+
+def _nodes(entry: Entry) -> str:
+    if entry.kind == "launch":
+        size = " ".join(filter(None, (entry.instance_type, entry.capacity_type, entry.zone)))
+        return f"{entry.claims[0]} ({size})" if size else entry.claims[0]
+    names = entry.nodes or entry.claims
+    shown = ", ".join(names[:SHOWN_NODES]) + (f" and {len(names) - SHOWN_NODES}" if len(names) > SHOWN_NODES else "")
+    return f"{shown} → {len(entry.replacements)} new" if entry.replacements else shown
+
+
+def log_markdown(answer: LogAnswer) -> str:
+    """As a table."""
+    heads = ("began", "took", "what", "reason", "pool", "nodes", "pods", "$/h", "outcome")
+    rows = [f"| {' | '.join(_row(entry))} |" for entry in answer.entries]
+    return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

@@ -1,0 +1,171 @@
+"""`dovetail savings`: what disruption has saved, by NodePool.
+
+Predicted is what each decision promised an hour, at the prices of its moment. Saved is that promise over the time for
+which it held: from the end of the disruption until its replacement left again, or until now. Where nothing replaced the
+node the time is open-ended, and a node that comes back for the same pods is counted as such, so that nobody takes the
+figure for more than it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.cli.change.answer import API_VERSION
+from dovetail.cli.output import table
+from dovetail.cli.record.entries import Entries, Entry, Period, read_entries
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.time import format_time
+from dovetail.worker.settings import Settings
+from dovetail.worker.temporal import connect
+
+BACK_SECONDS: Final = 86400.0
+HOUR: Final = 3600.0
+_CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSavings:
+    """One NodePool. `back`: nodes launched for pods within a day after consolidation took one away, each once."""
+
+    pool: str
+    moves: int  # nodes that disruptions took away
+    undone: int  # nodes whose disruption was called off, failed or was refused
+    back: int
+    predicted: float  # dollars an hour
+    saved: float  # dollars
+    pods: int
+
+    @property
+    def per_pod(self) -> float | None:
+        """Dollars for each pod that had to move."""
+        return self.saved / self.pods if self.pods else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavingsAnswer:
+    """All pools, and their sum."""
+
+    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
+    kind: str = "Savings"
+    cluster: str
+    since: str
+    until: str
+    pools: tuple[PoolSavings, ...]
+    total: PoolSavings
+    notes: tuple[str, ...] = ()
+
+
+async def savings(settings: Settings, period: Period, now: float) -> SavingsAnswer:
+    """Of everything that began in that time."""
+    found = await read_entries(await connect(settings), settings.cluster, period)
+    return savings_from(settings.cluster, period, found, now)
+
+
+def savings_from(cluster: str, period: Period, found: Entries, now: float) -> SavingsAnswer:
+    """The same, from entries that have been read."""
+    until = min(period.until or now, now)
+    pools = pool_savings(found.entries, until)
+    notes = ("there is more: ask for a shorter time",) if found.cut else ()
+    return SavingsAnswer(
+        cluster=cluster,
+        since=format_time(period.since),
+        until=format_time(until),
+        pools=pools,
+        total=_total(pools),
+        notes=notes,
+    )
+
+
+def pool_savings(entries: Sequence[Entry], until: float) -> tuple[PoolSavings, ...]:
+    """Each pool that entries name, by name."""
+    left = _left(entries)
+    return tuple(_of_pool(pool, entries, left, until) for pool in sorted({e.pool for e in entries if e.pool}))
+
+
+def _of_pool(pool: str, entries: Sequence[Entry], left: dict[str, float], until: float) -> PoolSavings:
+    disruptions = [entry for entry in entries if entry.kind == "disruption" and entry.pool == pool]
+    done = [entry for entry in disruptions if entry.outcome == "done"]
+    undone = [entry for entry in disruptions if entry.outcome not in ("done", "running")]
+    return PoolSavings(
+        pool=pool,
+        moves=sum(len(entry.claims) for entry in done),
+        undone=sum(len(entry.claims) for entry in undone),
+        back=_back(pool, entries),
+        predicted=sum(entry.saved or 0.0 for entry in done),
+        saved=sum((entry.saved or 0.0) * _held(entry, left, until) / HOUR for entry in done),
+        pods=sum(entry.pods for entry in done),
+    )
+
+
+def _left(entries: Sequence[Entry]) -> dict[str, float]:
+    """When each claim began to leave."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        if entry.kind == "termination":
+            for claim in entry.claims:
+                found[claim] = min(entry.began, found.get(claim, entry.began))
+    return found
+
+
+def _held(entry: Entry, left: dict[str, float], until: float) -> float:
+    """For how many seconds the promise held."""
+    begins = entry.ended if entry.ended is not None else until
+    ends = min((left[claim] for claim in entry.replacements if claim in left), default=until)
+    return max(0.0, min(ends, until) - begins)
+
+
+def _back(pool: str, entries: Sequence[Entry]) -> int:
+    """Each launch for pods is set against one node that was consolidated within the day before it."""
+    gone = sorted(
+        moment
+        for entry in entries
+        if entry.kind == "disruption" and entry.pool == pool and entry.outcome == "done"
+        if entry.reason in _CONSOLIDATED and entry.ended is not None
+        for moment in [entry.ended] * max(0, len(entry.claims) - len(entry.replacements))
+    )
+    launches = sorted(
+        entry.began for entry in entries if entry.kind == "launch" and entry.pool == pool and not entry.disruption
+    )
+    count = 0
+    for launch in launches:
+        match = next((moment for moment in gone if 0 <= launch - moment <= BACK_SECONDS), None)
+        if match is not None:
+            gone.remove(match)
+            count += 1
+    return count
+
+
+def _total(pools: Sequence[PoolSavings]) -> PoolSavings:
+    return PoolSavings(
+        pool="",
+        moves=sum(each.moves for each in pools),
+        undone=sum(each.undone for each in pools),
+        back=sum(each.back for each in pools),
+        predicted=sum(each.predicted for each in pools),
+        saved=sum(each.saved for each in pools),
+        pods=sum(each.pods for each in pools),
+    )
+
+
+def savings_text(answer: SavingsAnswer) -> str:
+    """A table."""
+    heads = ("POOL", "MOVES", "UNDONE", "CAME BACK", "PREDICTED $/H", "SAVED $", "PODS MOVED", "$ PER POD")
+    rows = [tuple(_row(each)) for each in (*answer.pools, answer.total)]
+    head = f"{answer.since} to {answer.until}, at the prices of each decision"
+    return "\n".join([head, table(rows, heads), *answer.notes])
+
+
+def _row(each: PoolSavings) -> Iterator[str]:
+    yield each.pool or "all"
+    yield from (str(each.moves), str(each.undone), str(each.back))
+    yield f"{each.predicted:.4f}"
+    yield f"{each.saved:.2f}"
+    yield str(each.pods)
+    yield "–" if each.per_pod is None else f"{each.per_pod:.4f}"
+
+
+def savings_markdown(answer: SavingsAnswer) -> str:
+    """As a table."""
+    heads = ("pool", "moves", "undone", "came back", "predicted $/h", "saved $", "pods moved", "$ per pod")
+    rows = [f"| {' | '.join(_row(each))} |" for each in (*answer.pools, answer.total)]
+    return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

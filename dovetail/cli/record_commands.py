@@ -1,0 +1,84 @@
+"""`dovetail log` and `dovetail savings`: their arguments."""
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Final
+
+from dovetail.cli.output import CommandFailed, as_json, say
+from dovetail.cli.plan_commands import FORMS
+from dovetail.cli.remote.asking import add_place
+
+if TYPE_CHECKING:
+    from dovetail.cli.remote.workers import Workers
+    from dovetail.worker.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+KINDS: Final = ("disruption", "launch", "termination")
+_TIME: Final = "a time ago (12h, 30d) or a moment (2026-05-01T12:00:00Z)"
+
+
+def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: argparse.ArgumentParser) -> None:
+    """Register them."""
+    period = argparse.ArgumentParser(add_help=False)
+    period.add_argument("--until", default="", metavar="TIME", help="until then; else until now")
+    add_place(period)
+
+    entries = commands.add_parser("log", parents=[shared, printed, period], help="every disruption, launch and end")
+    entries.add_argument("--since", default="24h", metavar="TIME", help=f"{_TIME}; 24h")
+    entries.add_argument("--pool", default="", help="only of this NodePool")
+    entries.add_argument("--reason", default="", help="only for this reason: Drifted, Empty, Underutilized, …")
+    entries.add_argument("--pod", default="", metavar="NS/NAME", help="only what made a new node for this pod")
+    entries.add_argument(
+        "--kind", action="append", choices=KINDS, default=[], help="only of this kind; may be repeated"
+    )
+    entries.add_argument("-o", "--output", choices=("wide", *FORMS), default="text", help="how to print it")
+    entries.set_defaults(act=_log, remote=_remote, path="log")
+
+    saved = commands.add_parser("savings", parents=[shared, printed, period], help="what disruption has saved")
+    saved.add_argument("--since", default="30d", metavar="TIME", help=f"{_TIME}; 30d")
+    saved.add_argument("-o", "--output", choices=FORMS, default="text", help="how to print it")
+    saved.set_defaults(act=_savings, remote=_remote, path="savings")
+
+
+def _remote(given: argparse.Namespace, workers: "Workers") -> int:
+    """Ask a worker, which reads the histories of a thousand workflows at most."""
+    from dovetail.cli.shown.formats import as_json as as_document
+
+    keys = ("since", "until", "pool", "reason", "pod")
+    words = {key: value for key in keys if (value := getattr(given, key, ""))}
+    if kinds := getattr(given, "kind", []):
+        words["kind"] = ",".join(kinds)
+    if given.output == "json":
+        say(as_document(workers.document(given.path, words)))
+    else:
+        say(workers.text(given.path, None, {**words, "view": given.output}))
+    return 0
+
+
+async def _log(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.record.entries import period_of
+    from dovetail.cli.record.log import Wanted, log, log_in
+
+    _named(settings)
+    period = period_of(given.since, given.until, time.time())
+    wanted = Wanted(period=period, pool=given.pool, reason=given.reason, pod=given.pod, kinds=tuple(given.kind))
+    answer = await log(settings, wanted)
+    form = "json" if given.json else given.output
+    say(as_json(answer) if form == "json" else log_in(answer, form))
+
+
+async def _savings(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.record.entries import period_of
+    from dovetail.cli.record.savings import savings, savings_markdown, savings_text
+
+    _named(settings)
+    now = time.time()
+    answer = await savings(settings, period_of(given.since, given.until, now), now)
+    form = "json" if given.json else given.output
+    say({"json": as_json, "markdown": savings_markdown}.get(form, savings_text)(answer))
+
+
+def _named(settings: "Settings") -> None:
+    if not settings.cluster:
+        raise CommandFailed("CLUSTER_NAME: not set; it names the cluster in workflow ids")

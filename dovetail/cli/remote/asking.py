@@ -1,0 +1,69 @@
+"""The arguments of every command that asks a worker, and when it looks for itself instead."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from dovetail.cli.output import CommandFailed, NoWorkerAnswers, complain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dovetail.cli.remote.workers import Where, Workers
+
+    Remote = Callable[[argparse.Namespace, Workers], int | None]
+
+
+def add_place(command: argparse.ArgumentParser, *, namespace: bool = True) -> None:
+    """Which cluster, and where its workers are. Without `namespace`, -n is the command's own."""
+    command.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
+    command.add_argument(
+        "--service",
+        default="",
+        metavar="NAMESPACE/NAME:PORT",
+        help="the workers' Service (DOVETAIL_SERVICE; default: dovetail:http-metrics in dovetail or kube-system)",
+    )
+    if namespace:
+        command.add_argument("-n", "--namespace", default="", help="the namespace of the workers' Service")
+    command.add_argument(
+        "--local", action="store_true", help="ask no worker: look from here, which needs a worker's settings"
+    )
+
+
+def where_of(given: argparse.Namespace) -> "Where":
+    """From the arguments, then the environment."""
+    from dovetail.cli.remote.workers import Where
+
+    named = getattr(given, "kubeconfig", None)
+    return Where(
+        kubeconfig=str(named) if named else os.environ.get("KUBECONFIG", ""),
+        context=given.context or os.environ.get("DOVETAIL_CONTEXT", ""),
+        namespace=getattr(given, "namespace", ""),
+        service=given.service or os.environ.get("DOVETAIL_SERVICE", ""),
+    )
+
+
+def looks_itself(given: argparse.Namespace) -> bool:
+    """Whether no worker is to be asked: it was said so, or there is a file to look at."""
+    files = (getattr(given, "world", None), getattr(given, "snapshot", None), os.environ.get("DOVETAIL_WORLD"))
+    return bool(given.local or getattr(given, "json", False) or any(files))
+
+
+def asked(given: argparse.Namespace) -> int | None:
+    """The exit code of the answer of a worker; None where the command is to look for itself."""
+    remote: Remote | None = getattr(given, "remote", None)
+    if remote is None or looks_itself(given):
+        return None
+    from dovetail.cli.remote.workers import Workers
+
+    try:
+        workers = Workers(where_of(given))
+        try:
+            return remote(given, workers)
+        finally:
+            workers.close()
+    except NoWorkerAnswers as error:
+        if not (getattr(given, "cluster", None) or os.environ.get("CLUSTER_NAME")):
+            raise CommandFailed(f"no worker could be asked: {error}") from None
+        complain(f"no worker could be asked ({error}); looking from here")
+        return None

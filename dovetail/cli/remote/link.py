@@ -1,0 +1,127 @@
+"""Requests to the API server, one connection for all of a command's."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.remote.identity import Identity, identity_of, proxy_of, trust_of
+from dovetail.cli.remote.kubeconfig import Access
+
+if TYPE_CHECKING:
+    import http.client
+    import ssl
+
+Read = TypeVar("Read")
+
+SECONDS: Final = 40.0  # a worker that is busy answers within 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    kind: str  # the content type
+    text: str
+
+    @property
+    def message(self) -> str:
+        """What a refusal says, in one line."""
+        if "json" in self.kind:
+            try:
+                found = json.loads(self.text)
+            except ValueError:
+                return self.text[:200]
+            return str(found.get("message", "")) if isinstance(found, dict) else self.text[:200]
+        return " ".join(self.text.split())[:200]
+
+
+class Link:
+    """A connection to one API server, opened with the first request."""
+
+    def __init__(self, access: Access, seconds: float = SECONDS) -> None:
+        self.access = access
+        self._seconds = seconds  # that a connection and an answer may take
+        self._identity: Identity | None = None
+        self._connection: http.client.HTTPConnection | None = None
+
+    def get(self, path: str) -> Reply:
+        """One GET; CommandFailed where the server cannot be reached."""
+
+        def whole(answer: "http.client.HTTPResponse") -> Reply:
+            text = answer.read().decode("utf-8", "replace")
+            return Reply(status=answer.status, kind=answer.getheader("Content-Type", ""), text=text)
+
+        return self._asked(path, whole)
+
+    def opened(self, path: str) -> "http.client.HTTPResponse":
+        """One GET whose answer is still to be read; CommandFailed where the server cannot be reached."""
+        return self._asked(path, lambda answer: answer)
+
+    def _asked(self, path: str, read: "Callable[[http.client.HTTPResponse], Read]") -> "Read":
+        import http.client
+        import ssl
+
+        try:
+            connection, headers = self._open()
+            connection.request("GET", self._base() + path, headers=headers)
+            return read(connection.getresponse())
+        except ssl.SSLCertVerificationError as error:
+            raise CommandFailed(
+                f"{self.access.server}: its certificate is not trusted: {error.verify_message}"
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise CommandFailed(f"{self.access.server}: no answer: {error or type(error).__name__}") from None
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _base(self) -> str:
+        return urlsplit(self.access.server).path.rstrip("/")
+
+    def _open(self) -> "tuple[http.client.HTTPConnection, Mapping[str, str]]":
+        identity = self._identity = self._identity or identity_of(self.access)
+        self._connection = self._connection or connected(self.access, identity, self._seconds)
+        accepted = {"Accept": "application/json, text/plain, */*", "User-Agent": "dovetail-cli"}
+        return self._connection, {**accepted, **_named(identity)}
+
+
+def _named(identity: Identity) -> Mapping[str, str]:
+    return {"Authorization": identity.authorization} if identity.authorization else {}
+
+
+def connected(access: Access, identity: Identity, seconds: float) -> "http.client.HTTPConnection":
+    """A connection, through a proxy where one is named; nothing is sent yet."""
+    import http.client
+
+    url, proxy = urlsplit(access.server), proxy_of(access)
+    host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+    through = urlsplit(proxy) if proxy else None
+    first = (through.hostname or "", through.port or 80) if through is not None else (host, port)
+    arguments: dict[str, Any] = {"timeout": seconds}
+    if url.scheme == "http":
+        return http.client.HTTPConnection(*first, **arguments)
+    trust = trust_of(access, identity)
+    name = str(access.cluster.get("tls-server-name") or "")
+    connection = http.client.HTTPSConnection(*first, context=_known_as(name, trust) if name else trust, **arguments)
+    if through is not None:
+        connection.set_tunnel(host, port)
+    return connection
+
+
+def _known_as(name: str, trust: "ssl.SSLContext") -> "ssl.SSLContext":
+    """The same trust, in a server that calls itself by that name whatever its address is."""
+
+    class Renamed(type(trust)):  # type: ignore[misc]  # the class is known when the program runs
+        def wrap_socket(self, *arguments: Any, **named: Any) -> Any:
+            return super().wrap_socket(*arguments, **{**named, "server_hostname": name})
+
+    trust.__class__ = Renamed
+    return trust

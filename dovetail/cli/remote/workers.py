@@ -1,0 +1,109 @@
+"""The workers behind the API server: which Service they stand behind, and what is wrong where none answers."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from dovetail.cli.output import CommandFailed, NoWorkerAnswers
+from dovetail.cli.remote.kubeconfig import access
+from dovetail.cli.remote.link import SECONDS, Link, Reply
+from dovetail.cli.shown.documents import Document
+
+NAMESPACES: Final = ("dovetail", "kube-system")  # where the Service is looked for, in this order
+SERVICE: Final = "dovetail"
+PORT: Final = "http-metrics"
+
+_SERVICE: Final = re.compile(r"(?:([a-z0-9.-]+)/)?([a-z0-9.-]+)(?::([a-z0-9-]+))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Which cluster is meant, as a person says it; each may be empty."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""  # of the workers
+    service: str = ""  # namespace/name:port
+
+
+class Workers:
+    """Whoever of them the Service chooses."""
+
+    def __init__(self, where: Where, seconds: float = SECONDS) -> None:
+        self._services = services_of(where)
+        try:
+            self._link = Link(access(where.kubeconfig, where.context), seconds)
+        except CommandFailed as error:
+            raise NoWorkerAnswers(str(error)) from None
+
+    @property
+    def service(self) -> str:
+        """The path of their Service, once they have been asked."""
+        return self._services[0]
+
+    def document(self, path: str, words: Mapping[str, str] | None = None) -> Document:
+        """The answer of /api/v1/PATH as a document. `words`: what else is asked."""
+        import json
+
+        query = f"?{urlencode(words)}" if words else ""
+        found: Document = json.loads(self._asked(f"{path}{query}").text)
+        return found
+
+    def text(self, path: str, width: int | None, words: Mapping[str, str] | None = None) -> str:
+        """The same as text that fits that width."""
+        query = urlencode({"view": "text", **({"width": width} if width else {}), **(words or {})})
+        return self._asked(f"{path}?{query}").text.rstrip("\n")
+
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
+    def _asked(self, path: str) -> Reply:
+        refusals = []
+        while True:
+            service = self._services[0]
+            try:
+                reply = self._link.get(f"{service}/proxy/api/v1/{path}")
+            except NoWorkerAnswers:
+                raise
+            except CommandFailed as error:
+                raise NoWorkerAnswers(str(error)) from None
+            if reply.status == 200:
+                return reply
+            if _is_of_worker(reply):
+                raise CommandFailed(reply.message)
+            refusals.append(_refusal(service, reply))
+            if reply.status != 404 or len(self._services) == 1:
+                raise NoWorkerAnswers("; ".join(refusals))
+            self._services = self._services[1:]
+
+
+def services_of(where: Where) -> tuple[str, ...]:
+    """The paths of the Services that may be meant, the likeliest first."""
+    found = _SERVICE.fullmatch(where.service or SERVICE)
+    if found is None:
+        raise CommandFailed(f"--service {where.service}: it is written as NAMESPACE/NAME:PORT")
+    namespace, name, port = found.groups()
+    namespaces = (where.namespace,) if where.namespace else (namespace,) if namespace else NAMESPACES
+    return tuple(f"/api/v1/namespaces/{quote(each, safe='')}/services/{name}:{port or PORT}" for each in namespaces)
+
+
+def _is_of_worker(reply: Reply) -> bool:
+    """Whether a worker has said this, and not the API server."""
+    return '"dovetail.sh/' in reply.text[:200]
+
+
+def _refusal(service: str, reply: Reply) -> str:
+    _, _, _, _, namespace, _, name = service.split("/")
+    shown = f"Service {namespace}/{name.partition(':')[0]}"
+    if reply.status == 401:
+        return "the API server does not know you: log in again"
+    if reply.status == 403:
+        return f"you may not `get services/proxy` of {shown} (deploy/kubernetes/operators.yaml has the right)"
+    if reply.status == 404:
+        return f"{shown}: {reply.message or 'there is none'}"
+    if reply.status == 503 and "no endpoints" in reply.message:
+        return f"{shown}: no worker is ready behind it"
+    return f"{shown}: {reply.status}: {reply.message}"

@@ -1,0 +1,337 @@
+"""The worker's read-only API, /api/v1: the answers of the command line, from the view that the worker has anyway.
+
+One answer is made at a time, in a thread, and kept for a few times as long as it took: however many people ask, no
+heartbeat and no step waits for them, and no more than a fifth of one core is spent. Who may ask is decided by the API
+server, through whose proxy the command line comes (docs/reference/api.md).
+
+Loaded with the first request, so that a worker that nobody asks does not hold what explains.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import orjson
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from dovetail.cli.change.carried import unpacked
+from dovetail.cli.change.command import change_in, change_on
+from dovetail.cli.change.documents import documents_of
+from dovetail.cli.change.forecast import forecast_markdown, forecast_on, forecast_text
+from dovetail.cli.change.ground import ground_in
+from dovetail.cli.doctor.doctor import doctor_of_worker
+from dovetail.cli.doctor.text import doctor_text
+from dovetail.cli.explain.explain_node import explain_node_now
+from dovetail.cli.explain.explain_node_text import node_text
+from dovetail.cli.explain.explain_pod import explain_pod
+from dovetail.cli.explain.explain_pod_text import pod_text
+from dovetail.cli.explain.plan import plan_now
+from dovetail.cli.explain.plan_text import plan_text
+from dovetail.cli.explain.sources import Look, look_now, state_from
+from dovetail.cli.history.history import stories_of
+from dovetail.cli.history.text import history_text
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.plan_commands import seconds_of
+from dovetail.cli.record.entries import period_of, read_entries
+from dovetail.cli.record.log import Wanted, log_from, log_in
+from dovetail.cli.record.savings import savings_from, savings_markdown, savings_text
+from dovetail.cli.serving.names import names_of
+from dovetail.cli.serving.versions import versions_of, worker_count
+from dovetail.cli.shown.documents import API_VERSION, Document, document
+from dovetail.cli.status.nodes import nodes_of, pods_of
+from dovetail.cli.status.status import status_of
+from dovetail.cli.wording import fitting
+from dovetail.model.watched_kinds import FLEET, PLACEMENT
+from dovetail.ports.failures import Failure
+from dovetail.worker.endpoints import Answer, Followed
+from dovetail.worker.settings import Settings
+from dovetail.worker.wiring import World
+from dovetail.workflows.converter import UnreadablePayload
+
+BUSY_SECONDS: Final = 20.0  # how long a question waits for its turn
+KEPT_SECONDS: Final = 1.0  # an answer is kept for at least this long,
+KEPT_FACTOR: Final = 4.0  # and for this many times as long as it took to make
+MOST_KEPT: Final = 64
+NO_TEMPORAL: Final = "the worker is not connected to Temporal: nominations and held plans are not considered"
+MOST_ENTRIES: Final = 1000  # workflows whose histories are read for one answer
+MOST_FOLLOWERS: Final = 16
+FOLLOWED_SECONDS: Final = 600.0  # then a follower asks again, perhaps another worker
+STREAM_SECONDS: Final = 2.0
+PAGE: Final = "page"
+STREAM: Final = "stream"
+FORMS: Final = ("wide", "markdown")  # of texts, beside the usual one
+JSON: Final = "application/json"
+HTML: Final = "text/html; charset=utf-8"
+EVENTS: Final = "text/event-stream"
+PLAIN: Final = "text/plain; charset=utf-8"
+
+_log = logging.getLogger(__name__)
+
+Shown = tuple[Document, str]  # the document, and the same as text; empty where the command line makes that itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a route. `name`: what stands behind the route; `width` and `form`: of the text."""
+
+    name: str
+    width: int
+    form: str = ""
+    words: tuple[tuple[str, str], ...] = ()  # the rest of the query
+
+    def word(self, key: str, otherwise: str = "") -> str:
+        """One of them."""
+        return dict(self.words).get(key, otherwise)
+
+
+Maker = Callable[[Question], Awaitable[Shown]]
+
+
+@dataclass(slots=True)
+class Api:
+    """The routes below /api/v1/, over one world."""
+
+    settings: Settings
+    world: World
+    client: Callable[[], Client | None]
+    clock: Callable[[], float] = time.monotonic
+    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    _kept: dict[tuple[str, Question], tuple[float, Shown]] = field(default_factory=dict)
+    _followed: int = 0  # how many follow the stream
+
+    @property
+    def routes(self) -> Mapping[str, Maker]:
+        """By what follows /api/v1/; the rest of the path is the name that is asked about."""
+        return {
+            "status": self._status,
+            "nodes": self._nodes,
+            "pods": self._pods,
+            "plan": self._plan,
+            "forecast": self._forecast,
+            "explain/node": self._explain_node,
+            "explain/pod": self._explain_pod,
+            "history": self._history,
+            "log": self._log,
+            "savings": self._savings,
+            "doctor": self._doctor,
+            "names": self._names,
+            "version": self._version,
+        }
+
+    async def reply(self, target: str) -> Answer | Followed:
+        """Answer one request; `target` is what follows /api/v1/, with its query."""
+        if urlsplit(target).path.strip("/") != STREAM:
+            return await self.answer(target)
+        if self._followed >= MOST_FOLLOWERS:
+            return 503, JSON, _error(f"{MOST_FOLLOWERS} follow already; ask for status instead")
+        return 200, EVENTS, self._statuses()
+
+    async def answer(self, target: str) -> Answer:
+        """Answer what has one answer."""
+        url = urlsplit(target)
+        query = {key: values[-1] for key, values in parse_qs(url.query).items()}
+        path = url.path.strip("/")
+        if path == PAGE:
+            return 200, HTML, page()
+        try:
+            route, question = self._asked(path, query)
+            shown = await self._made(route, question)
+        except CommandFailed as error:
+            return 404, JSON, _error(str(error))
+        except (Failure, RPCError, UnreadablePayload, TimeoutError) as error:
+            return 503, JSON, _error(str(error) or "no answer in time")
+        except Exception as error:
+            _log.exception("a question to the API came to nothing: %s", target)
+            return 500, JSON, _error(f"{type(error).__name__}; the worker's log has it")
+        if query.get("view") and shown[1]:
+            return 200, PLAIN, shown[1] + "\n"
+        return 200, JSON, await asyncio.to_thread(_dumped, shown[0])
+
+    def _route(self, path: str) -> tuple[str, str]:
+        for route in self.routes:
+            if path == route or path.startswith(f"{route}/"):
+                return route, path[len(route) + 1 :]
+        raise CommandFailed(f"/api/v1/{path}: there is {', '.join((*self.routes, STREAM, PAGE))}")
+
+    def _asked(self, path: str, query: Mapping[str, str]) -> tuple[str, Question]:
+        route, name = self._route(path)
+        words = tuple(sorted((key, value) for key, value in query.items() if key not in ("view", "width")))
+        view = query.get("view", "")
+        form = view if view in FORMS else ""
+        return route, Question(name=unquote(name), width=_width(query.get("width", "")), form=form, words=words)
+
+    async def _statuses(self) -> AsyncIterator[str]:
+        """The status each time that it has changed, as server-sent events, until it is time to ask anew."""
+        self._followed += 1
+        try:
+            ends, last = self.clock() + FOLLOWED_SECONDS, ""
+            yield "retry: 2000\n\n"
+            while self.clock() < ends:
+                code, _, found = await self.answer("status")
+                body = found if isinstance(found, str) else found.decode()
+                if body != last or code != 200:
+                    yield f"event: {'status' if code == 200 else 'trouble'}\ndata: {body}\n\n"
+                else:
+                    yield ": the same\n\n"  # so that a follower who has gone away is noticed
+                last = body
+                await asyncio.sleep(STREAM_SECONDS)
+        finally:
+            self._followed -= 1
+
+    async def _made(self, route: str, question: Question) -> Shown:
+        """From what is kept, or made now; those who ask the same at the same time wait for one answer."""
+        key = (route, question)
+        if (kept := self._fresh(key)) is not None:
+            return kept
+        try:
+            async with asyncio.timeout(BUSY_SECONDS):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise TimeoutError("the worker is busy with other questions; ask again") from None
+        try:
+            if (kept := self._fresh(key)) is not None:
+                return kept
+            began = self.clock()
+            shown = await self.routes[route](question)
+            took = self.clock() - began
+            self._keep(key, shown, self.clock() + max(KEPT_SECONDS, KEPT_FACTOR * took))
+            return shown
+        finally:
+            self._turn.release()
+
+    def _fresh(self, key: tuple[str, Question]) -> Shown | None:
+        until, shown = self._kept.get(key, (0.0, None))
+        return shown if until > self.clock() else None
+
+    def _keep(self, key: tuple[str, Question], shown: Shown, until: float) -> None:
+        now = self.clock()
+        self._kept = {k: kept for k, kept in self._kept.items() if kept[0] > now}
+        if len(self._kept) < MOST_KEPT:
+            self._kept[key] = (until, shown)
+
+    async def _look(self) -> Look:
+        client = self.client()
+        if client is None:
+            return await look_now(self.settings, self.world, None, NO_TEMPORAL, PLACEMENT)
+        state, note = await state_from(client, self.settings.cluster, self.world.cluster_uid)
+        return await look_now(self.settings, self.world, state, note, PLACEMENT)
+
+    async def _told(self, kind: str, make: Callable[[Look], object]) -> Document:
+        """An answer that the command line writes out itself."""
+        look = await self._look()
+        return await asyncio.to_thread(lambda: document(kind, self.settings.cluster, make(look)))
+
+    async def _status(self, asked: Question) -> Shown:
+        found = await self._told("ClusterStatus", status_of)
+        client = self.client()
+        found["workers"] = await worker_count(client, self.settings.cluster) if client is not None else None
+        return found, ""
+
+    async def _nodes(self, asked: Question) -> Shown:
+        return await self._told("NodeList", nodes_of), ""
+
+    async def _pods(self, asked: Question) -> Shown:
+        return await self._told("PendingPodList", pods_of), ""
+
+    async def _plan(self, asked: Question) -> Shown:
+        look = await self._look()
+        if asked.word("file"):
+            return await self._change(asked, look)
+        answer = await asyncio.to_thread(plan_now, look)
+        return document("Plan", self.settings.cluster, answer), _fitted(lambda: plan_text(answer), asked.width)
+
+    async def _change(self, asked: Question, look: Look) -> Shown:
+        """What the file that the query carries would bring about."""
+        text, called = unpacked(asked.word("file")), asked.word("called", "the file")
+        documents = documents_of(text, called, look.snapshot.supported_node_classes)
+        answer = await change_on(ground_in(self.world, look), documents, seconds_of(asked.word("for", "30d")))
+        shown = _fitted(lambda: change_in(answer, asked.form, diff=bool(asked.word("diff"))), asked.width)
+        return asdict(answer), shown
+
+    async def _forecast(self, asked: Question) -> Shown:
+        ground = ground_in(self.world, await self._look())
+        answer = await forecast_on(ground, seconds_of(asked.word("for", "7d")), asked.word("pool"))
+        text = forecast_markdown if asked.form == "markdown" else forecast_text
+        return asdict(answer), _fitted(lambda: text(answer), asked.width)
+
+    async def _explain_node(self, asked: Question) -> Shown:
+        look = await self._look()
+        answer = await asyncio.to_thread(explain_node_now, look, asked.name)
+        return document("NodeExplanation", self.settings.cluster, answer), _fitted(
+            lambda: node_text(answer), asked.width
+        )
+
+    async def _explain_pod(self, asked: Question) -> Shown:
+        look = await self._look()
+        answer = await asyncio.to_thread(explain_pod, look, asked.name)
+        return document("PodExplanation", self.settings.cluster, answer), _fitted(lambda: pod_text(answer), asked.width)
+
+    async def _history(self, asked: Question) -> Shown:
+        client = self._connected()
+        snapshot = self.world.view.snapshot(FLEET)
+        answer = await stories_of(client, self.settings, asked.name, snapshot)
+        return document("History", self.settings.cluster, answer), _fitted(lambda: history_text(answer), asked.width)
+
+    def _connected(self) -> Client:
+        client = self.client()
+        if client is None:
+            raise TimeoutError("the worker is not connected to Temporal, which keeps the history")
+        return client
+
+    async def _log(self, asked: Question) -> Shown:
+        period = period_of(asked.word("since", "24h"), asked.word("until"), time.time())
+        kinds = tuple(kind for kind in asked.word("kind").split(",") if kind)
+        pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
+        wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
+        answer = await log_from(self._connected(), self.settings.cluster, wanted, MOST_ENTRIES)
+        return asdict(answer), log_in(answer, asked.form)
+
+    async def _savings(self, asked: Question) -> Shown:
+        now = time.time()
+        period = period_of(asked.word("since", "30d"), asked.word("until"), now)
+        found = await read_entries(self._connected(), self.settings.cluster, period, MOST_ENTRIES)
+        answer = savings_from(self.settings.cluster, period, found, now)
+        text = savings_markdown(answer) if asked.form == "markdown" else savings_text(answer)
+        return asdict(answer), text
+
+    async def _doctor(self, asked: Question) -> Shown:
+        answer = await doctor_of_worker(self.settings, self.world, self.client())
+        return document("Checks", self.settings.cluster, answer), _fitted(lambda: doctor_text(answer), asked.width)
+
+    async def _names(self, asked: Question) -> Shown:
+        return document("Names", self.settings.cluster, names_of(self.world.view.snapshot(FLEET))), ""
+
+    async def _version(self, asked: Question) -> Shown:
+        facts = await self.world.inspection.facts()
+        answer = await versions_of(self.client(), self.settings.cluster, facts.version)
+        return document("Versions", self.settings.cluster, answer), ""
+
+
+@cache
+def page() -> str:
+    """The web page, one file that asks this API and nobody else."""
+    return Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+
+
+def _fitted(text: Callable[[], str], width: int) -> str:
+    with fitting(width):
+        return text()
+
+
+def _width(text: str) -> int:
+    return min(1000, int(text)) if text.isdecimal() and len(text) < 6 else 0
+
+
+def _dumped(found: Document) -> str:
+    return orjson.dumps(found).decode()
+
+
+def _error(message: str) -> str:
+    return orjson.dumps({"apiVersion": API_VERSION, "kind": "Error", "message": message}).decode()

@@ -1,0 +1,54 @@
+"""Commands that a worker answers with text or with a document, by the path of its API."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dovetail.cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from dovetail.cli.remote.workers import Workers
+
+FORMATS = ("text", "json", "yaml")
+
+
+def add_output(command: argparse.ArgumentParser) -> None:
+    """The formats of an explanation."""
+    command.add_argument("-o", "--output", choices=FORMATS, default="text", help="how it is shown")
+
+
+def pod_name(given: argparse.Namespace) -> str:
+    """With its namespace, which may be given beside it."""
+    name: str = given.name
+    return name if "/" in name or not getattr(given, "pods", "") else f"{given.pods}/{name}"
+
+
+def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
+    """Ask a worker and print what it says."""
+    from urllib.parse import quote
+
+    from dovetail.cli.shown.formats import rendered
+    from dovetail.cli.shown.screen import screen
+
+    path = f"{given.path}/{quote(pod_name(given), safe='/')}"
+    if given.output == "text":
+        say(workers.text(path, screen().width))
+    else:
+        say(rendered(workers.document(path), given.output, {}))
+    return 0
+
+
+def shown_locally(given: argparse.Namespace, answer: tuple[str, str, object], text: Callable[[Any], str]) -> None:
+    """Print an answer that was made here: its kind, its cluster, and itself."""
+    from dovetail.cli.shown.documents import document
+    from dovetail.cli.shown.formats import rendered
+    from dovetail.cli.shown.screen import screen
+    from dovetail.cli.wording import fitting
+
+    if given.json:
+        say(as_json(answer[2]))
+    elif given.output == "text":
+        with fitting(screen().width):
+            say(text(answer[2]))
+    else:
+        say(rendered(document(*answer), given.output, {}))

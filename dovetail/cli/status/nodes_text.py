@@ -1,0 +1,119 @@
+"""`dovetail nodes` for people, from the document that the worker's API answers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.shown.documents import Document
+from dovetail.cli.shown.screen import GOES_ON, WAITS, Screen
+from dovetail.cli.shown.tables import Column, markdown_table, table
+from dovetail.cli.wording import duration_text
+from dovetail.model.time import parse_time
+
+COLUMNS: Final = (
+    Column(head="NODE", cut=True, least=24),
+    Column(head="POOL", rank=5, cut=True),
+    Column(head="TYPE", rank=3, cut=True),
+    Column(head="MARKET", rank=4),
+    Column(head="ZONE", rank=7),
+    Column(head="AGE", rank=6, right=True),
+    Column(head="$/H", right=True),
+    Column(head="CPU", rank=1, right=True),
+    Column(head="MEM", rank=2, right=True),
+    Column(head="PODS", rank=2, right=True),
+    Column(head="STATE"),
+    Column(head="WHAT", rank=1, cut=True),
+)
+WIDE: Final = (Column(head="NODECLAIM", rank=8),)
+
+
+def nodes_text(found: Document, screen: Screen, wide: bool = False) -> str:
+    """A line a node."""
+    now = parse_time(found["now"])
+    nodes = found["nodes"]
+    if not nodes:
+        return "no nodes"
+    rows = [node_cells(node, now) + ((node["claim"],) if wide else ()) for node in nodes]
+    columns = (*COLUMNS, *WIDE) if wide else COLUMNS
+    lines = table(columns, rows, Screen(colours=screen.colours) if wide else screen, [_colour(n) for n in nodes])
+    price = sum(node["price"] or 0.0 for node in nodes)
+    return "\n".join([*lines, "", f"{len(nodes):,} nodes, ${price:,.2f}/h"])
+
+
+def _colour(node: dict[str, Any]) -> str:
+    if node["state"] == "ready":
+        return WAITS if node["what"] else ""
+    return GOES_ON
+
+
+def node_cells(
+    node: Mapping[str, Any], now: float, use: Callable[[float], str] = "{:.0%}".format, stays: str = ""
+) -> tuple[str, ...]:
+    """A node under the heads of a table; `use` writes a share, `stays` stands where nothing becomes of it."""
+    price = node["price"]
+    return (
+        node["name"],
+        node["pool"],
+        node["type"],
+        node["capacityType"],
+        node["zone"],
+        duration_text(max(0, round(now - parse_time(node["since"])))),
+        f"{price:.4f}" if price is not None else "?",
+        use(node["cpuShare"]),
+        use(node["memoryShare"]),
+        str(node["pods"]),
+        node["state"],
+        node["what"] or stays,
+    )
+
+
+def nodes_markdown(found: Document) -> str:
+    """For pull requests and tickets."""
+    now = parse_time(found["now"])
+    return "\n".join(markdown_table(COLUMNS, [node_cells(node, now) for node in found["nodes"]]))
+
+
+def nodes_names(found: Document) -> str:
+    """As kubectl takes them."""
+    return "\n".join(f"nodeclaim.karpenter.sh/{node['claim']}" for node in found["nodes"])
+
+
+def chosen(found: Document, pool: str, selector: str, order: str) -> Document:
+    """The nodes of that pool and with those labels, in that order."""
+    terms = [_term(text) for text in selector.split(",") if text.strip()]
+    kept = [
+        node
+        for node in found["nodes"]
+        if (not pool or node["pool"] == pool) and all(_meets(node["labels"], term) for term in terms)
+    ]
+    keys = {
+        "price": lambda node: -(node["price"] or 0.0),
+        "age": lambda node: node["since"],
+        "cpu": lambda node: node["cpuShare"],
+        "memory": lambda node: node["memoryShare"],
+        "name": lambda node: node["name"],
+    }
+    return {**found, "nodes": sorted(kept, key=keys[order])}
+
+
+Term = tuple[str, str, str]
+
+
+def _term(text: str) -> Term:
+    for sign in ("!=", "==", "="):
+        key, found, value = text.partition(sign)
+        if found and key.strip():
+            return key.strip(), "!=" if sign == "!=" else "=", value.strip()
+    plain = text.strip()
+    if not plain or any(c in plain.lstrip("!") for c in " ()!="):
+        raise CommandFailed(f"--selector: {text!r}: a term is KEY=VALUE, KEY!=VALUE, KEY or !KEY")
+    return (plain[1:], "none", "") if plain.startswith("!") else (plain, "any", "")
+
+
+def _meets(labels: dict[str, str], term: Term) -> bool:
+    key, sign, value = term
+    if sign == "any":
+        return key in labels
+    if sign == "none":
+        return key not in labels
+    return (labels.get(key) == value) == (sign == "=")

@@ -1,0 +1,71 @@
+"""Which cluster a person's order is for: named in the answer, and compared before anything is written.
+
+The kubeconfig leads to one cluster and CLUSTER_NAME to the workflows of one; a person who works on several has soon
+mixed them up. The UID of the namespace kube-system says which cluster the API server is of, and the Scheduler says to
+which it belongs. Where the two differ nothing is done. Where Temporal cannot be asked the order is carried out all the
+same, because an order is given when something is amiss; its answer names the UID in any case. So it is for a person who
+may annotate a NodePool or a NodeClaim and not read that Namespace: then the answer says so.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from dovetail.cli.output import CommandFailed
+from dovetail.model import names
+from dovetail.ports.failures import Forbidden
+from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.worker.identity import check_owner
+from dovetail.worker.settings import Settings
+from dovetail.worker.temporal import connect
+from dovetail.worker.wiring import ClusterObjects
+
+ANSWER_SECONDS: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The cluster of the kubeconfig. `client`: Temporal's, with which the name was compared; None where it was not."""
+
+    cluster: str  # CLUSTER_NAME; empty where it is not set
+    uid: str  # empty where this person may not read it
+    client: Client | None = None
+
+    @property
+    def words(self) -> str:
+        """For the answer to the person."""
+        name = f"cluster {self.cluster}" if self.cluster else "cluster"
+        known = f"UID {self.uid} of kube-system" if self.uid else "its UID may not be read: not compared"
+        return f"{name} ({known})"
+
+
+async def uid_of(objects: ClusterObjects) -> str:
+    """The UID by which clusters are told apart."""
+    found = await objects.namespaces.read(names.SYSTEM_NAMESPACE)
+    if found is None:
+        raise CommandFailed(f"there is no Namespace {names.SYSTEM_NAMESPACE}, whose UID tells clusters apart")
+    return found.uid
+
+
+async def checked_target(settings: Settings, objects: ClusterObjects) -> Target:
+    """The cluster of these objects; OtherCluster where the workflows of CLUSTER_NAME belong to another one."""
+    try:
+        uid = await uid_of(objects)
+    except Forbidden:
+        return Target(cluster=settings.cluster, uid="")
+    client = await _compared(settings, uid) if settings.cluster else None
+    return Target(cluster=settings.cluster, uid=uid, client=client)
+
+
+async def _compared(settings: Settings, uid: str) -> Client | None:
+    """Temporal's client once it has said whose the workflows are; None where it does not in time."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            client = await connect(settings)
+            await check_owner(client, settings.cluster, uid)
+    except (TemporalUnusable, TimeoutError, RPCError):
+        return None
+    return client

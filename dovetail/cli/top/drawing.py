@@ -1,0 +1,244 @@
+"""A frame of `dovetail top`: lines that fit the screen, made of two documents and what the person has chosen to see.
+
+Only the nodes of the page are drawn, so that 5,000 of them cost no more than 50.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dovetail.cli.shown.documents import Document
+from dovetail.cli.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
+from dovetail.cli.shown.tables import Column, bar, table
+from dovetail.cli.status.nodes_text import node_cells
+from dovetail.cli.top.view import Group, Item, Node, View
+from dovetail.model.time import parse_time
+
+HOURS_IN_MONTH: Final = 730
+MOST_BELOW: Final = 8  # lines about what moves and what needs a person
+TURNED: Final = "7"  # the line under the cursor
+SPARKS: Final = "▁▂▃▄▅▆▇█"
+KEYS: Final = (
+    "↑↓ PgUp PgDn move",
+    "s sort",
+    "r turn",
+    "g group",
+    "/ filter",
+    "e explain",
+    "h history",
+    "c cancel",
+    "R replace",
+    "p pause",
+    "? keys",
+    "q quit",
+)
+
+COLUMNS: Final = (
+    Column(head="NODE", cut=True, least=20),
+    Column(head="POOL", rank=5, cut=True, least=7),
+    Column(head="TYPE", rank=3, cut=True),
+    Column(head="MARKET", rank=6),
+    Column(head="ZONE", rank=8),
+    Column(head="AGE", rank=7, right=True),
+    Column(head="$/H", right=True),
+    Column(head="CPU", rank=1, right=True),
+    Column(head="MEM", rank=4, right=True),
+    Column(head="PODS", rank=2, right=True),
+    Column(head="STATE"),
+    Column(head="WHAT", rank=1, cut=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """Of the terminal."""
+
+    columns: int
+    lines: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Shown:
+    """What a frame is made of. `text`: lines of an explanation, in the place of the nodes."""
+
+    status: Document
+    nodes: Document
+    items: Sequence[Item]
+    prices: Sequence[float] = ()  # of the last looks, the oldest first
+    says: str = ""  # the last answer to a key
+    prompt: str | None = None  # what is being typed
+    text: list[str] = field(default_factory=list)
+    title: str = ""
+    scrolled: int = 0
+
+
+def frame(shown: Shown, view: View, size: Size, screen: Screen) -> list[str]:
+    """As many lines as the terminal has, none longer than it is wide."""
+    fit = Screen(width=size.columns, colours=screen.colours)
+    head, foot = _head(shown, size, fit), [_last(shown, size)]
+    below = _below(shown.status, fit, min(MOST_BELOW, max(0, size.lines // 4)))
+    room = max(1, size.lines - len(head) - len(below) - len(foot))
+    middle = _text(shown, size, room) if shown.title else _list(shown, view, fit, room)
+    middle += [""] * (room - len(middle))
+    return [*head, *middle[:room], *below, *foot][: size.lines]
+
+
+def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
+    totals = shown.status["totals"]
+    price = totals["price"]
+    parts = [
+        shown.status["cluster"] or "cluster",
+        f"{totals['nodes']:,} nodes",
+        f"{totals['pods']:,} pods ({totals['pendingPods']:,} pending)",
+        f"${price:,.2f}/h",
+        f"${price * HOURS_IN_MONTH:,.0f}/month",
+        f"spot {totals['spot']:.0%}",
+        shown.status["scheduler"],
+    ]
+    cells = max(6, min(24, size.columns // 8))
+    use = [f"{name} {bar(_share(totals[key]), cells)} {_share(totals[key]):.0%}" for name, key in _USES]
+    spark = sparkline(shown.prices, max(8, size.columns // 8))
+    trend = f"   $ {spark} {_change(shown.prices)}" if spark else ""
+    lines = [_fitted(" · ".join(parts), size.columns), _fitted("  ".join(use) + trend, size.columns)]
+    lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status["pauses"][:2]]
+    return [*lines, ""]
+
+
+_USES: Final = (("cpu", "cpu"), ("mem", "memory"))
+
+
+def _share(use: dict[str, float]) -> float:
+    return use["used"] / use["room"] if use["room"] else 0.0
+
+
+def sparkline(values: Sequence[float], most: int) -> str:
+    """The last values as a line of small bars; empty before there are two."""
+    last = list(values)[-most:]
+    if len(last) < 2:
+        return ""
+    low, high = min(last), max(last)
+    span = (high - low) or 1.0
+    return "".join(SPARKS[round((value - low) / span * (len(SPARKS) - 1))] for value in last)
+
+
+def _change(values: Sequence[float]) -> str:
+    by = values[-1] - values[0]
+    return f"{'−' if by < 0 else '+'}${abs(by):.2f}/h" if abs(by) >= 0.005 else "±0"
+
+
+def _list(shown: Shown, view: View, screen: Screen, room: int) -> list[str]:
+    """The page, with a head and a line that says which part of the list it is."""
+    if not shown.items:
+        words = f"no node matches {view.filter!r}" if view.filter else "no nodes"
+        return [words]
+    page = view.page_of(len(shown.items), max(1, room - 2))
+    now = parse_time(shown.nodes["now"])
+    extra = tuple(Column(head=label.rpartition("/")[2].upper(), rank=9, cut=True) for label in view.extra)
+    items = [shown.items[at] for at in page]
+    rows = [(*_row(item, now), *_labels(item, view.extra)) for item in items]
+    # The cursor has a column of its own, so that it is seen without colours too.
+    marks = [">" if at == view.selected else " " for at in page]
+    lines = table(
+        (Column(head=" "), *COLUMNS, *extra),
+        [(mark, *row) for mark, row in zip(marks, rows, strict=True)],
+        screen=Screen(width=screen.width),
+    )
+    painted = [screen.paint(line, _colour(item)) for line, item in zip(lines[1:], items, strict=True)]
+    at = view.selected - page.start
+    painted[at] = screen.paint(lines[1 + at], TURNED)
+    return [lines[0], *painted, _fitted(_where(shown, view, page), screen.width or 80)]
+
+
+def _where(shown: Shown, view: View, page: range) -> str:
+    parts = [f"{page.start + 1:,}–{page.stop:,} of {len(shown.items):,}", f"by {view.sort}"]
+    if view.turned:
+        parts[-1] += ", turned"
+    if view.group:
+        parts.append(f"grouped by {view.group}")
+    if view.filter:
+        parts.append(f"filter {view.filter}")
+    return " · ".join(parts)
+
+
+def _colour(item: Item) -> str:
+    if isinstance(item, Group):
+        return "1"
+    if item["state"] == "ready":
+        return WAITS if item["what"] else ""
+    return GOES_ON
+
+
+def _row(item: Item, now: float) -> tuple[str, ...]:
+    return _group_row(item) if isinstance(item, Group) else node_cells(item, now, _use, _stays(item))
+
+
+def _group_row(group: Group) -> tuple[str, ...]:
+    count = f"{group.name} ({group.nodes:,})"
+    return (
+        *(count, "", "", "", "", ""),
+        f"{group.price:,.2f}",
+        _use(group.cpu),
+        _use(group.memory),
+        f"{group.pods:,}",
+        *("", ""),
+    )
+
+
+def _stays(node: Node) -> str:
+    return f"stays: {node['stays']}" if node.get("stays") else ""
+
+
+def _use(share: float) -> str:
+    return f"{bar(share, 5)} {share:4.0%}"
+
+
+def _labels(item: Item, wanted: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(item, Group):
+        return ("",) * len(wanted)
+    return tuple(str(item["labels"].get(label, "")) for label in wanted)
+
+
+def _text(shown: Shown, size: Size, room: int) -> list[str]:
+    """A part of an explanation, with its title."""
+    most = room - 1
+    shown.scrolled = max(0, min(shown.scrolled, len(shown.text) - most))
+    part = shown.text[shown.scrolled : shown.scrolled + most]
+    end = shown.scrolled + len(part)
+    head = f"{shown.title} · lines {shown.scrolled + 1}–{end} of {len(shown.text)} · Esc closes"
+    return [_fitted(head, size.columns), *[_fitted(line, size.columns) for line in part]]
+
+
+def _below(status: Document, screen: Screen, room: int) -> list[str]:
+    """What needs a person first, then what moves, then what was done."""
+    width = screen.width or 80
+    needs = [(f"! {need['about']}: {need['what']}", NEEDS_PERSON) for need in status["needsPerson"]]
+    moves = [(_move_words(move), WAITS if move["blockers"] else GOES_ON) for move in status["underWay"]]
+    recent = [(f"  {each['at']} {each['text']}", "") for each in reversed(status["recent"])]
+    lines = [*needs[: max(1, room // 2)], *moves, *recent][:room]
+    left = len(needs) + len(moves) - sum(1 for _, colour in lines if colour)
+    if left > 0 and lines:
+        lines[-1] = (f"  … and {left + 1} more: dovetail status -o wide", "")
+    return ["", *[screen.paint(_fitted(text, width), colour) for text, colour in lines]] if lines else []
+
+
+def _move_words(move: dict[str, Any]) -> str:
+    parts = [f"{move['name']}: {move['why']}, {move['step']}", move["progress"]]
+    return "~ " + " · ".join(part for part in parts if part)
+
+
+def _last(shown: Shown, size: Size) -> str:
+    if shown.prompt is not None:
+        return _fitted(f"{shown.prompt}▏", size.columns)
+    if shown.says:
+        return _fitted(shown.says, size.columns)
+    line = ""
+    for key in KEYS:
+        longer = f"{line}  {key}" if line else key
+        if len(longer) > size.columns:
+            break
+        line = longer
+    return line
+
+
+def _fitted(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,276 @@
+"""The live view: what each key does, and the loop that waits for keys and answers."""
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+from dovetail.cli.remote.workers import Workers
+from dovetail.cli.shown.documents import Document
+from dovetail.cli.shown.screen import Screen
+from dovetail.cli.top.desk import Answer, Desk, Look, Said, Told
+from dovetail.cli.top.drawing import Shown, Size, frame
+from dovetail.cli.top.gantt import gantt_lines
+from dovetail.cli.top.keys import BACK, ENTER, ESCAPE, keys_in
+from dovetail.cli.top.terminal import Terminal
+from dovetail.cli.top.view import Group, Node, View, items_of
+
+PAGE: Final = 20
+MOST_PRICES: Final = 400
+IDLE_SECONDS: Final = 3600.0  # a key or an answer comes before that
+
+HELP: Final = (
+    "↑ ↓ PgUp PgDn Home End   move; k and j too",
+    "s   the next order: price, age, cpu, memory, pods, name, pool, type, zone",
+    "r   turn the order round",
+    "g   group by pool, zone, type, or not; Enter on a group closes and opens it",
+    "/   filter: words that a line has, or FIELD=PART: pool, zone, type, market, state, a label",
+    "e   explain the node: why it stays or goes (Enter too)",
+    "h   its history: each step of its workflows as a bar",
+    "c   cancel its disruption; asks for the reason",
+    "R   replace it: a new node first, then its drain; asks for the reason",
+    "p   pause disruption and expiry everywhere; P: of the node's NodePool; both ask for the reason",
+    "u   resume everything; U: the node's NodePool",
+    "m   what would be done now (dovetail plan)",
+    "Esc back   q quit",
+)
+
+Typed = Callable[[str], None]
+
+
+class Top:
+    """The state behind the screen. `ask` and `command` are the desk's."""
+
+    def __init__(self, view: View, desk: Desk) -> None:
+        self.view = view
+        self.desk = desk
+        self.shown: Shown | None = None
+        self.trouble = "asking a worker …"
+        self.columns = 80
+        self.ended = False
+        self._typed: Typed | None = None
+        self._question = ""
+        self._text = ""
+        self._key: tuple[object, ...] | None = None
+        self._keys = self._actions()
+
+    def take(self, answer: Answer) -> None:
+        """Show an answer."""
+        match answer:
+            case Look(status=status, nodes=nodes) if status is not None and nodes is not None:
+                self._looked(status, nodes)
+            case Look(trouble=trouble):
+                self._say(trouble)
+                self.trouble = trouble
+            case Told(title=title, lines=lines) if self.shown is not None:
+                self.shown.title, self.shown.text, self.shown.scrolled, self.shown.says = title, lines, 0, ""
+            case Said(text=text):
+                self._say(text)
+
+    def _say(self, text: str) -> None:
+        if self.shown is not None:
+            self.shown.says = text
+
+    def _looked(self, status: Document, nodes: Document) -> None:
+        before = self.shown
+        self.shown = Shown(status=status, nodes=nodes, items=())
+        if before is not None:
+            kept = ("prices", "says", "prompt", "text", "title", "scrolled")
+            for name in kept:
+                setattr(self.shown, name, getattr(before, name))
+        self.shown.prices = [*self.shown.prices, status["totals"]["price"]][-MOST_PRICES:]
+        self._key = None
+
+    def lines(self, size: Size, screen: Screen) -> list[str]:
+        """The frame."""
+        self.columns = size.columns
+        if self.shown is None:
+            return [self.trouble[: size.columns]] + [""] * (size.lines - 1)
+        key = self.view.key(self.shown.nodes)
+        if key != self._key:
+            self._key, self.shown.items = key, items_of(self.shown.nodes, self.view)
+        return frame(self.shown, self.view, size, screen)
+
+    def press(self, key: str) -> None:
+        """One key."""
+        if self.shown is None:
+            self.ended = key == "q"
+            return
+        self.shown.says = ""
+        if self._typed is not None:
+            self._type(key)
+            return
+        if self.shown.title and self._scroll(key):
+            return
+        act = self._keys.get(key)
+        if act is not None:
+            act()
+
+    def _actions(self) -> dict[str, Callable[[], None]]:
+        """By key."""
+        moves = {
+            "up": -1,
+            "k": -1,
+            "down": 1,
+            "j": 1,
+            "pageup": -PAGE,
+            "pagedown": PAGE,
+            "home": -(10**9),
+            "end": 10**9,
+        }
+        found: dict[str, Callable[[], None]] = {key: partial(self._move, by) for key, by in moves.items()}
+        return {
+            **found,
+            "q": self._end,
+            "s": self.view.next_sort,
+            "r": self._turn,
+            "g": self.view.next_group,
+            "/": self._filter,
+            ENTER: self._enter,
+            "e": lambda: self._about(_explained),
+            "h": lambda: self._about(_history),
+            "m": lambda: self.desk.ask(lambda workers: Told(title="plan", lines=_text(workers, "plan", self.columns))),
+            "c": lambda: self._change("cancel"),
+            "R": lambda: self._change("replace"),
+            "p": lambda: self._pause(""),
+            "P": lambda: self._pause(self._pool()),
+            "u": lambda: self.desk.command("resume"),
+            "U": lambda: self._resume(self._pool()),
+            "?": lambda: self.take(Told(title="keys", lines=list(HELP))),
+            ESCAPE: self._clear,
+        }
+
+    def _end(self) -> None:
+        self.ended = True
+
+    def _move(self, by: int) -> None:
+        assert self.shown is not None
+        self.view.move(by, len(self.shown.items))
+
+    def _turn(self) -> None:
+        self.view.turned = not self.view.turned
+
+    def _clear(self) -> None:
+        self.view.filter = ""
+
+    def _scroll(self, key: str) -> bool:
+        """In a text that is shown; whether the key was meant for it."""
+        assert self.shown is not None
+        steps = {"up": -1, "k": -1, "down": 1, "j": 1, "pageup": -PAGE, "pagedown": PAGE, "home": -(10**9)}
+        if key in (ESCAPE, ENTER, "q"):
+            self.shown.title = ""
+            return True
+        self.shown.scrolled += steps.get(key, 0)
+        return key in steps
+
+    def _under(self) -> Node | Group | None:
+        assert self.shown is not None
+        items = self.shown.items
+        return items[min(self.view.selected, len(items) - 1)] if items else None
+
+    def _enter(self) -> None:
+        item = self._under()
+        if isinstance(item, Group):
+            self.view.fold(item.name)
+        else:
+            self._about(_explained)
+
+    def _about(self, make: Callable[[Workers, Node, int], Told]) -> None:
+        """Ask about the node under the cursor."""
+        item, columns = self._under(), self.columns
+        if item is None or isinstance(item, Group):
+            self._say("move to a node first")
+            return
+        self._say(f"{item['name']}: asking …")
+        self.desk.ask(lambda workers: make(workers, item, columns))
+
+    def _change(self, verb: str) -> None:
+        item = self._under()
+        if item is None or isinstance(item, Group):
+            self._say("move to a node first")
+            return
+        claim = str(item["claim"])
+        self._prompt(f"{verb} {item['name']}: why? ", lambda why: self._reasoned(why, verb, claim))
+
+    def _pool(self) -> str:
+        item = self._under()
+        return "" if item is None or isinstance(item, Group) else str(item["pool"])
+
+    def _pause(self, pool: str) -> None:
+        where = f"NodePool {pool}" if pool else "all NodePools"
+        words = ("pause", *(("--pool", pool) if pool else ()))
+        self._prompt(f"pause disruption and expiry of {where}: why? ", lambda why: self._reasoned(why, *words))
+
+    def _resume(self, pool: str) -> None:
+        self.desk.command("resume", *(("--pool", pool) if pool else ()))
+
+    def _reasoned(self, why: str, *words: str) -> None:
+        if not why.strip():
+            self._say("nothing was changed: a reason is needed")
+            return
+        self._say(f"{' '.join(words)} …")
+        self.desk.command(*words, "--reason", why.strip())
+
+    def _filter(self) -> None:
+        self._prompt("filter: ", self._set_filter, self.view.filter)
+
+    def _set_filter(self, text: str) -> None:
+        self.view.filter, self.view.selected = text.strip(), 0
+
+    def _prompt(self, question: str, typed: Typed, text: str = "") -> None:
+        assert self.shown is not None
+        self._question, self._text, self._typed = question, text, typed
+        self.shown.prompt = question + text
+
+    def _type(self, key: str) -> None:
+        """A key while something is being typed."""
+        assert self.shown is not None and self._typed is not None
+        if key in (ENTER, ESCAPE):
+            typed, self._typed, self.shown.prompt = self._typed, None, None
+            if key == ENTER:
+                typed(self._text)
+            return
+        if key == BACK:
+            self._text = self._text[:-1]
+        elif len(key) == 1:
+            self._text += key
+        self.shown.prompt = self._question + self._text
+
+
+def _text(workers: Workers, path: str, columns: int) -> list[str]:
+    return workers.text(path, columns).splitlines()
+
+
+def _explained(workers: Workers, node: Node, columns: int) -> Told:
+    path = f"explain/node/{quote(node['claim'])}"
+    return Told(title=f"explain {node['name']}", lines=_text(workers, path, columns))
+
+
+def _history(workers: Workers, node: Node, columns: int) -> Told:
+    """The bars, and the same in words below them."""
+    path = f"history/{quote(node['claim'])}"
+    bars = gantt_lines(workers.document(path), time.time(), columns)
+    return Told(title=f"history {node['name']}", lines=[*bars, "", *_text(workers, path, columns)])
+
+
+def run_top(given: argparse.Namespace, view: View, colours: bool) -> int:
+    """Until the person leaves."""
+    screen = Screen(colours=colours)
+    with Terminal() as terminal:
+        desk = Desk(given, terminal.wake)
+        top = Top(view, desk)
+        desk.begin()
+        try:
+            while not top.ended:
+                while not desk.answers.empty():
+                    top.take(desk.answers.get())
+                terminal.show(top.lines(terminal.size(), screen))
+                for key in keys_in(terminal.read(IDLE_SECONDS)):
+                    top.press(key)
+        except EOFError:
+            return 1
+        finally:
+            desk.end()
+    return 0

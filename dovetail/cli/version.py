@@ -1,0 +1,76 @@
+"""`dovetail --version`, and `dovetail version`: this program, the workers, Kubernetes and Temporal.
+
+The number is kept here and compared with the package's by a test, because looking the package up takes longer than all
+the rest of --version.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from dovetail.cli.output import NoWorkerAnswers, say
+from dovetail.cli.remote.asking import add_place
+
+if TYPE_CHECKING:
+    from dovetail.cli.remote.workers import Workers
+    from dovetail.cli.shown.documents import Document
+    from dovetail.worker.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+VERSION: Final = "0.1.0"
+
+
+class PrintedVersion(argparse.Action):
+    """--version."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**{**named, "nargs": 0})
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end."""
+        print(VERSION)
+        parser.exit()
+
+
+def add_version(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Register `dovetail version`."""
+    shown = commands.add_parser("version", parents=[shared], help="this program, the workers, Kubernetes, Temporal")
+    add_place(shown)
+    shown.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="how it is shown")
+    shown.add_argument("--client", action="store_true", help="this program's alone; nobody is asked")
+    shown.set_defaults(act=_here, remote=_everywhere)
+
+
+def _everywhere(given: argparse.Namespace, workers: "Workers") -> int:
+    if given.client:
+        return _print(given, {})
+    try:
+        return _print(given, workers.document("version"))
+    except NoWorkerAnswers as error:
+        return _print(given, {"trouble": str(error)})
+
+
+async def _here(given: argparse.Namespace, settings: "Settings") -> int:
+    """Nobody but workers knows more."""
+    return _print(given, {})
+
+
+def _print(given: argparse.Namespace, found: "Document") -> int:
+    from dovetail.cli.shown.documents import API_VERSION
+    from dovetail.cli.shown.formats import rendered
+
+    told = {"apiVersion": API_VERSION, "kind": "Versions", **found, "client": VERSION}
+    say(_text(told) if given.output == "text" else rendered(told, given.output, {}))
+    return 0
+
+
+def _text(found: "Document") -> str:
+    workers = found.get("workers") or ()
+    lines = [f"client      {found['client']}"]
+    if "trouble" in found:
+        return "\n".join([*lines, f"workers     could not be asked: {found['trouble']}"])
+    if "worker" in found:
+        count = f" ({len(workers)} polling)" if workers else ""
+        lines += [f"worker      {found['worker']}{count}"]
+        lines += [f"kubernetes  {found['kubernetes']}", f"temporal    {found['temporal'] or 'does not answer'}"]
+    return "\n".join(lines)
