@@ -16,6 +16,7 @@ from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.emptiness import EMPTINESS
 from dovetail.disruption.methods.expiration import EXPIRATION
 from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.requests import REQUESTS
 from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
@@ -31,8 +32,9 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.faults import unjudged_notices
 
-# The order of the methods (DIS-2). Expiration, which upstream does not have, comes after drift.
-METHODS: Final[tuple[Method, ...]] = (EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
+# The order of the methods (DIS-2). Two of them upstream does not have: what a person asks for comes first, because
+# somebody waits for it, and expiration after drift.
+METHODS: Final[tuple[Method, ...]] = (REQUESTS, EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
 
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 

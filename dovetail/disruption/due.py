@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.upkeep.conditions import quiet_since
-from dovetail.disruption.upkeep.timers import expires_at
 from dovetail.model import names
 from dovetail.model.judging import Unjudged
+from dovetail.model.pauses import pauses
 from dovetail.model.pod_rules import is_active, protection
 
 
@@ -22,6 +22,7 @@ def next_due(fleet: Fleet) -> float | None:
 def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
+    yield from (pause.until for pause in pauses(fleet.snapshot) if pause.until is not None)
     for name, pool in fleet.pools.items():
         states = fleet.aside.judge(pool, "budgets", budget_states, fleet, name)
         if not isinstance(states, Unjudged):
@@ -39,7 +40,7 @@ def _of_member(fleet: Fleet, member: Member) -> Iterator[float]:
     after = pool.disruption.consolidate_after
     if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
         yield quiet_since(claim) + after
-    expiry = expires_at(claim)
+    expiry = claim.expires_at
     if expiry is not None and pool.replaces_first(claim):
         yield expiry
     for pod in member.pods:

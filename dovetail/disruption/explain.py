@@ -18,7 +18,6 @@ from dovetail.disruption.rounds import Method, Round, ShouldStop, never, run, wh
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
-from dovetail.disruption.upkeep.timers import expires_at
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
@@ -86,7 +85,7 @@ def explain_node(
         pool=member.pool_name,
         checks=checks,
         quiet_since=quiet_since(member.claim) if member.claim else None,
-        expires_at=expires_at(member.claim) if member.claim else None,
+        expires_at=member.claim.expires_at if member.claim else None,
     )
     if candidate is None or isinstance(candidate, Unjudged):
         return found

@@ -99,6 +99,7 @@ def _command(
         destinations=tuple(sorted(command.moved)),
         drain_first=any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
         savings=command.savings,
+        price=command.price,
         summary=f"{command.text} (savings: ${command.savings:.2f})",
     )
 
@@ -126,6 +127,7 @@ def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
         capacity_type=candidate.capacity_type,
         policy=_policy_label(candidate.pool.disruption.policy, reason),
         mode=candidate.claim.termination_mode,
+        grace=candidate.claim.termination_grace,
     )
 
 

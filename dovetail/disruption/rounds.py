@@ -13,6 +13,7 @@ from dovetail.disruption.commands import Found
 from dovetail.disruption.methods.balanced import Scales
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.pausing import activities_of
 from dovetail.disruption.nodes.screening import Screening, not_judged, screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
@@ -20,6 +21,7 @@ from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.pauses import pause_on
 from dovetail.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
@@ -152,9 +154,20 @@ class Attempt:
 
 
 def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
-    """The method's own question to one candidate."""
+    """Whether a person has paused what the method does, then the method's own question to one candidate."""
+    paused = _paused(method, round_, candidate)
+    if paused is not None:
+        return paused
     found = round_.aside.judge(candidate.member.node, method.name, method.why_not, round_, candidate)
     return not_judged(found) if isinstance(found, Unjudged) else found
+
+
+def _paused(method: Method, round_: Round, candidate: Candidate) -> Block | None:
+    for activity in activities_of(method.reason, replaced=candidate.is_static):
+        pause = pause_on(round_.snapshot, candidate.pool.name, activity)
+        if pause is not None:  # an Event on the pool says so, not one on each node
+            return Block(why=WhyNot.PAUSED, message=pause.announces(activity), event=None)
+    return None
 
 
 def _decision(method: Method, round_: Round, candidates: tuple[Candidate, ...]) -> Found:

@@ -50,6 +50,11 @@ def shape_issues(claim: NodeClaim, node: Node) -> tuple[str, ...]:
     """LIF-76: resources that were asked for and of which the node has less than nine tenths of what was launched."""
     if claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION):
         return ()
+    return lacking(claim, node)
+
+
+def lacking(claim: NodeClaim, node: Node) -> tuple[str, ...]:
+    """The same for a node that is only just ready."""
     return tuple(
         _issue(resource, claim.capacity[resource], node.capacity.get(resource, 0))
         for resource in sorted(claim.requests)

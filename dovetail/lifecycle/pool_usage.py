@@ -17,16 +17,34 @@ ALWAYS: Final = (CPU, MEMORY, PODS, EPHEMERAL_STORAGE, NODES)
 
 def pool_usage(snapshot: Snapshot) -> dict[str, Resources]:
     """status.resources of every pool; zeros where it has no nodes."""
-    parts: dict[str, list[Resources]] = {name: [dict.fromkeys(ALWAYS, 0)] for name in snapshot.pools}
+    parts = {name: _Sum() for name in snapshot.pools}
     for claim in snapshot.claims.values():
         pool = claim.labels.get(names.NODE_POOL, "")
         if pool in parts and not is_leaving(claim):
-            parts[pool].append({**tracked_capacity(claim, snapshot.pairing.node_of(claim)), NODES: 1})
+            parts[pool].add(tracked_capacity(claim, snapshot.pairing.node_of(claim)))
     for node in snapshot.nodes.values():
         pool = node.labels.get(names.NODE_POOL, "")
         if pool in parts and node.deleting_since is None and not snapshot.pairing.claims_of(node):
-            parts[pool].append({**node.capacity, NODES: 1})
-    return {name: total(amounts) for name, amounts in parts.items()}
+            parts[pool].add(node.capacity)
+    return {name: amounts.result() for name, amounts in parts.items()}
+
+
+class _Sum:
+    """What nodes offer together. Those of one type share one object, so it is counted and multiplied at the end."""
+
+    def __init__(self) -> None:
+        self._times: dict[int, tuple[Resources, int]] = {}  # by identity, which holds because the object is held
+
+    def add(self, capacity: Resources) -> None:
+        """One node more."""
+        _, times = self._times.get(id(capacity), (capacity, 0))
+        self._times[id(capacity)] = capacity, times + 1
+
+    def result(self) -> dict[str, int]:
+        """Resource by resource, and how many nodes."""
+        each = [{name: amount * times for name, amount in capacity.items()} for capacity, times in self._times.values()]
+        nodes = sum(times for _, times in self._times.values())
+        return {**total([dict.fromkeys(ALWAYS, 0), *each]), NODES: nodes}
 
 
 def tracked_capacity(claim: NodeClaim, node: Node | None) -> Resources:

@@ -14,6 +14,7 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pauses import Activity, pause_on
 from dovetail.model.pod_rules import is_daemon, is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
@@ -44,6 +45,8 @@ def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
         running = len(counted.running)
         if not pool.is_true(names.READY) or running + counted.marked >= (pool.replicas or 0):
             continue
+        if pause_on(snapshot, pool.name, Activity.LAUNCHES) is not None:
+            continue
         # What is marked has its replacement on the way: upstream counts it as missing (NPL-42) and creates one too
         # many.
         wanted = (pool.replicas or 0) - running - counted.marked
@@ -60,6 +63,8 @@ def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim
     pods = _pods_by_node(snapshot)
     found: list[DeleteClaim] = []
     for pool in _static(snapshot):
+        if pause_on(snapshot, pool.name, Activity.DISRUPTION) is not None:
+            continue
         running = _count(snapshot, pool).running
         excess = len(running) - (pool.replicas or 0)
         ranks = {

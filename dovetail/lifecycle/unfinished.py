@@ -13,6 +13,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pauses import Activity, next_end, pause_on
 from dovetail.model.snapshot import Snapshot
 
 NODE_START_SECONDS = 120.0  # what a node may take from its launch to its first pod
@@ -51,9 +52,9 @@ def owners(snapshot: Snapshot) -> tuple[StartOwner, ...]:
             continue
         if claim.deleting_since is not None:
             if names.TERMINATION_FINALIZER in claim.finalizers:
-                found.append(StartOwner(claim=reference(claim), workflow_type=TERMINATE_NODE))
+                found.append(StartOwner(claim=reference(claim), workflow_type=TERMINATE_NODE, node=claim.node_name))
         elif not claim.is_true(names.INITIALIZED_CONDITION):
-            found.append(StartOwner(claim=reference(claim), workflow_type=LAUNCH_NODE))
+            found.append(StartOwner(claim=reference(claim), workflow_type=LAUNCH_NODE, node=claim.node_name))
     return tuple(found)
 
 
@@ -107,14 +108,14 @@ def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     return tuple(
         DeleteClaim(claim=reference(claim), reason="expired", message="expireAfter has passed")
         for claim in snapshot.claims.values()
-        if (moment := expires_at(claim)) is not None
-        and moment <= snapshot.now
+        if claim.is_expired(snapshot.now)
         and is_ours(snapshot, claim)
-        and not _is_replaced_first(snapshot, claim, moment)
+        and not _is_replaced_first(snapshot, claim)
+        and pause_on(snapshot, claim.labels.get(names.NODE_POOL, ""), Activity.EXPIRY) is None
     )
 
 
-def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> bool:
+def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim) -> bool:
     """Left to the disruption that launches a replacement first, where the pool asks for that.
 
     Not for ever: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
@@ -124,19 +125,17 @@ def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim, expiry: float) -> b
     if pool is None or not pool.replaces_first(claim) or not claim.is_true(names.INITIALIZED_CONDITION):
         return False
     grace = claim.termination_grace
-    return grace is None or (grace >= NODE_START_SECONDS and snapshot.now < expiry + grace)
-
-
-def expires_at(claim: NodeClaim) -> float | None:
-    """When the claim expires; None for Never and for one that is leaving already."""
-    if claim.expire_after is None or claim.deleting_since is not None:
-        return None
-    return claim.created + claim.expire_after
+    if grace is None or claim.expires_at is None:
+        return True
+    return grace >= NODE_START_SECONDS and snapshot.now < claim.expires_at + grace
 
 
 def next_expiry(snapshot: Snapshot) -> float | None:
-    """The next moment at which a claim expires."""
-    moments = [m for c in snapshot.claims.values() if (m := expires_at(c)) is not None and m > snapshot.now]
+    """The next moment at which a claim expires, or may expire because a pause ends."""
+    staying = (claim for claim in snapshot.claims.values() if claim.deleting_since is None)
+    moments = [m for claim in staying if (m := claim.expires_at) is not None and m > snapshot.now]
+    if (end := next_end(snapshot)) is not None:
+        moments.append(end)
     return min(moments, default=None)
 
 

@@ -13,6 +13,7 @@ from dovetail.lifecycle.unfinished import is_ours
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_active
+from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 
 _UNLAUNCHED = "unlaunched:///"  # in place of the providerID, by which nodes and claims are joined
@@ -32,20 +33,28 @@ def unplanned_claims(snapshot: Snapshot) -> tuple[NodeClaim, ...]:
 
 
 def with_unplanned_as_nodes(snapshot: Snapshot) -> Snapshot:
-    """The snapshot in which each unplanned claim is a node with room for what it asked for; so is a claim of ours of
-    whose pods some are gone, because the pods that took their place have their room there."""
+    """The snapshot in which each unplanned claim is a node with room for what it asked for; so is a claim of ours whose
+    pods have no need of it any more: others took the place of those that are gone, or lost their own nodes to them."""
     found = {claim.name: _as_node(claim) for claim in (*unplanned_claims(snapshot), *_with_free_room(snapshot))}
     return replace(snapshot, claims={**snapshot.claims, **found}) if found else snapshot
 
 
 def _with_free_room(snapshot: Snapshot) -> Iterator[NodeClaim]:
-    """Our own claims that are not launched, and that were made for pods of which some have ended or were replaced."""
+    """Our own claims that are not launched, and that were made for pods of which some need them no more."""
     for claim in snapshot.claims.values():
         if claim.provider_id or claim.deleting_since is not None or names.PLANNED_BUFFERS in claim.annotations:
             continue
         pods = [snapshot.pods.get(uid) for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",") if uid]
-        if any(pod is None or not is_active(pod) for pod in pods):
+        if not all(_may_come(snapshot, pod) for pod in pods):
             yield claim
+
+
+def _may_come(snapshot: Snapshot, pod: Pod | None) -> bool:
+    """Whether it may still need a place: it has none, or its node is leaving."""
+    if pod is None or not is_active(pod):
+        return False
+    node = snapshot.nodes.get(pod.node_name)
+    return node is None or snapshot.is_leaving(node, snapshot.pairing.claim_of(node))
 
 
 def _as_node(claim: NodeClaim) -> NodeClaim:

@@ -48,3 +48,4 @@ class CaretakerInput:
     generation: int = 0
     max_history: int = 0  # tests make it small, so that many generations pass
     must_see: "tuple[Remembered, ...]" = ()
+    cluster_uid: str = ""  # of its namespace kube-system

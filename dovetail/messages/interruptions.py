@@ -50,6 +50,7 @@ class InterruptionsInput:
     cluster: str
     generation: int = 0
     max_history: int = 0
+    cluster_uid: str = ""  # of its namespace kube-system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

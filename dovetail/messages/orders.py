@@ -19,6 +19,7 @@ class StartOwner:
     kind: Literal["start_owner"] = "start_owner"
     claim: ClaimRef
     workflow_type: str
+    node: str = ""  # where the claim has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

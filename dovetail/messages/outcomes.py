@@ -93,6 +93,10 @@ class LaunchOutcome:
     message: str = ""
     provider_id: str = ""
     writes: tuple[Write, ...] = ()
+    # What was launched, for the record: its claim is gone one day. Empty where the instance was found on the claim.
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

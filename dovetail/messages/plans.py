@@ -125,13 +125,14 @@ class Target:
     capacity_type: str = ""  # this and the next two are labels of what is counted
     policy: str = ""
     mode: str = ""
+    grace: float | None = None  # the claim's termination grace period: a drain before the delete lasts no longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionCommand:
     """One DisruptNodes workflow: targets that go together, and what must stand before they go."""
 
-    reason: str  # Empty, Drifted, Underutilized, Expired
+    reason: str  # Empty, Drifted, Underutilized, Expired, Requested
     method: str
     targets: tuple[Target, ...]
     replacements: tuple[ProposedNode, ...] = ()
@@ -139,6 +140,7 @@ class DisruptionCommand:
     drain_first: bool = False  # the pool asks for taint -> replace -> drain -> delete
     summary: str = ""  # the decision in one line, for events and for people
     savings: float = 0.0  # estimated, per hour (DIS-10)
+    price: float = 0.0  # of the targets, per hour, when it was decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

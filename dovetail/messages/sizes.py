@@ -11,7 +11,8 @@ import orjson
 
 PAYLOAD_BYTES: Final = 512 * 1024  # what one step is asked or answers
 TASK_BYTES: Final = 1024 * 1024  # what a workflow asks for in one workflow task
-PLAN_BYTES: Final = 200 * 1024  # of a plan, with its lists of instance types
+PLAN_BYTES: Final = 200 * 1024  # of a disruption plan, with its lists of instance types
+LAUNCH_PLAN_BYTES: Final = 320 * 1024  # of a plan for pending pods; nothing but its NodeClaims is made of it
 HELD_BYTES: Final = 192 * 1024  # while more than this is held, no further disruption is chosen
 NOMINATED_BYTES: Final = 96 * 1024  # the nominations that a request carries; with a full hold it is still a payload
 

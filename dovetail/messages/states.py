@@ -90,6 +90,7 @@ class SchedulerState:
     quiet_until: float = 0.0  # no disruption plan before: nominations may have been lost with a database
     max_history: int = 0  # tests make it small, so that many generations pass
     refused_pods: tuple[str, ...] = ()  # UIDs of pods whose claims the API server refused when they were last asked for
+    cluster_uid: str = ""  # of its namespace kube-system: a name repeats
 
     def remember(self, writes: tuple[Write, ...], until: float) -> "SchedulerState":
         """With these writes added to must_see."""

@@ -36,6 +36,20 @@ def node_owner_id(cluster: str, node: str) -> str:
     return f"{cluster}/node/{node}"
 
 
+def is_of(cluster: str, identity: str) -> bool:
+    """Whether that id is of a workflow of this cluster: an object may have been copied from another one, marks and
+    all."""
+    return identity.startswith(f"{cluster}/")
+
+
+def query_of(cluster: str, condition: str) -> str:
+    """A query to the list of workflows that finds those of this cluster alone: names of nodes and claims repeat.
+
+    By the ids, which all of them have; workflows of older versions lack the attribute DovetailCluster.
+    """
+    return f"WorkflowId STARTS_WITH '{cluster}/' AND ({condition})"
+
+
 def task_queue(cluster: str, name: str) -> str:
     """One of the task queues control, waits, watches, plan, cloud."""
     return f"dovetail/{cluster}/{name}"

@@ -4,9 +4,7 @@ from typing import Final
 
 from opentelemetry import metrics
 
-from dovetail.metrics.instruments import Instruments
-
-OWN_PREFIX: Final = "dovetail_"
+from dovetail.metrics.instruments import OWN_PREFIX, Instruments
 
 COUNTERS: Final = {
     "background_task_failures_total": "Failures of tasks that run beside the steps and were started anew, by task.",

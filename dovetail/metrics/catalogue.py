@@ -8,7 +8,9 @@ from typing import Final
 
 from opentelemetry import metrics
 
-from dovetail.metrics.instruments import Gauge, Instruments
+from dovetail.metrics.duties import DISRUPTION, ORDERS, PROVISIONING
+from dovetail.metrics.instruments import OWN_PREFIX, PREFIX, Gauge, Instruments
+from dovetail.metrics.summaries import Summaries
 
 _DOUBLING_TO_1024: Final = tuple(2.0**power for power in range(11))
 _DOUBLING_TO_2048: Final = tuple(2.0**power for power in range(12))
@@ -55,14 +57,12 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
         "Seconds from the first call to terminate an instance to its end.",
         _DOUBLING_TO_1024,
     ),
-    "nodes_termination_duration_seconds": ("Seconds from a Node's deletion to the end of its finalizer.", _LONG),
     "scheduler_scheduling_duration_seconds": ("Seconds that one round of placing pods took.", _LONG),
     "pods_scheduling_decision_duration_seconds": (
         "Seconds from when a pod was first seen pending to the first decision about it.",
         _LONG,
     ),
     "pods_bound_duration_seconds": ("Seconds from a pod's creation until it was bound to a node.", _LONG),
-    "pods_startup_duration_seconds": ("Seconds from a pod's creation until it was ready.", _LONG),
     "pods_provisioning_bound_duration_seconds": (
         "Seconds from when room was first found for a pod until it was bound to a node.",
         _LONG,
@@ -83,6 +83,12 @@ HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
     "cloudprovider_duration_seconds": ("Seconds of calls to the cloud, by method.", _LONG),
 }
 
+# Summaries upstream; each has a histogram of ours beside it, `dovetail_` and the same name, that can be summed.
+SUMMARIES: Final = {
+    "nodes_termination_duration_seconds": "Seconds from a Node's deletion to the end of its finalizer.",
+    "pods_startup_duration_seconds": "Seconds from a pod's creation until it was ready.",
+}
+
 GAUGES: Final = {
     "voluntary_disruption_eligible_nodes": "Nodes that could be disrupted for that reason, budgets aside.",
     "scheduler_unschedulable_pods_count": "Pods that found no place in the last round.",
@@ -92,9 +98,26 @@ GAUGES: Final = {
     "scheduler_ignored_pods_count": "Pods that took no part in the last round, because what they ask for is not valid.",
 }
 
+# The loop whose worker publishes a gauge of its last round: what another worker found an hour ago is no answer.
+GAUGE_LOOPS: Final = {
+    "karpenter_voluntary_disruption_eligible_nodes": DISRUPTION,
+    "karpenter_scheduler_unschedulable_pods_count": PROVISIONING,
+    "karpenter_scheduler_pending_pods_by_effective_zone_count": PROVISIONING,
+    "karpenter_scheduler_ignored_pods_count": PROVISIONING,
+    "dovetail_pods_without_further_claims": PROVISIONING,
+    "dovetail_plans_held": DISRUPTION,
+    "dovetail_instances_without_claim": ORDERS,
+}
 
 # The meter is a stand-in until the worker installs the SDK.
 INSTRUMENTS = Instruments(meter=metrics.get_meter("dovetail"), counters=COUNTERS, histograms=HISTOGRAMS, gauges=GAUGES)
+BESIDE = Instruments(
+    meter=metrics.get_meter("dovetail.beside"),
+    counters={},
+    histograms={name: (words, _LONG) for name, words in SUMMARIES.items()},
+    prefix=OWN_PREFIX,
+)
+QUANTILES = Summaries(SUMMARIES, PREFIX)
 
 
 def count(name: str, labels: Mapping[str, str], number: int = 1) -> None:
@@ -103,8 +126,12 @@ def count(name: str, labels: Mapping[str, str], number: int = 1) -> None:
 
 
 def observe(name: str, amount: float, labels: Mapping[str, str]) -> None:
-    """Add one observation to the histogram of that name, without its prefix."""
-    INSTRUMENTS.observe(name, amount, labels)
+    """Add one observation to the histogram or the summary of that name, without its prefix."""
+    if name in SUMMARIES:
+        QUANTILES.observe(name, amount, labels)
+        BESIDE.observe(name, amount, labels)
+    else:
+        INSTRUMENTS.observe(name, amount, labels)
 
 
 def gauge(name: str) -> Gauge:

@@ -1,7 +1,7 @@
 """How long calls to the cloud take, and how they fail, under Karpenter's names (CLD-16).
 
 Put around the ports by the composition root. Methods are named as upstream names its provider's; the label `controller`
-is the step that calls.
+is the controller of upstream's that makes the same call.
 """
 
 import time
@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from temporalio import activity
 
 from dovetail.metrics.catalogue import count, observe
+from dovetail.metrics.controllers import controller_of
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Failure
@@ -67,4 +68,4 @@ class MeasuredCloud:
 
     def _labels(self, method: str) -> dict[str, str]:
         step = activity.info().activity_type if activity.in_activity() else ""
-        return {"controller": step, "method": method, "provider": self._provider}
+        return {"controller": controller_of(step), "method": method, "provider": self._provider}

@@ -7,11 +7,12 @@ all kinds but Node have twins under the older names, with group and kind as labe
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 
-from dovetail.metrics.gauges import Sample
+from dovetail.metrics.duties import UPKEEP, Duties
+from dovetail.metrics.exposition import head, inside
 from dovetail.metrics.instruments import Instruments
 from dovetail.model import names
 from dovetail.ports.view import ConditionsListener, ConditionsView, ObjectConditions
@@ -53,15 +54,29 @@ class _Followed:
             yield infix, own if infix else {"group": self.group, "kind": self.kind}
 
 
+def names_of(kinds: Sequence[str] = ("node", "nodeclaim", "nodepool", "ec2nodeclass")) -> dict[str, str]:
+    """The full names of the metrics of these kinds with their types, the older names included."""
+    types = {**dict.fromkeys(_COUNTERS, "counter"), **dict.fromkeys(_HISTOGRAMS, "histogram")}
+    types.update(dict.fromkeys(_GAUGES, "gauge"))
+    infixes = ["", *(f"{kind}_" for kind in kinds)]
+    return {f"{PREFIX}{infix}{name}": kind for infix in infixes for name, kind in types.items()}
+
+
 _TO_UNDERSCORE: Final = str.maketrans("/.-", "___")
 
 
 class ConditionMetrics:
     """Counters, durations and gauges of conditions and terminations."""
 
-    def __init__(self, view: ConditionsView, classes: Sequence[tuple[str, str]], now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        view: ConditionsView,
+        classes: Sequence[tuple[str, str]],
+        now: Callable[[], float],
+        duties: Duties | None = None,
+    ) -> None:
         """`classes`: group and kind of the NodeClasses that are supported."""
-        self._view, self._now = view, now
+        self._view, self._now, self._duties = view, now, duties or Duties()
         chosen = tuple(f"{group}/{kind.lower()}" for group, kind in sorted(classes))
         followed = (
             _Followed(kind="NodeClaim", group="karpenter.sh", labels=(*chosen, names.NODE_POOL)),
@@ -72,6 +87,7 @@ class ConditionMetrics:
         self._followed = tuple(each for each in followed if each.kind in view.kinds())
         infixes = {infix for each in self._followed for infix in each.infixes}
         self.help = {f"{infix}{name}": words for name, words in _GAUGES.items() for infix in infixes}
+        self._texts: dict[tuple[str, str], _Text] = {}
         self._instruments = Instruments(
             meter=metrics.get_meter("dovetail"),
             prefix=PREFIX,
@@ -88,6 +104,8 @@ class ConditionMetrics:
 
     def _listener(self, followed: _Followed) -> ConditionsListener:
         def changed(before: ObjectConditions | None, after: ObjectConditions | None) -> None:
+            if not self._duties.has(UPKEEP):
+                return  # every worker hears of it, and one counts
             if after is not None:
                 self._count(followed, before, after)
             elif before is not None and before.deleting_since is not None:
@@ -115,22 +133,93 @@ class ConditionMetrics:
         for infix, whose in followed.families(found):
             self._instruments.histogram(f"{infix}{name}").record(seconds, {**labels, **whose})
 
-    def samples(self) -> Iterator[Sample]:
-        """The gauges of the objects that exist now."""
-        now = self._now()
+    def blocks(self) -> Iterator[bytes]:
+        """The gauges of the objects that exist now, as Prometheus reads them, in whole lines.
+
+        A hundred thousand conditions stand as they stood at the last scrape: an object whose conditions are the same
+        is written as it was, but for its ages.
+        """
+        families: dict[str, list[bytes]] = {}
+        known, self._texts, ages = self._texts, {}, _AgeTexts(self._now())
         for followed in self._followed:
             for found in self._view.of_kind(followed.kind):
-                for infix, whose in followed.families(found):
-                    yield from _gauges(infix, found, {"namespace": "", "name": found.name, **whose}, now)
+                key = followed.kind, found.name
+                text = known.get(key)
+                if text is None or not text.says(found):
+                    text = _Text.of(followed, found)
+                self._texts[key] = text
+                text.add_to(families, ages)
+        for name in sorted(families):
+            yield "".join([f"{line}\n" for line in head(PREFIX + name, self.help[name], "gauge")]).encode()
+            yield b"".join(families[name])
 
 
-def _gauges(infix: str, found: ObjectConditions, labels: Mapping[str, str], now: float) -> Iterator[Sample]:
-    for each in found.conditions:
-        stands = {**labels, "type": each.type, "status": each.status, "reason": each.reason}
-        series = tuple(stands.items())
-        yield Sample(name=f"{infix}status_condition_count", labels=series, value=1.0)
-        lasting = now - each.changed
-        yield Sample(name=f"{infix}status_condition_current_status_seconds", labels=series, value=lasting)
-    if found.deleting_since is not None:
-        since = now - found.deleting_since
-        yield Sample(name=f"{infix}termination_current_time_seconds", labels=tuple(labels.items()), value=since)
+class _AgeTexts(dict[float, bytes]):
+    """How long ago a moment was, as it ends a line. Conditions change in whole seconds, many in the same."""
+
+    def __init__(self, now: float) -> None:
+        super().__init__()
+        self._now = now
+
+    def __missing__(self, since: float) -> bytes:
+        found = self[since] = b"%.3f\n" % (self._now - since)
+        return found
+
+
+class _Ages(NamedTuple):
+    """Lines of one family with a place after each for its age, and since when each has counted."""
+
+    family: str
+    lines: list[bytes]
+    since: tuple[float, ...]
+
+
+class _Text(NamedTuple):
+    """The gauges of one object. `fixed`: family and lines that do not change with time."""
+
+    found: ObjectConditions
+    fixed: tuple[tuple[str, bytes], ...]
+    ages: tuple[_Ages, ...]
+
+    @classmethod
+    def of(cls, followed: _Followed, found: ObjectConditions) -> "_Text":
+        fixed: list[tuple[str, bytes]] = []
+        ages: list[_Ages] = []
+        for infix, whose in followed.families(found):
+            labels = {"namespace": "", "name": found.name, **whose}
+            count, age = f"{infix}status_condition_count", f"{infix}status_condition_current_status_seconds"
+            series = [
+                inside({**labels, "type": each.type, "status": each.status, "reason": each.reason}.items())
+                for each in found.conditions
+            ]
+            if series:
+                fixed.append((count, "".join([f"{PREFIX}{count}{{{text}}} 1\n" for text in series]).encode()))
+                ages.append(_Ages(age, _aging(age, series), tuple([each.changed for each in found.conditions])))
+            if found.deleting_since is not None:
+                name = f"{infix}termination_current_time_seconds"
+                ages.append(_Ages(name, _aging(name, [inside(labels.items())]), (found.deleting_since,)))
+        return cls(found=found, fixed=tuple(fixed), ages=tuple(ages))
+
+    def says(self, found: ObjectConditions) -> bool:
+        """Whether this is still what there is to say of the object."""
+        mine = self.found
+        same = mine.conditions is found.conditions or mine.conditions == found.conditions
+        return (
+            same
+            and mine.deleting_since == found.deleting_since
+            and (mine.labels is found.labels or mine.labels == found.labels)
+        )
+
+    def add_to(self, families: dict[str, list[bytes]], ages: _AgeTexts) -> None:
+        """Put the lines to those of the other objects."""
+        for name, text in self.fixed:
+            families.setdefault(name, []).append(text)
+        for name, lines, since in self.ages:
+            aged = lines.copy()
+            aged[1::2] = map(ages.__getitem__, since)
+            families.setdefault(name, []).extend(aged)
+
+
+def _aging(name: str, series: list[str]) -> list[bytes]:
+    """Lines with a place after each for its age."""
+    return [part for text in series for part in (f"{PREFIX}{name}{{{text}}} ".encode(), b"")]

@@ -12,6 +12,9 @@ from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import Method
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.metrics.catalogue import count, gauge, observe
+from dovetail.metrics.duties import DISRUPTION
+from dovetail.metrics.outcomes import saving
+from dovetail.metrics.reconciles import round_ended
 from dovetail.model.disruption_reasons import Invalidity
 
 _METHODS = {method.name: method for method in METHODS}
@@ -27,6 +30,7 @@ def begin() -> None:
 
 def decided(decision: Decision, seconds: float) -> None:
     """How long a decision took, and how many nodes each reason could have taken; budgets are the scrape's."""
+    round_ended(DISRUPTION, seconds)
     if decision.decided_by:
         observe("voluntary_disruption_decision_evaluation_duration_seconds", seconds, _kind(decision.decided_by))
     eligible: dict[str, int] = {}
@@ -62,6 +66,7 @@ def started(command: DisruptionCommand, marked: Iterable[Target]) -> None:
     """DIS-143: a command whose marks stand is counted, and once more for each of its pools."""
     labels = {"decision": _decision(command), **_kind(command.method)}
     count("voluntary_disruption_decisions_total", labels)
+    saving(command.reason.lower(), command.savings)
     for pool in sorted({target.pool for target in marked}):
         count("voluntary_disruption_decisions_by_nodepool_total", {"nodepool": pool, **labels})
 

@@ -7,11 +7,11 @@ only as long as the object exists, so that nothing is left of an object that is 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from dovetail.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
 from dovetail.metrics.gauges import Labels, Sample
 from dovetail.model.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
 
-PREFIX: Final = "dovetail_"
 HELP: Final = {
     "objects_set_aside": "Objects that are left out of decisions, by kind and why: unreadable or unjudged.",
     "object_set_aside": "1 for each object that is left out of decisions, at most 200 of them.",
@@ -45,9 +45,13 @@ class Faults:
         known = {(fault.kind, fault.name): fault for fault in faults if _exists(fault, snapshot)}
         return tuple(known[key] for key in sorted(known))
 
-    def samples(self, snapshot: Snapshot) -> Iterator[Sample]:
-        """The gauges."""
-        named = [(u.kind, u.name, "unreadable") for u in snapshot.unreadable]
+    def samples(self, snapshot: Snapshot, duties: Duties) -> Iterator[Sample]:
+        """The gauges: of decisions that are made here, and of what nobody can read where this worker speaks for all."""
+        if not duties.has(PROVISIONING):
+            self._by_decision.pop("provisioning", None)
+        if not duties.has(DISRUPTION):
+            self._by_decision.pop("disruption", None)
+        named = [(u.kind, u.name, "unreadable") for u in snapshot.unreadable] if duties.has(UPKEEP) else []
         named += [(u.kind, u.name, "unjudged") for u in self.standing(snapshot)]
         yield from _counts(named)
         for kind, name, why in sorted(named)[:MOST_NAMED]:

@@ -3,7 +3,7 @@
 Computed from one snapshot and never remembered, so the series of an object that is gone are gone with it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +38,9 @@ HELP: Final = {
     "nodepools_cost_total": "Dollars an hour of a NodePool's NodeClaims.",
     "cluster_state_node_count": "Nodes in the cluster's state.",
     "cluster_state_synced": "1 while the view of the cluster can be used.",
+    "cluster_state_unsynced_time_seconds": "For how long the view of the cluster could not be used; 0 while it can.",
+    "scheduler_queue_depth": "Pods of the round of placing that is under way; 0 where none is.",
+    "scheduler_unfinished_work_seconds": "For how long the round of placing that is under way has lasted.",
     "nodepools_allowed_disruptions": "How many nodes the budgets of a NodePool allow to be disrupted, by reason.",
     "nodepools_nodes_consuming_budgets": "How many nodes count against the budgets of a NodePool, by reason.",
     "build_info": "1; its labels name the version.",
@@ -66,27 +69,34 @@ class Sample:
     value: float
 
 
-def gauges(snapshot: Snapshot) -> Iterator[Sample]:
-    """All gauges that follow from a snapshot."""
-    pods, aside = _pods_by_node(snapshot), SetAside()
+def gauges(snapshot: Snapshot, aside: SetAside | None = None) -> Iterator[Sample]:
+    """All gauges that follow from a snapshot; one bad object never empties a scrape."""
+    aside = aside or SetAside()
+    pods = pods_by_node(snapshot)
     managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
     for _, node in sorted(snapshot.nodes.items()):
         known, on_node = node.provider_id in managed, pods.get(node.name, [])
-        yield from _sound(aside.judge(node, "metrics", _of_node, node, on_node, snapshot.now, managed=known))
-    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, pods)]))
-    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_pools(snapshot)]))
+        yield from _sound(aside.judge(node, "metrics", node_gauges, node, on_node, snapshot.now, managed=known))
+    asked = (total([pod.requests for pod in pods.get(name, ())]) for name in snapshot.nodes)
+    yield from cluster_and_pools(snapshot, aside, asked)
     for _, pod in sorted(snapshot.pods.items()):
-        found = aside.judge(pod, "metrics", _of_pod, pod, snapshot.nodes.get(pod.node_name), managed)
+        found = aside.judge(pod, "metrics", pod_gauge, pod, snapshot.nodes.get(pod.node_name), managed)
         if not isinstance(found, Unjudged):
             yield found
 
 
+def cluster_and_pools(snapshot: Snapshot, aside: SetAside, asked: Iterable[Resources]) -> Iterator[Sample]:
+    """The gauges of all together, and of each NodePool. `asked`: what the pods of each node request."""
+    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, total([*asked]))]))
+    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_pools(snapshot)]))
+
+
 def _sound(found: list[Sample] | Unjudged) -> list[Sample]:
-    """What could be worked out: one bad object never empties a scrape."""
     return [] if isinstance(found, Unjudged) else found
 
 
-def _pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
+def pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
+    """The pods that take room, by the node that they are bound to."""
     found: dict[str, list[Pod]] = {}
     for pod in snapshot.pods.values():
         if pod.node_name and not is_terminal(pod):
@@ -94,9 +104,14 @@ def _pods_by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
     return found
 
 
-def _of_node(node: Node, pods: list[Pod], now: float, *, managed: bool) -> list[Sample]:
+def node_labels(node: Node, *, managed: bool) -> Labels:
+    """Those of each series of a node."""
     place = {label: node.labels.get(key, "") for label, key in _PLACE.items()}
-    labels = {"node_name": node.name, "phase": "", "managed": _word(managed), **place}
+    return tuple({"node_name": node.name, "phase": "", "managed": _word(managed), **place}.items())
+
+
+def node_amounts(node: Node, pods: list[Pod]) -> dict[str, list[tuple[str, float]]]:
+    """Gauge -> resource and amount, of one node."""
     overhead = {name: amount - node.allocatable.get(name, 0) for name, amount in node.capacity.items()}
     amounts = {
         "nodes_allocatable": node.allocatable,
@@ -104,14 +119,22 @@ def _of_node(node: Node, pods: list[Pod], now: float, *, managed: bool) -> list[
         "nodes_total_daemon_requests": total([pod.requests for pod in pods if is_daemon(pod)]),
         "nodes_system_overhead": overhead,
     }
-    found = [sample for name, resources in amounts.items() for sample in _amounts(name, resources, labels)]
-    lifetime = now - node.created
-    return [*found, Sample(name="nodes_current_lifetime_seconds", labels=tuple(labels.items()), value=lifetime)]
+    return {name: [*_by_resource(resources)] for name, resources in amounts.items()}
 
 
-def _of_cluster(snapshot: Snapshot, pods: Mapping[str, list[Pod]]) -> Iterator[Sample]:
+def node_gauges(node: Node, pods: list[Pod], now: float, *, managed: bool) -> list[Sample]:
+    """Those of one node, family by family."""
+    labels = node_labels(node, managed=managed)
+    found = [
+        Sample(name=name, labels=(*labels, ("resource_type", resource)), value=value)
+        for name, amounts in node_amounts(node, pods).items()
+        for resource, value in amounts
+    ]
+    return [*found, Sample(name="nodes_current_lifetime_seconds", labels=labels, value=now - node.created)]
+
+
+def _of_cluster(snapshot: Snapshot, asked: Resources) -> Iterator[Sample]:
     offered = total([node.allocatable for node in snapshot.nodes.values()])
-    asked = total([pod.requests for name in snapshot.nodes for pod in pods.get(name, ())])
     for resource, amount in sorted(offered.items()):
         if amount:
             labels = (("resource_type", _snake(resource)),)
@@ -128,28 +151,42 @@ def _of_pools(snapshot: Snapshot) -> Iterator[Sample]:
         yield from _amounts("nodepools_usage", usage[name], {"nodepool": name})
 
 
-def _of_pod(pod: Pod, node: Node | None, managed: set[str]) -> Sample:
+def pod_gauge(pod: Pod, node: Node | None, managed: set[str]) -> Sample:
+    """The one of a pod."""
+    known = node is not None and node.provider_id in managed
+    return Sample(name="pods_state", labels=(*pod_labels(pod), *pod_place(node, managed=known)), value=1.0)
+
+
+def pod_labels(pod: Pod) -> Labels:
+    """What a pod says of itself."""
     owner = next(iter(pod.owners), None)
+    return (
+        ("name", pod.name),
+        ("namespace", pod.namespace),
+        ("owner", "" if owner is None else f"{owner.kind}/{owner.name}"),
+        ("node", pod.node_name),
+        ("scheduled", _word(bool(pod.node_name))),
+        ("phase", pod.phase),
+        ("ready", _word(pod.ready is True)),
+    )
+
+
+def pod_place(node: Node | None, *, managed: bool) -> Labels:
+    """What its node adds: the same for all pods of the node."""
     of_node = {} if node is None else node.labels
-    labels = {
-        "name": pod.name,
-        "namespace": pod.namespace,
-        "owner": "" if owner is None else f"{owner.kind}/{owner.name}",
-        "node": pod.node_name,
-        "scheduled": _word(bool(pod.node_name)),
-        **{label: of_node.get(_PLACE[label], "") for label in _POD_PLACE},
-        "phase": pod.phase,
-        "ready": _word(pod.ready is True),
-        "managed": _word(node is not None and node.provider_id in managed),
-    }
-    return Sample(name="pods_state", labels=tuple(labels.items()), value=1.0)
+    return (*((label, of_node.get(_PLACE[label], "")) for label in _POD_PLACE), ("managed", _word(managed)))
 
 
 def _amounts(name: str, resources: Resources, labels: Mapping[str, str]) -> Iterator[Sample]:
-    """A series for each resource; cpu in cores, the rest in its own unit (MET-3)."""
+    """A series for each resource."""
+    for resource, value in _by_resource(resources):
+        yield Sample(name=name, labels=(*labels.items(), ("resource_type", resource)), value=value)
+
+
+def _by_resource(resources: Resources) -> Iterator[tuple[str, float]]:
+    """Cpu in cores, the rest in its own unit (MET-3)."""
     for resource, amount in sorted(resources.items()):
-        value = _bounded(amount) / 10**9 if resource == CPU else float(_bounded(amount))
-        yield Sample(name=name, labels=(*labels.items(), ("resource_type", _snake(resource))), value=value)
+        yield _snake(resource), _bounded(amount) / 10**9 if resource == CPU else float(_bounded(amount))
 
 
 def _bounded(amount: int) -> int:

@@ -13,6 +13,7 @@ from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.metrics import _Gauge as Gauge  # public only from the next release on
 
 PREFIX: Final = "karpenter_"
+OWN_PREFIX: Final = "dovetail_"
 
 Durations = Mapping[str, tuple[str, tuple[float, ...]]]  # name -> words, bounds of the buckets
 
@@ -65,4 +66,4 @@ class Instruments:
         return found
 
 
-__all__ = ["PREFIX", "Durations", "Gauge", "Instruments"]
+__all__ = ["OWN_PREFIX", "PREFIX", "Durations", "Gauge", "Instruments"]

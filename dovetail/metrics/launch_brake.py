@@ -6,11 +6,9 @@ from typing import Final
 from opentelemetry import metrics
 
 from dovetail.metrics.gauges import Sample
-from dovetail.metrics.instruments import Instruments
+from dovetail.metrics.instruments import OWN_PREFIX, Instruments
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import remembered_launches, stop_of
-
-OWN_PREFIX: Final = "dovetail_"
 
 COUNTERS: Final = {"launch_stops_total": "How often launching was stopped for a NodePool."}
 GAUGES: Final = {

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dovetail.metrics.catalogue import observe
+from dovetail.metrics.duties import PROVISIONING, UPKEEP, Duties
 from dovetail.metrics.gauges import Sample
 from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
@@ -33,6 +34,8 @@ class PodTimes:
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
+        self.duties = Duties()  # every worker follows all pods, and one counts and publishes
+        self._pass: tuple[int, float] | None = None  # pods of the pass under way, and when it began
         self._waits: dict[str, _Wait] = {}
         self._lock = threading.Lock()  # watch, planner and scrape are threads of their own
 
@@ -54,10 +57,10 @@ class PodTimes:
             self._waits[pod.uid] = wait
         if pod.node_name and not wait.bound:
             wait.bound = True
-            _observe("bound", wait, now)
+            self._observe("bound", wait, now)
         if pod.ready:
             del self._waits[pod.uid]
-            _observe("startup", wait, now)
+            self._observe("startup", wait, now)
 
     def acknowledged(self, uid: str, now: float) -> None:
         """The planner has it among the pending pods."""
@@ -74,8 +77,33 @@ class PodTimes:
                 wait.decided = True
                 wait.placed = (wait.placed or now) if placed else None
 
+    def since(self, uid: str) -> float | None:
+        """Since when the pod has been waiting; None where it does not, or nobody saw it pending."""
+        with self._lock:
+            wait = self._waits.get(uid)
+        return None if wait is None else wait.created
+
+    def pass_began(self, pods: int) -> None:
+        """The planner begins to place so many pods."""
+        self._pass = pods, self._now()
+
+    def pass_ended(self) -> None:
+        """The planner has placed what it could."""
+        self._pass = None
+
+    def pass_samples(self) -> Iterator[Sample]:
+        """The gauges of the pass under way."""
+        if self.duties.has(PROVISIONING):
+            now = self._now()
+            pods, began = self._pass or (0, now)
+            labels = (("controller", "provisioner"),)
+            yield Sample(name="scheduler_queue_depth", labels=labels, value=float(pods))
+            yield Sample(name="scheduler_unfinished_work_seconds", labels=labels, value=now - began)
+
     def samples(self) -> Iterator[Sample]:
         """The gauges of those that wait."""
+        if not self.duties.has(UPKEEP):
+            return
         now = self._now()
         with self._lock:
             waits = list(self._waits.values())
@@ -83,6 +111,13 @@ class PodTimes:
             labels = (("name", wait.name), ("namespace", wait.namespace))
             for name, since in _waiting_since(wait):
                 yield Sample(name=name, labels=labels, value=max(0.0, now - since))
+
+    def _observe(self, what: str, wait: _Wait, now: float) -> None:
+        if not self.duties.has(UPKEEP):
+            return
+        observe(f"pods_{what}_duration_seconds", now - wait.created, {})
+        if wait.placed is not None:
+            observe(f"pods_provisioning_{what}_duration_seconds", now - wait.placed, {})
 
 
 def _waiting_since(wait: _Wait) -> Iterator[tuple[str, float]]:
@@ -95,9 +130,3 @@ def _waiting_since(wait: _Wait) -> Iterator[tuple[str, float]]:
             yield "pods_provisioning_unbound_time_seconds", wait.placed
     if wait.acknowledged is not None and not wait.decided and not wait.bound:
         yield "pods_provisioning_scheduling_undecided_time_seconds", wait.acknowledged
-
-
-def _observe(what: str, wait: _Wait, now: float) -> None:
-    observe(f"pods_{what}_duration_seconds", now - wait.created, {})
-    if wait.placed is not None:
-        observe(f"pods_provisioning_{what}_duration_seconds", now - wait.placed, {})

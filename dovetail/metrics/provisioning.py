@@ -4,13 +4,16 @@ A pod's wait begins when it is first seen pending and is counted once, at the fi
 a pod that stays pending is decided about every ten seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from dovetail.metrics.catalogue import gauge, observe
+from dovetail.metrics.duties import PROVISIONING
 from dovetail.metrics.faults import Faults
 from dovetail.metrics.launch_brake import without_further_claims
 from dovetail.metrics.pod_times import PodTimes
+from dovetail.metrics.reconciles import round_ended
 from dovetail.model.placements import Placement
 
 CONTROLLER: Final = {"controller": "provisioner"}
@@ -33,9 +36,19 @@ class Decisions:
         self._decided &= present
         self._since = {uid: self._since.get(uid, now) for uid in present}
 
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """While the pods that wait are placed."""
+        self.times.pass_began(len(self._since))
+        try:
+            yield
+        finally:
+            self.times.pass_ended()
+
     def record(self, placement: Placement, took: float, now: float) -> None:
         """PLC-228, PLC-231, PLC-232, PLC-236: one pass has ended."""
         observe("scheduler_scheduling_duration_seconds", took, CONTROLLER)
+        round_ended(PROVISIONING, took)
         self.faults.judged("provisioning", placement.unjudged)
         waiting = sum(refused.waits_for_reservation for refused in placement.refused)
         gauge("scheduler_unschedulable_pods_count").set(len(placement.refused) - waiting, CONTROLLER)

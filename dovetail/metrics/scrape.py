@@ -1,33 +1,45 @@
 """All metrics of a worker as one text: what its steps have counted, and gauges worked out from the cluster as it is.
 
 Counters and durations come through OpenTelemetry's SDK; the gauges are computed at each scrape, from one snapshot that
-nothing changes. The text is made in a thread, so that a scrape does not stop the worker.
+nothing changes, and those of the whole cluster by one worker alone (duties.py). The text is made in a thread, so that a
+scrape does not stop the worker.
 """
 
 import asyncio
 import platform
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricReader
+from opentelemetry.sdk.resources import Resource
 
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.metrics import surroundings
-from dovetail.metrics.background import OWN_PREFIX
-from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
+from dovetail.metrics.catalogue import GAUGE_LOOPS, QUANTILES
+from dovetail.metrics.cluster_lines import ClusterLines, written
+from dovetail.metrics.condition_metrics import ConditionMetrics
+from dovetail.metrics.duties import UPKEEP, Duties
 from dovetail.metrics.exposition import counted, measured
 from dovetail.metrics.faults import HELP as FAULTS
-from dovetail.metrics.faults import PREFIX as OWN
 from dovetail.metrics.faults import Faults
-from dovetail.metrics.gauges import Sample, gauges
+from dovetail.metrics.gauges import HELP, Sample, cluster_and_pools, pods_by_node
+from dovetail.metrics.instruments import OWN_PREFIX, PREFIX
 from dovetail.metrics.launch_brake import HELP as LAUNCH_HELP
 from dovetail.metrics.launch_brake import launch_samples
+from dovetail.metrics.pauses import HELP as PAUSE_HELP
+from dovetail.metrics.pauses import pause_samples
+from dovetail.metrics.phases import HELP as PHASE_HELP
+from dovetail.metrics.phases import phase_samples
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.pool_costs import pool_costs
+from dovetail.metrics.sources import SOURCES, Source
 from dovetail.metrics.surroundings import clock_sample, fit_sample, watch_samples
+from dovetail.model.judging import SetAside
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.clock import Clock, SameClock
@@ -37,12 +49,52 @@ from dovetail.ports.view import ClusterView
 
 READS = PLACEMENT
 
+# What upstream says of its Lease: here, which worker speaks for the cluster.
+LEADER_PREFIX: Final = "leader_election_"
+LEADER_NAME: Final = "karpenter-leader-election"
+LEADER_HELP: Final = {"master_status": "1 where this worker holds the Caretaker's step and publishes cluster gauges."}
 
-def install_meters() -> InMemoryMetricReader:
-    """From now on the steps of this process count; the reader has what they counted."""
+
+PIECE: Final = 2**18  # bytes; the event loop has heartbeats to send between two pieces
+
+
+def gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of about that size, for sending. Each is made when the last one is gone, in its memory:
+    the whole page at once would be 74 MB that the system has to find at every scrape."""
+    waiting: list[bytes] = []
+    size = 0
+    for block in blocks:
+        waiting.append(block)
+        size += len(block)
+        if size >= PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
+
+
+def install_meters(more: Sequence[MetricReader] = (), resource: Resource | None = None) -> InMemoryMetricReader:
+    """From now on the steps of this process count; the reader has what they counted. `more`: others who read it."""
     reader = InMemoryMetricReader()
-    metrics.set_meter_provider(MeterProvider(metric_readers=[reader]))
+    provider = MeterProvider(metric_readers=[reader, *more], resource=resource, shutdown_on_exit=False)
+    metrics.set_meter_provider(provider)
     return reader
+
+
+class Gauges(NamedTuple):
+    """Gauges with their words and the prefix of their names."""
+
+    samples: list[Sample]
+    words: Mapping[str, str] = HELP
+    prefix: str = PREFIX
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What outlives a scrape."""
+
+    lines: ClusterLines = field(default_factory=ClusterLines)
+    running: asyncio.Task[list[bytes]] | None = None
+    unsynced_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,35 +113,95 @@ class Scrape:
     faults: Faults = field(default_factory=Faults)
     conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
+    duties: Duties = field(default_factory=Duties)
+    sources: Sequence[Source] = ()  # of this worker, beside those that the parts of the product have registered
+    shared: _Shared = field(default_factory=_Shared)
 
     async def text(self) -> str:
         """All metrics, as Prometheus reads them."""
+        return b"".join(await self.pieces()).decode()
+
+    async def pieces(self) -> list[bytes]:
+        """The same in many small blocks. One scrape runs at a time: who asks meanwhile gets its answer too."""
+        shared = self.shared
+        if shared.running is None or shared.running.done():
+            shared.running = asyncio.create_task(self._scraped())
+        return await asyncio.shield(shared.running)
+
+    async def _scraped(self) -> list[bytes]:
         costs = await self._costs()
-        return await asyncio.to_thread(self._text, costs)
+        return await asyncio.to_thread(lambda: [*self._blocks(costs)])
 
     async def _costs(self) -> tuple[Sample, ...]:
-        if self.catalogues is None or not self.observed:
+        if self.catalogues is None or not self._speaks_for_cluster():
             return ()
         try:
             return await pool_costs(self.view.snapshot(FLEET), self.catalogues)
         except Failure:
             return ()  # the view cannot be used; cluster_state_synced says so
 
-    def _text(self, costs: tuple[Sample, ...]) -> str:
+    def _speaks_for_cluster(self) -> bool:
+        return self.observed and self.duties.has(UPKEEP)
+
+    def _blocks(self, costs: tuple[Sample, ...]) -> Iterator[bytes]:
         snapshot = self._snapshot()
-        samples = [*self._samples(snapshot), *costs, *self.times.samples()]
-        lines = [*counted(self.reader.get_metrics_data()), *measured(samples)]
-        lines += measured(
-            [*watch_samples(self.view.stale()), clock_sample(self.clock), fit_sample(self.why_unfit())],
-            surroundings.HELP,
-            OWN_PREFIX,
-        )
+        for part in self._parts(costs, snapshot):
+            yield written(iter(part))
+        if snapshot is not None and self.duties.has(UPKEEP):
+            yield from self.shared.lines.blocks(snapshot)
+            if self.conditions is not None:
+                yield from self.conditions.blocks()
+
+    async def gauges(self) -> list[Gauges]:
+        """The gauges for who reads no text, without those of single nodes, pods and conditions: these are the page."""
+        costs = await self._costs()
+        return await asyncio.to_thread(self._few, costs)
+
+    def _few(self, costs: tuple[Sample, ...]) -> list[Gauges]:
+        snapshot = self._snapshot()
+        found = [*self._gauges(costs, snapshot)]
+        if snapshot is not None and self.duties.has(UPKEEP):
+            asked = (pod.requests for pods in pods_by_node(snapshot).values() for pod in pods)
+            found.append(Gauges([*cluster_and_pools(snapshot, SetAside(), asked)]))
+        return found
+
+    def left_out(self) -> list[str]:
+        """Names that steps have counted and this worker does not publish: another one speaks for them."""
+        return [name for name, loop in GAUGE_LOOPS.items() if not self.duties.has(loop)]
+
+    def _parts(self, costs: tuple[Sample, ...], snapshot: Snapshot | None) -> Iterator[Iterable[str]]:
+        yield counted(self.reader.get_metrics_data(), self.left_out())
+        yield QUANTILES.lines()
+        for found in self._gauges(costs, snapshot):
+            yield measured(*found)
+        for source in (*SOURCES, *self.sources):
+            if self.duties.has(source.duty) and (self.observed or not source.duty):
+                yield source.lines()
+
+    def _gauges(self, costs: tuple[Sample, ...], snapshot: Snapshot | None) -> Iterator[Gauges]:
+        yield Gauges([self._build(), *costs, *self.times.pass_samples(), *self.times.samples()])
+        yield Gauges([self._leader()], LEADER_HELP, LEADER_PREFIX)
+        surrounding = [*watch_samples(self.view.stale()), clock_sample(self.clock), fit_sample(self.why_unfit())]
+        yield Gauges(surrounding, surroundings.HELP, OWN_PREFIX)
+        if self.observed:
+            yield from self._of_snapshot(snapshot)
+
+    def _of_snapshot(self, snapshot: Snapshot | None) -> Iterator[Gauges]:
+        """What follows from the objects: what this worker decides upon, and all where it speaks for the cluster."""
         if snapshot is not None:
-            lines += measured(self.faults.samples(snapshot), FAULTS, OWN)
-            lines += measured(launch_samples(snapshot), LAUNCH_HELP, OWN_PREFIX)
-        if self.conditions is not None:
-            lines += measured(self.conditions.samples(), self.conditions.help, PREFIX)
-        return "\n".join(lines) + "\n"
+            yield Gauges([*self.faults.samples(snapshot, self.duties)], FAULTS, OWN_PREFIX)
+        if not self.duties.has(UPKEEP):
+            return
+        yield Gauges([self._unsynced(snapshot is not None)])
+        if snapshot is None:
+            yield Gauges([Sample(name="cluster_state_synced", value=0.0)])
+            return
+        # No pod has a say in what follows, and a hundred thousand of them would be looked at.
+        fleet = replace(snapshot, pods={})
+        yield Gauges([*self._budgets(fleet)])
+        yield Gauges([*launch_samples(fleet)], LAUNCH_HELP, OWN_PREFIX)
+        yield Gauges([*pause_samples(fleet)], PAUSE_HELP, OWN_PREFIX)
+        yield Gauges([*phase_samples(fleet)], PHASE_HELP, OWN_PREFIX)
 
     def _snapshot(self) -> Snapshot | None:
         """None while the view cannot be used, or where the cluster's state is not observed."""
@@ -100,16 +212,18 @@ class Scrape:
         except Failure:
             return None
 
-    def _samples(self, snapshot: Snapshot | None) -> Iterator[Sample]:
+    def _build(self) -> Sample:
         build = {"version": self.version, "goversion": "", "goarch": platform.machine(), "commit": ""}
-        yield Sample(name="build_info", labels=tuple(build.items()), value=1.0)
-        if not self.observed:
-            return
-        if snapshot is None:
-            yield Sample(name="cluster_state_synced", value=0.0)
-            return
-        yield from gauges(snapshot)
-        yield from self._budgets(snapshot)
+        return Sample(name="build_info", labels=tuple(build.items()), value=1.0)
+
+    def _leader(self) -> Sample:
+        return Sample(name="master_status", labels=(("name", LEADER_NAME),), value=float(self.duties.has(UPKEEP)))
+
+    def _unsynced(self, synced: bool) -> Sample:
+        """Measured from the first scrape that found it so."""
+        shared, now = self.shared, time.monotonic()
+        shared.unsynced_since = None if synced else shared.unsynced_since or now
+        return Sample(name="cluster_state_unsynced_time_seconds", value=now - (shared.unsynced_since or now))
 
     def _budgets(self, snapshot: Snapshot) -> Iterator[Sample]:
         """DIS-58: what the budgets allow before those that leave are taken off, and how many those are."""

@@ -4,13 +4,13 @@ from typing import Final
 
 from opentelemetry import metrics
 
-from dovetail.metrics.background import OWN_PREFIX
-from dovetail.metrics.instruments import Instruments
+from dovetail.metrics.instruments import OWN_PREFIX, Instruments
 
 COUNTERS: Final = {"step_failures_total": "Attempts of steps that failed, by step and class of failure."}
 
 # Measured at each scrape; the series are in worker/self_watch.py.
 HELP: Final = {
+    "queue_polled": "1 while this worker polls that task queue.",
     "loop_last_look_age_seconds": "For how long a loop has not seen everything that there is; 0 while it sleeps.",
     "steps_failing": "Steps whose last attempts have failed more than three times in a row, by step and failure.",
 }

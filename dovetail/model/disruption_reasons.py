@@ -33,6 +33,8 @@ class DisruptionReason(StrEnum):
     UNDERUTILIZED = ("Underutilized", "Underutilized", True, True)
     # Ours: only where a pool asks for a replacement before expiry. It is limited as drift is.
     EXPIRED = ("Expired", "Drifted", False, False)
+    # Ours: a person asks for it. It is limited as drift is.
+    REQUESTED = ("Requested", "Drifted", False, False)
 
     @property
     def label(self) -> str:
@@ -130,7 +132,12 @@ class WhyNot(StrEnum):
     # Ours: its last replacement failed a short time ago.
     RESTING = (
         "Resting",
-        "its last replacement failed; it is tried again by itself, later each time",
+        "its last replacement failed, or a person called its disruption off; it is tried again by itself",
+    )
+    # Ours: a person has paused this.
+    PAUSED = (
+        "Paused",
+        "a person has paused it; it goes on at the end of the pause, or with `dovetail resume`",
     )
     STATIC_POOL = (
         "StaticPool",
@@ -191,6 +198,11 @@ class WhyNot(StrEnum):
     NOT_ASKED_FOR = (
         "ReplaceFirstNotAsked",
         f"neither its pool nor its claim asks for {names.REPLACE_FIRST}",
+        True,
+    )
+    NOT_REQUESTED = (
+        "ReplacementNotRequested",
+        f"nobody has asked for its replacement (`dovetail replace`, or the annotation {names.REPLACE})",
         True,
     )
     BUDGET = (

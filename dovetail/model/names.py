@@ -69,12 +69,24 @@ REST: Final = "dovetail.sh/rest-until"
 LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched
 LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what was launched before does not count
 UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
+PLACEMENT: Final = "dovetail.sh/placement"  # on a NodePool: cost or default, how its new nodes are chosen
+NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs beside its instance
+PAUSED: Final = "dovetail.sh/paused"  # on a NodePool, or on the Namespace kube-system for all: what is paused
+PAUSED_UNTIL: Final = "dovetail.sh/paused-until"  # when the pause ends by itself
+PAUSED_BY: Final = "dovetail.sh/paused-by"
+PAUSED_REASON: Final = "dovetail.sh/paused-reason"
+PAUSE_ANNOTATIONS: Final = (PAUSED, PAUSED_UNTIL, PAUSED_BY, PAUSED_REASON)
+CANCEL: Final = "dovetail.sh/cancel"  # on a NodeClaim: call its disruption off; the text says why
+REPLACE: Final = "dovetail.sh/replace"  # on a NodeClaim: replace its node, within the budgets; the text says why
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
+CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it
 INTERRUPTED: Final = "dovetail.sh/interrupted"  # when the cloud said that it will take the instance
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
+
+SYSTEM_NAMESPACE: Final = "kube-system"  # there is one in every cluster, and nobody can delete it
 
 # PLC-35: labels whose absence on a claim means "any value", because the cloud provider will fill them in.
 WELL_KNOWN_LABELS: Final[frozenset[str]] = frozenset(

@@ -103,6 +103,16 @@ class NodeClaim:
         return any(c.type == kind and c.status == "True" for c in self.conditions)
 
     @property
+    def expires_at(self) -> float | None:
+        """The moment from which it counts as expired; None for Never (DIS-181)."""
+        return None if self.expire_after is None else self.created + self.expire_after
+
+    def is_expired(self, now: float) -> bool:
+        """Whether it has expired and is not leaving yet; at the very moment it has (DIS-181, LIF-60)."""
+        moment = self.expires_at
+        return self.deleting_since is None and moment is not None and now >= moment
+
+    @property
     def termination_mode(self) -> str:
         """How much time its pods are given to leave, as metrics name it (DIS-191, MET-2)."""
         if self.termination_grace is None:

@@ -49,6 +49,7 @@ Reason = Literal[
     "volume_lookup",
     "not_judged",
     "launches_stopped",
+    "launches_paused",
 ]
 
 

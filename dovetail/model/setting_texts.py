@@ -23,7 +23,7 @@ def seconds_of(value: Any) -> Any:
 
 
 def gates_of(value: Any, defaults: Mapping[str, bool]) -> Any:
-    """The gates of `A=true,B=false`. Unnamed gates keep their defaults, unknown ones are ignored (OPS-1)."""
+    """The gates of `A=true,B=false`. Unnamed gates keep their defaults; unknown ones have no effect (OPS-1)."""
     if not isinstance(value, str):
         return value
     gates = dict(defaults)
@@ -34,3 +34,9 @@ def gates_of(value: Any, defaults: Mapping[str, bool]) -> Any:
         if name.strip() in gates:
             gates[name.strip()] = state.lower() == "true"
     return gates
+
+
+def unknown_gates(text: str, known: Mapping[str, bool]) -> tuple[str, ...]:
+    """The gates that the text names and that do not exist, in its order."""
+    names = (part.partition("=")[0].strip() for part in text.split(","))
+    return tuple(dict.fromkeys(name for name in names if name and name not in known))

@@ -66,6 +66,12 @@ class Snapshot:
         supported = self.supported_node_classes
         return not supported or (reference.group, reference.kind) in supported
 
+    def is_leaving(self, node: Node | None, claim: NodeClaim | None) -> bool:
+        """Whether a node, of which this is the Node and this the claim, is deleted or taken by a plan of ours."""
+        if node is not None and node.deleting_since is not None:
+            return True
+        return claim is not None and (claim.deleting_since is not None or claim.name in self.disrupting)
+
     @cached_property
     def pairing(self) -> Pairing:
         """Which node and which claim belong together."""

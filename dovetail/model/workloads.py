@@ -88,10 +88,13 @@ class VolumeAttachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace and its labels, for namespace selectors."""
+    """A namespace and its labels, for namespace selectors. Of its annotations only those that pause us are kept."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    uid: str = ""
+    resource_version: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

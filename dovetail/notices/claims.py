@@ -5,42 +5,31 @@ Reasons and types are upstream's (EVT-5 to EVT-8), so that dashboards and alerts
 
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.notices.about import notice_about
 
 
 def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:
     """The cloud has nothing that the claim allows (EVT-6)."""
     text = f"NodeClaim {claim.name} event: {error}"
-    return _warning(claim, "InsufficientCapacityError", text)
+    return notice_about(claim, "InsufficientCapacityError", text, "Warning")
 
 
 def launch_warning(claim: NodeClaim, reason: str, message: str) -> Notice:
     """What the cloud has to say of the launch beside its outcome."""
-    return _warning(claim, reason, message)
+    return notice_about(claim, reason, message, "Warning")
 
 
 def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
     """The node is smaller than the instance that was launched (EVT-8)."""
-    return _warning(claim, "FailedConsistencyCheck", issue)
+    return notice_about(claim, "FailedConsistencyCheck", issue, "Warning", distinct=issue)
 
 
 def claim_deadline(claim: NodeClaim, timestamp: str) -> Notice:
     """Until when its pods may stay (EVT-5)."""
-    return _warning(claim, "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
+    return notice_about(claim, "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}", "Warning")
 
 
 def unreadable_deadline(claim: NodeClaim, text: str) -> Notice:
     """The deadline annotation cannot be read; upstream would go no further until it is corrected (TRM-6)."""
     message = f"Annotation karpenter.sh/nodeclaim-termination-timestamp is no RFC 3339 time: {text!r}; ignored"
-    return _warning(claim, "InvalidTerminationTimestamp", message)
-
-
-def _warning(claim: NodeClaim, reason: str, message: str) -> Notice:
-    return Notice(
-        kind="NodeClaim",
-        name=claim.name,
-        uid=claim.uid,
-        type="Warning",
-        reason=reason,
-        message=message,
-        distinct=message if reason == "FailedConsistencyCheck" else "",
-    )
+    return notice_about(claim, "InvalidTerminationTimestamp", message, "Warning")

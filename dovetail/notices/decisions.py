@@ -10,6 +10,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import protection
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
+from dovetail.notices.about import notice_about
 
 # How long the same words about the same object are not repeated, where upstream has its own window.
 WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}
@@ -32,27 +33,14 @@ def pod_notice(pod: Pod, now: float) -> Notice | None:
     held = protection(pod, now)
     if held.fault:
         message = f"Invalid karpenter.sh/do-not-disrupt annotation: {held.fault}, ignoring annotation"
-        return _of_pod(pod, "InvalidDoNotDisruptAnnotation", message, "Warning")
+        return notice_about(pod, "InvalidDoNotDisruptAnnotation", message, "Warning", distinct=message)
     if held.until is None:
         return None
     if held.active:
         message = f"The karpenter.sh/do-not-disrupt grace period will elapse at {format_time(held.until)}"
-        return _of_pod(pod, "DoNotDisruptUntil", message)
+        return notice_about(pod, "DoNotDisruptUntil", message, distinct=message)
     message = "The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable"
-    return _of_pod(pod, "DoNotDisruptGracePeriodElapsed", message)
-
-
-def _of_pod(pod: Pod, reason: str, message: str, type: Literal["Normal", "Warning"] = "Normal") -> Notice:
-    return Notice(
-        kind="Pod",
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        type=type,
-        reason=reason,
-        message=message,
-        distinct=message,
-    )
+    return notice_about(pod, "DoNotDisruptGracePeriodElapsed", message, distinct=message)
 
 
 def no_compatible_types(pool: str, because_of_min_values: bool) -> Notice:

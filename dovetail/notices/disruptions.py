@@ -9,6 +9,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.notices.about import notice_about
 
 
 def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
@@ -17,8 +18,8 @@ def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:
     if reason is None:
         return ()
     return (
-        _of_claim(claim, "DisruptionLaunching", f"Launching NodeClaim: {reason}"),
-        _of_claim(claim, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
+        notice_about(claim, "DisruptionLaunching", f"Launching NodeClaim: {reason}"),
+        notice_about(claim, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
     )
 
 
@@ -27,12 +28,6 @@ def disrupting(claim: NodeClaim, nodes: Iterable[Node]) -> tuple[Notice, ...]:
     marked = claim.condition(names.DISRUPTION_REASON)
     if marked is None or marked.status != "True":
         return ()
-    notices = [_of_claim(claim, "DisruptionTerminating", f"Disrupting NodeClaim: {marked.reason}")]
-    for node in nodes:
-        text = f"Disrupting Node: {marked.reason}"
-        notices.append(Notice(kind="Node", name=node.name, uid=node.uid, reason="DisruptionTerminating", message=text))
+    notices = [notice_about(claim, "DisruptionTerminating", f"Disrupting NodeClaim: {marked.reason}")]
+    notices += [notice_about(node, "DisruptionTerminating", f"Disrupting Node: {marked.reason}") for node in nodes]
     return tuple(notices)
-
-
-def _of_claim(claim: NodeClaim, reason: str, message: str) -> Notice:
-    return Notice(kind="NodeClaim", name=claim.name, uid=claim.uid, reason=reason, message=message)

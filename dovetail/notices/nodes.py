@@ -1,17 +1,18 @@
 """Notices about nodes that leave. Reasons and types are upstream's (EVT-3 to EVT-5, EVT-12)."""
 
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
+from dovetail.notices.about import notice_about
 
 NAMED: Final = 5  # attachments that are named (EVT-4)
 
 
 def failed_draining(node: Node, cause: str) -> Notice:
     """Pods are still on the node (EVT-3)."""
-    return _of(node, "Warning", "FailedDraining", f"Failed to drain node, {cause}")
+    return notice_about(node, "FailedDraining", f"Failed to drain node, {cause}", "Warning")
 
 
 def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
@@ -19,26 +20,15 @@ def awaiting_detachment(node: Node, attachments: tuple[str, ...]) -> Notice:
     more = len(attachments) - NAMED
     tail = f" and {more} other(s)" if more > 0 else ""
     text = f"Waiting for volume attachments to be deleted: {', '.join(attachments[:NAMED])}{tail}"
-    return _of(node, "Normal", "AwaitingVolumeDetachment", text)
+    return notice_about(node, "AwaitingVolumeDetachment", text)
 
 
 def node_deadline(node: Node, timestamp: str) -> Notice:
     """Until when its pods may stay (EVT-5)."""
-    return _of(node, "Warning", "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}")
+    return notice_about(node, "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}", "Warning")
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
     """Too many nodes are unhealthy for one to be replaced (EVT-12). `where`: nodepool or cluster."""
     text = f"More than 20% nodes are unhealthy in the {where}"
-    return replace(_of(node, "Warning", "NodeRepairBlocked", text), window=900.0)
-
-
-def _of(node: Node, type: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
-    return Notice(
-        kind="Node",
-        name=node.name,
-        uid=node.uid,
-        type=type,
-        reason=reason,
-        message=message,
-    )
+    return replace(notice_about(node, "NodeRepairBlocked", text, "Warning"), window=900.0)

@@ -1,11 +1,13 @@
 """The notices of one pass: where pods are expected, why others found no place, which NodePools have no types left."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dovetail.model.notice import Notice
 from dovetail.model.placements import Placement
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.about import notice_about
 from dovetail.notices.decisions import no_compatible_types
 from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.publishable import publishable
@@ -36,14 +38,7 @@ def _nominations(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
         message = f"Pod should schedule on: {', '.join(places)}"
         for pod in pods:
             if not pod.node_name:
-                yield Notice(
-                    kind="Pod",
-                    namespace=pod.namespace,
-                    name=pod.name,
-                    uid=pod.uid,
-                    reason="Nominated",
-                    message=message,
-                )
+                yield notice_about(pod, "Nominated", message)
 
 
 def refusal_notices(placement: Placement) -> Iterator[Notice]:
@@ -57,13 +52,4 @@ def refusal_notices(placement: Placement) -> Iterator[Notice]:
 
 
 def _failed(pod: Pod, message: str) -> Notice:
-    return Notice(
-        kind="Pod",
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        type="Warning",
-        reason="FailedScheduling",
-        message=message,
-        window=FAILED_WINDOW,
-    )
+    return replace(notice_about(pod, "FailedScheduling", message, "Warning"), window=FAILED_WINDOW)

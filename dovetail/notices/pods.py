@@ -10,6 +10,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import protection
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
+from dovetail.notices.about import notice_about
 
 
 def evicted(pod: Pod, reason: str) -> Notice:
@@ -42,13 +43,4 @@ def protection_notice(pod: Pod, now: float) -> Notice | None:
 
 
 def _of(pod: Pod, type: Literal["Normal", "Warning"], reason: str, message: str) -> Notice:
-    return Notice(
-        kind="Pod",
-        name=pod.name,
-        namespace=pod.namespace,
-        uid=pod.uid,
-        type=type,
-        reason=reason,
-        message=message,
-        distinct=pod.uid,
-    )
+    return notice_about(pod, reason, message, type, distinct=pod.uid)

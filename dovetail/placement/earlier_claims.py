@@ -20,10 +20,18 @@ from dovetail.model.requirements import compatible, from_labels
 from dovetail.model.resources import fits, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import untolerated
-from dovetail.model.unused_launches import REMEMBERED_SECONDS, pod_mark, remembered_launches, resumed_at
+from dovetail.model.unused_launches import (
+    REMEMBERED_SECONDS,
+    UnusedLaunch,
+    pod_mark,
+    remembered_launches,
+    resumed_at,
+    unused_launch,
+)
 from dovetail.placement.constraints.pod_needs import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
+JOINING_SECONDS: Final = 300.0  # in which a node that has no fault joins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +89,8 @@ def _by_pod(snapshot: Snapshot, asking: Mapping[str, Pod]) -> dict[str, list[Nod
     for claim in snapshot.claims.values():
         if names.PLANNED_PODS not in claim.annotations or _has_stood_for_long(claim, snapshot.now):
             continue
+        if not had_its_chance(claim):
+            continue
         if claim.created < resumed.get(claim.labels.get(names.NODE_POOL, ""), 0.0):
             continue
         for uid in planned_pods(claim):
@@ -97,6 +107,20 @@ def _ended(snapshot: Snapshot) -> Counter[str]:
             if launch.claim not in snapshot.claims:
                 found.update(launch.pods)
     return found
+
+
+def had_its_chance(claim: NodeClaim) -> bool:
+    """Whether a claim that ends was there for so long that its pods could have come to its node.
+
+    One that AWS or a person takes away before that says nothing of what its pods ask for, so it does not count against
+    them. One that was given up because its node stood empty, or never joined, does.
+    """
+    if claim.deleting_since is None or names.OWNER in claim.annotations:
+        return True
+    initialized = claim.condition(names.INITIALIZED_CONDITION)
+    if initialized is not None and initialized.status == "True":
+        return claim.deleting_since - initialized.changed >= BINDING_SECONDS
+    return claim.deleting_since - claim.created >= JOINING_SECONDS
 
 
 def _has_stood_for_long(claim: NodeClaim, now: float) -> bool:
@@ -145,6 +169,13 @@ def left_pending(claim: NodeClaim, pods: Mapping[str, Pod]) -> tuple[str, ...]:
     ]
     pending = tuple(uid for uid in here if uid in pods and not pods[uid].node_name and is_active(pods[uid]))
     return pending if 2 * len(pending) >= len(here) else ()
+
+
+def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> UnusedLaunch | None:
+    """What its NodePool remembers of a claim that ends; None where it was of use. Its pods only where it had its
+    chance."""
+    pending = left_pending(claim, pods)
+    return unused_launch(claim.name, now, pending if had_its_chance(claim) else ()) if pending else None
 
 
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:

@@ -16,6 +16,7 @@ from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
 from dovetail.placement.cluster.free_room import FreeRoom
 from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.waiting_pods import pending_pods
+from dovetail.placement.cost.cheaper import with_cheaper_nodes
 from dovetail.placement.earlier_claims import EarlierClaims
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
@@ -54,6 +55,7 @@ def place(
     served = [pod for pod in pods if pod.uid in earlier]
     unplaced = run.run_on_nodes_only(served) if served else ()
     run.run([pod for pod in pods if pod.uid not in earlier] if served else pods)
+    run = with_cheaper_nodes(run)
     return _with_served(of_round(run), unplaced, earlier)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, Seen
-from dovetail.messages.sizes import NOMINATED_BYTES, PLAN_BYTES, encoded_bytes
+from dovetail.messages.sizes import LAUNCH_PLAN_BYTES, NOMINATED_BYTES, encoded_bytes
 from dovetail.messages.type_lists import TypeLists, with_own_lists
 from dovetail.model import names
 from dovetail.model.judging import Unjudged
@@ -21,7 +21,7 @@ from dovetail.placement.place_pods import Index, place
 from dovetail.placement.proposals import proposed_nodes
 from dovetail.placement.settings import PlacementSettings
 
-MOST_NODES = 100
+MOST_NODES = 400
 EXAMPLES = 3
 TOO_LARGE = "the node's NodeClaim would be too large for a plan"
 
@@ -41,7 +41,7 @@ def plan_provisioning(
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
     proposed = in_launch_order(_writable(proposed, index))
-    too_large = [node for node in proposed if _bytes_alone(node, lists) > PLAN_BYTES]
+    too_large = [node for node in proposed if _bytes_alone(node, lists) > LAUNCH_PLAN_BYTES]
     fitting = tuple(node for node in proposed if node not in too_large)
     kept, own = with_own_lists(cut(fitting, lists), lists)
     plan = ProvisioningPlan(
@@ -106,7 +106,7 @@ def cut(proposed: tuple[ProposedNode, ...], lists: TypeLists) -> tuple[ProposedN
         if node.type_list not in seen:
             seen.add(node.type_list)
             size += encoded_bytes(lists[node.type_list])
-        if count == MOST_NODES or (count and size > PLAN_BYTES):
+        if count == MOST_NODES or (count and size > LAUNCH_PLAN_BYTES):
             return proposed[:count]
     return proposed
 

@@ -1,5 +1,6 @@
 """What may be set about placement: Karpenter's options under Karpenter's defaults, and the profile to decide by."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,12 +8,34 @@ from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
 from dovetail.placement.profiles import DOVETAIL, KARPENTER, Profile
 
-__all__ = ["DOVETAIL", "KARPENTER", "MAX_TYPES", "PlacementSettings", "Profile"]
+__all__ = ["DOVETAIL", "KARPENTER", "MAX_TYPES", "CostSettings", "PlacementSettings", "Profile", "Stopwatch"]
 
 # PLC-137: how many instance types a claim may list.
 MAX_TYPES = 600
 # How many claims are made for one pod within an hour that runs on none of their nodes; 0: any number.
 CLAIMS_PER_POD = 2
+
+
+Stopwatch = Callable[[float], Callable[[], bool]]
+
+
+def without_clock(_: float) -> Callable[[], bool]:
+    """A stopwatch that never rings: the number of steps alone ends a search, and the answer is always the same."""
+    return lambda: False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSettings:
+    """How cheaper nodes are looked for, and for which pools."""
+
+    everywhere: bool = False  # for pools that say nothing themselves
+    node_cost: float = 0.0  # dollars an hour that a node costs beside its instance
+    seconds: float = 1.0  # how long is searched, for each thousand of pods begun
+    steps: int = 300  # at most so many, for each thousand of pods begun
+    seed: int = 1
+    room: float = 0.0  # by so much a node is larger than its pods ask for: others may be bound in their place
+    types: int = 15  # a node keeps at least so many to choose from; spot-to-spot consolidation asks for as many
+    stopwatch: Stopwatch = without_clock  # rings after so many seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +53,7 @@ class PlacementSettings:
     max_types: int = MAX_TYPES
     claims_per_pod: int = CLAIMS_PER_POD
     profile: Profile = DOVETAIL
+    cost: CostSettings = CostSettings()
 
     @property
     def respects_preferences(self) -> bool:

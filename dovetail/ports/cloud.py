@@ -4,10 +4,11 @@ What a workflow must branch on is returned, never raised: no capacity, a NodeCla
 is gone. Throttling and silence are raised, because only trying again helps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.resources import Resources
@@ -128,6 +129,32 @@ class Catalogues(Protocol):
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
         """Which node conditions, after how long, make a node unhealthy; possibly none (CLD-7)."""
+
+
+class SupposedClasses(Protocol):
+    """What a cloud would answer if NodeClasses were other than they are. Nothing is written, in cluster or cloud."""
+
+    async def with_classes(self, changed: Sequence[Json]) -> Catalogues:
+        """Its answers with these objects, as an API server would keep them, in place of those of the same names.
+
+        What they resolve to (images, subnets, …) is looked up as upkeep would, and a class that does not resolve is not
+        ready. Only what a trial launch would find out stays unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """One call that a launch or a termination needs, asked for without being made."""
+
+    call: str
+    allowed: bool | None  # None: the cloud does not say
+    said: str = ""
+
+
+class Rehearsal(Protocol):
+    """Whether a cloud would allow what the steps ask of it. Nothing is made."""
+
+    async def __call__(self) -> tuple[Rehearsed, ...]:
+        """Every call that it can be asked about."""
 
 
 class NodeClassUpkeep(Protocol):

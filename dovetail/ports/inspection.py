@@ -27,3 +27,6 @@ class Inspection(Protocol):
 
     async def objects(self) -> RawObjects:
         """Every object that decisions read, as JSON."""
+
+    async def object(self, kind: str, name: str) -> dict[str, Any] | None:
+        """One cluster-wide object of those kinds, as JSON; None where there is none."""

@@ -17,6 +17,7 @@ from dovetail.model.pods import Expression, Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
+from dovetail.model.workloads import Namespace
 
 
 class Versioned(Protocol):
@@ -88,6 +89,9 @@ class NodeClaims(Protocol):
 
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         """Change status at the version of `claim`; None where it is gone, Conflict where it has changed."""
+
+    async def annotated_by(self, name: str, annotation: str) -> str:
+        """Which program wrote the annotation last, as the API server recorded it; empty where it did not."""
 
     async def delete(self, name: str, uid: str) -> int:
         """Delete the claim of that UID; the version at which it is now deleting, 0 where it is gone."""
@@ -168,6 +172,16 @@ class PoolStatus:
     node_count: int | None = None
     class_generation: int | None = None
     conditions: tuple[Condition, ...] | None = None
+
+
+class Namespaces(Protocol):
+    """Namespace objects. A person's; we only read a pause from one, and a person's command writes it there."""
+
+    async def read(self, name: str) -> Namespace | None:
+        """The namespace as the API server has it now."""
+
+    async def patch(self, namespace: Namespace, change: MetadataChange) -> Namespace | None:
+        """Change metadata at the version of `namespace`; None where it is gone, Conflict where it has changed."""
 
 
 class NodePools(Protocol):

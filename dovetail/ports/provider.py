@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
+from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.raw_objects import RawObjects
@@ -44,6 +44,8 @@ class SharedSettings:
     agent: str  # how our calls are known
     gates: Mapping[str, bool]
     best_effort_min_values: bool
+    cluster_uid: str = ""  # of its namespace kube-system; empty: not known
+    read_only: bool = False  # this process only looks: no call of the cloud that changes anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ class OpenCloud:
     classes: NodeClassUpkeep | None  # None: this cloud's classes need no upkeep
     interruptions: Interruptions | None  # None: nothing is announced
     close: Callable[[], Awaitable[None]]
+    supposed: SupposedClasses | None = None  # None: this cloud cannot say what a changed class would mean
+    rehearsal: Rehearsal | None = None  # None: this cloud can only be asked by doing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

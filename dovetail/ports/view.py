@@ -11,6 +11,7 @@ from typing import Protocol
 
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
@@ -67,6 +68,13 @@ class ClusterLookups(Protocol):
 
     def attachments_on(self, node: str) -> tuple[VolumeAttachment, ...]:
         """The volumes attached to a node; NotReadable while one of them cannot be read."""
+
+
+class PauseLookups(Protocol):
+    """What a person has paused."""
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        """What holds that for the pool now; None where it may go on."""
 
 
 class VolumeLookups(ClusterLookups, Protocol):

@@ -4,8 +4,9 @@ Nodes that are already leaving count, whatever their reason is; one that is NotR
 that wait count as far as those plans could begin at once: the others only stand in line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budgets, limit_for
@@ -49,17 +50,47 @@ def allowances(
 ) -> Mapping[tuple[str, str], Allowance]:
     """Every pool's allowance for every reason, by (pool, reason)."""
     fleet = Fleet(snapshot, settings)
-    return {(a.pool, a.reason): a for reason in reasons for a in allowances_for(fleet, reason).values()}
+    count = cache(lambda pool: _count(fleet, pool))
+    found = (_judged(fleet, pool, reason, False, count) for reason in reasons for pool in fleet.pools.values())
+    return {(a.pool, a.reason): a for a in found}
 
 
 def allowances_for(fleet: Fleet, reason: DisruptionReason, ahead: bool = False) -> dict[str, Allowance]:
     """Every pool's allowance for one reason, by pool. `ahead`: for a plan that is judged again before its mark."""
-    return {name: _judged(fleet, pool, reason, ahead) for name, pool in fleet.pools.items()}
+    count = partial(_count, fleet)
+    return {name: _judged(fleet, pool, reason, ahead, count) for name, pool in fleet.pools.items()}
 
 
-def _judged(fleet: Fleet, pool: NodePool, reason: DisruptionReason, ahead: bool) -> Allowance:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Count:
+    """A pool's nodes, whatever the reason."""
+
+    nodes: int
+    held: int  # only by a plan that waits
+    busy: int  # leaving or not ready
+    drained: int
+
+
+def _count(fleet: Fleet, pool: str) -> _Count:
+    counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
+    held = sum(1 for m in counted if fleet.is_held(m))
+    return _Count(
+        nodes=len(counted),
+        held=held,
+        busy=sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)) - held,
+        drained=sum(1 for m in counted if _is_being_drained(m, fleet.now)),
+    )
+
+
+def _judged(
+    fleet: Fleet, pool: NodePool, reason: DisruptionReason, ahead: bool, count: Callable[[str], _Count]
+) -> Allowance:
     """The pool's allowance; none where the pool cannot be judged, and the other pools go on."""
-    found = fleet.aside.judge(pool, "budgets", _allowance, fleet, pool.name, reason, ahead)
+
+    def allowed() -> Allowance:
+        return _allowance(fleet, pool.name, reason, ahead, count(pool.name))
+
+    found = fleet.aside.judge(pool, "budgets", allowed)
     if not isinstance(found, Unjudged):
         return found
     nodes = len(fleet.by_pool.get(pool.name, ()))
@@ -68,20 +99,17 @@ def _judged(fleet: Fleet, pool: NodePool, reason: DisruptionReason, ahead: bool)
     )
 
 
-def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool) -> Allowance:
-    counted = [m for m in fleet.by_pool.get(pool, ()) if _counts(m)]
-    limit = _limit(fleet, pool, reason, len(counted))
-    held = sum(1 for m in counted if fleet.is_held(m))
-    busy = sum(1 for m in counted if not m.is_ready or fleet.is_leaving(m)) - held
-    drained = sum(1 for m in counted if _is_being_drained(m, fleet.now))
+def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, count: _Count) -> Allowance:
+    limit = _limit(fleet, pool, reason, count.nodes)
+    held, busy, drained = count.held, count.busy, count.drained
     # Only emptiness forms a line: how long another drain takes is not known.
     before = min(held, (LINE - 1) * max(0, limit.allowed - busy + drained)) if reason == DisruptionReason.EMPTY else 0
     return Allowance(
         pool=pool,
         reason=reason,
-        nodes=len(counted),
+        nodes=count.nodes,
         allowed=max(0, limit.allowed),
-        consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, len(counted)))),
+        consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, count.nodes))),
         ahead=drained + before if ahead else 0,
         binding=limit.binding,
         errors=limit.errors,

@@ -13,7 +13,6 @@ from dovetail.disruption.methods.static_drift import replace_from_template
 from dovetail.disruption.methods.waves import replace_in_waves
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round
-from dovetail.disruption.upkeep.timers import expires_at, is_expired
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 
 
@@ -23,14 +22,14 @@ def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
         return Block(
             why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=None
         )
-    if not is_expired(candidate.claim, round_.fleet.now):
+    if not candidate.claim.is_expired(round_.fleet.now):
         return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event=None)
     return None
 
 
 def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """Those that expired first come first, equals by name; static pools before the others."""
-    ordered = sorted(candidates, key=lambda c: (expires_at(c.claim) or 0.0, c.name))
+    ordered = sorted(candidates, key=lambda c: (c.claim.expires_at or 0.0, c.name))
     static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
     if static.commands:
         return static

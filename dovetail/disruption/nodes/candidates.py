@@ -136,6 +136,12 @@ def _resting(fleet: Fleet, member: Member) -> Block | None:
     return _silent(WhyNot.RESTING, "Node's last replacement failed, it is tried again later")
 
 
+def _called_off(_: Fleet, member: Member) -> Block | None:
+    if member.claim is None or names.CANCEL not in member.claim.annotations:
+        return None
+    return _silent(WhyNot.RESTING, "A person has called its disruption off")
+
+
 def _silent(why: WhyNot, message: str) -> Block:
     return Block(why=why, message=message, event=None)
 
@@ -153,6 +159,7 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
     _unreadable,
     _promised,
     _resting,
+    _called_off,
 )
 
 

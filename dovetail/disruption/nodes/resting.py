@@ -20,6 +20,7 @@ from dovetail.model.snapshot import Snapshot
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
 LONGEST: Final = 1800.0
+REASON_CHARACTERS: Final = 300
 FORGIVEN: Final = 3600.0  # a failure that comes this long after the end of a rest counts as the first
 
 
@@ -47,6 +48,20 @@ def read_rest(claim: NodeClaim) -> Rest:
     if moment is None or number is None or min(moment, number) < 0:
         return Rest()
     return Rest(until=float(moment), count=number, reason=reason)
+
+
+def cancel_reason(claim: NodeClaim) -> str:
+    """What a person has written, cut: an annotation may hold more than a workflow should carry."""
+    return claim.annotations.get(names.CANCEL, "")[:REASON_CHARACTERS] or "no reason given"
+
+
+def why_called_off(claim: NodeClaim, now: float) -> str:
+    """Why no plan may be carried out on it any more, in words; empty where one may: a person has called its disruption
+    off, and the rest that answers this holds for every reason."""
+    if names.CANCEL in claim.annotations:
+        return f"called off: {cancel_reason(claim)}"
+    rest = read_rest(claim)
+    return "it rests" if rest.until > now and rest.reason == DisruptionReason.EMPTY else ""
 
 
 def resting(snapshot: Snapshot) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""When a claim expires, and which pod events restart its quiet time (DIS-163 to DIS-165, DIS-181 to DIS-185).
+"""Which pod events restart a claim's quiet time (DIS-163 to DIS-165, DIS-182 to DIS-185).
 
 After a restart, what the first list of pods shows is dated by the pods' own times. Stamping every node with the present
 time would start every consolidateAfter timer again (DIQ-12).
@@ -12,17 +12,6 @@ from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pods import Pod
 
 STAMP_EVERY: Final = 10.0  # seconds; less than the 15 s of validation, so that no movement stays unseen (DIS-142)
-
-
-def expires_at(claim: NodeClaim) -> float | None:
-    """The moment from which the claim counts as expired; None for Never."""
-    return None if claim.expire_after is None else claim.created + claim.expire_after
-
-
-def is_expired(claim: NodeClaim, now: float) -> bool:
-    """Whether the claim has expired; at the very moment it has (DIS-181)."""
-    moment = expires_at(claim)
-    return claim.deleting_since is None and moment is not None and now >= moment
 
 
 def is_stamp_due(claim: NodeClaim, moment: float) -> bool:

@@ -16,7 +16,6 @@ from dovetail.model.pods import Pod
 from dovetail.model.requirements import conflicts, text, text_of_set, undefined
 from dovetail.model.resources import format_amount
 from dovetail.model.taints import untolerated
-from dovetail.model.unused_launches import stop_of
 from dovetail.placement.answer.remedies import remedy
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
@@ -90,11 +89,9 @@ class Explainer:
         return found
 
     def _pools(self, demand: Demand, pod: Pod) -> Iterator[PoolRefusal]:
-        for pool in self._run.index.stopped_pools:
-            stop = stop_of(pool)
-            conflict = f"launches are stopped: {stop.why}" if stop is not None else ""
-            yield PoolRefusal(pool=pool.name, reason="launches_stopped", conflict=conflict)
-        if not self._run.index.templates and not self._run.index.stopped_pools:
+        for held in self._run.index.held_pools:
+            yield PoolRefusal(pool=held.pool, reason=held.reason, conflict=held.says)
+        if not self._run.index.templates and not self._run.index.held_pools:
             yield PoolRefusal(
                 pool="",
                 reason="no_nodepool_instance_types",

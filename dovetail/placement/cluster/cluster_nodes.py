@@ -63,7 +63,6 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     initialized = node is not None and (not managed or node.labels.get(names.INITIALIZED) == "true")
     source = node if node is not None and registered else claim if claim is not None else node
     assert source is not None
-    deleting = claim.deleting_since is not None if claim is not None else False
     if node is not None and registered and initialized:  # as nearly all are
         taints, capacity, allocatable = node.taints, node.capacity, node.allocatable
     else:
@@ -83,7 +82,7 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
         allocatable=allocatable,
         managed=managed,
         initialized=initialized,
-        leaving=leaving or deleting or (node is not None and node.deleting_since is not None),
+        leaving=leaving,
     )
 
 
@@ -94,8 +93,7 @@ def cluster_nodes(snapshot: Snapshot, aside: SetAside | None = None) -> list[Clu
     pairs += [(None, claim) for claim in pairing.claims_awaiting_node()]
     found: list[ClusterNode] = []
     for node, claim in pairs:
-        leaving = claim is not None and claim.name in snapshot.disrupting
-        item = aside.judge(node or claim, "placement", _joined, node, claim, leaving)
+        item = aside.judge(node or claim, "placement", _joined, node, claim, snapshot.is_leaving(node, claim))
         if not isinstance(item, Unjudged):
             found.append(item)
     found.sort(key=lambda item: (not item.initialized, item.name))

@@ -13,7 +13,6 @@ from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import stop_of
 from dovetail.placement.answer.finish import Finisher
 from dovetail.placement.buffers.virtual_pods import virtual_pods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
@@ -37,6 +36,7 @@ from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
 from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
+from dovetail.placement.held_pools import HeldPool, held_pool
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.search.demands import ShapeFacts, alternatives_as_needs
 from dovetail.placement.settings import PlacementSettings
@@ -102,10 +102,11 @@ class Index:
         self.templates: list[Template] = []
         self.empty_pools: list[EmptyPool] = []
         sources = []
-        self.stopped_pools: list[NodePool] = []
+        self.held_pools: list[HeldPool] = []
         for pool in self.pools:
-            if stop_of(pool) is not None:
-                self.stopped_pools.append(pool)
+            held = held_pool(self.snapshot, pool)
+            if held is not None:
+                self.held_pools.append(held)
                 continue
             catalogue = self.snapshot.catalogues.get(pool.name)
             listed = catalogue.types if catalogue is not None and not catalogue.error else ()

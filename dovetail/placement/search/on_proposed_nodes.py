@@ -204,7 +204,29 @@ class DraftPlacer:
             shape.nowhere_at = shape.picked_at
         return False
 
-    def _open(self, demand: Demand, pod: Pod, template: Template, rows: int) -> bool:
+    def place_on(self, demand: Demand, pod: Pod, number: int) -> bool:
+        """Put the pod on this very draft, if it accepts it."""
+        shape = demand.shape
+        if shape.seen_states < len(self._states):
+            self._admit_states(shape)
+        draft = self.made[number]
+        if not shape.facts.tolerated[draft.template.number] or not self._free(demand, number):
+            return False
+        options = options_of(shape, draft.state)
+        return bool(options) and self._join(demand, pod, draft, options)
+
+    def place_on_new_of(self, demand: Demand, pod: Pod, template: Template, start: State, rows: int) -> bool:
+        """Open a draft of this template that begins with these requirements, its own or narrower ones, and is one of
+        these rows."""
+        shape = demand.shape
+        if not shape.facts.tolerated[template.number] or self.limits.nodes_exhausted(template):
+            return False
+        if any(not group.accepts_new(own) for group, own in shape.hosts):
+            return False
+        forget_old_picks(shape)
+        return self._open(demand, pod, template, rows & self.limits.rows(template), start)
+
+    def _open(self, demand: Demand, pod: Pod, template: Template, rows: int, start: State | None = None) -> bool:
         """Open a draft of this template if one of these rows would do."""
         rows = demand.holding(template.fit, rows)
         if rows and demand.shape.ports:
@@ -213,7 +235,7 @@ class DraftPlacer:
             self._somewhere = True
             return False
         waits = False
-        for narrowed in demand.shape.narrowings(template.start):
+        for narrowed in demand.shape.narrowings(start or template.start):
             for target in targets(demand.shape, narrowed):
                 self._somewhere = True
                 left = rows & target.rows

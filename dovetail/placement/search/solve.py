@@ -64,6 +64,7 @@ class Pass:
         removed = [table.number[name] for name in options.without if name in table.number]
         self.index = index
         self.options = options
+        self._pods = pods
         self.topology = Topology(index.counts, removed, pods, settings)
         active = table.every
         for bit in removed:
@@ -82,7 +83,7 @@ class Pass:
         self.progress = 0
         self.complete = True
         # Of placed pods, for groups that are first seen in mid-pass (PLQ-26).
-        self._demands_by_uid: dict[str, Demand] = {}
+        self.demands_by_uid: dict[str, Demand] = {}
         self._demand_of: dict[tuple[int, int], Demand] = {}
 
     def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
@@ -115,6 +116,40 @@ class Pass:
         if plain and not self.options.spare_settling_nodes:
             self._demand_of[id(pod.shape), id(pod.requests)] = demand
         return demand
+
+    # --- another pass over the same pods
+
+    def again(self) -> "Pass":
+        """A pass over the same pods that has not begun."""
+        return Pass(self.index, self._pods, self.options)
+
+    def placed_pods(self) -> list[Pod]:
+        """The pods that have a place, in the order in which they got it."""
+        found = [pod for pods in self.nodes.placed.values() for pod in pods]
+        found += [pod for draft in self.drafts.made for pod in draft.pods]
+        by_uid = {pod.uid: pod for pod in found}
+        return [by_uid[uid] for uid in self.demands_by_uid if uid in by_uid]
+
+    def prepare(self, pods: Sequence[Pod]) -> None:
+        """Make the groups of all pods that `place_as` or `run` will place later, so that each counts from the first."""
+        self._admitted(self._sorted(pods))
+
+    def same_demand(self, demand: Demand) -> Demand:
+        """What a demand of another pass asks, in this one."""
+        return self.demands.demand(demand.shape.facts, demand.wanted, demand.spares_settling)
+
+    def place_as(self, demand: Demand, pod: Pod) -> bool:
+        """Place the pod with these very preferences."""
+        done = self.packing(self.nodes, self.drafts, demand, pod) == "placed"
+        if done:
+            self.settled(demand, pod)
+        return done
+
+    def settled(self, demand: Demand, pod: Pod) -> None:
+        """Remember that the pod was placed."""
+        self.progress += 1
+        self.demands_by_uid[pod.uid] = demand
+        self.refused.pop(pod.uid, None)
 
     # --- the loop
 
@@ -248,9 +283,7 @@ class Pass:
         while True:
             packed = self.packing(self.nodes, self.drafts, current, pod)
             if packed == "placed":
-                self.progress += 1
-                self._demands_by_uid[pod.uid] = current
-                self.refused.pop(pod.uid, None)
+                self.settled(current, pod)
                 return True
             following = self._relaxed(current) if packed == "refused" and not self._is_late() else None  # PLC-112
             if following is None:
@@ -278,9 +311,9 @@ class Pass:
         """Count in this group the pods that were placed before it was first seen (PLQ-26)."""
         for bit, pods in self.nodes.placed.items():
             for pod in pods:
-                if group.term.counts(self._demands_by_uid[pod.uid].shape.facts.pod_shape):
+                if group.term.counts(self.demands_by_uid[pod.uid].shape.facts.pod_shape):
                     self.nodes.record_in(group, bit)
         for draft in self.drafts.made:
             for pod in draft.pods:
-                if group.term.counts(self._demands_by_uid[pod.uid].shape.facts.pod_shape):
+                if group.term.counts(self.demands_by_uid[pod.uid].shape.facts.pod_shape):
                     self.drafts.record_in(group, draft)

@@ -1,0 +1,117 @@
+"""A payload codec that encrypts with AES-GCM: DOVETAIL_PAYLOAD_CODEC=dovetail.codecs.aes_gcm:from_folder
+
+DOVETAIL_CODEC_KEYS is a folder, as Kubernetes mounts a Secret: a file for each key (its name is the key's, its content
+16, 24 or 32 bytes in base64) and the file `current`, which names the key that encrypts, or says `none`: encrypt nothing
+any more, decrypt what is there. The folder is read again while the process runs. A new key is first added everywhere,
+and named in `current` only then, because all workers must be able to read what one of them writes; an old key stays for
+as long as histories are kept. After 2**32 payloads a key has to be changed, as AES-GCM demands of random nonces.
+
+What comes unencrypted, from before the codec was used, is passed on as it is. Needs the extra package: dovetail[codec].
+"""
+
+import base64
+import binascii
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import PayloadCodec
+
+ENCODING: Final = b"binary/encrypted"  # this and the names below are those of Temporal's own samples
+CIPHER: Final = b"AES-GCM"
+CURRENT: Final = "current"
+NONE: Final = "none"
+READ_AGAIN_SECONDS: Final = 10.0
+_NONCE: Final = 12
+
+
+class KeyTrouble(Exception):
+    """A key is missing or is none; the message names its file."""
+
+
+class Keys:
+    """The keys of a folder, by name, and the one that encrypts."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._clock = folder, clock
+        self._keys: dict[str, AESGCM] = {}
+        self._current = ""
+        self._read_at = 0.0
+        self.read()
+
+    def read(self) -> None:
+        """All files of the folder; what it held before stays where it cannot be read."""
+        try:
+            names = sorted(file.name for file in self._folder.iterdir() if not file.name.startswith("."))
+            keys = {name: _key(self._folder / name) for name in names if name != CURRENT}
+            current = (self._folder / CURRENT).read_text().strip()
+        except OSError as error:
+            raise KeyTrouble(f"{error.filename}: {error.strerror}") from None
+        if current != NONE and current not in keys:
+            raise KeyTrouble(f"{self._folder / CURRENT}: names {current!r}, and there is no such key in the folder")
+        self._keys, self._current, self._read_at = keys, current, self._clock()
+
+    def current(self) -> tuple[str, AESGCM] | None:
+        """The key that encrypts, and its name; None: nothing is encrypted."""
+        if self._clock() - self._read_at > READ_AGAIN_SECONDS:
+            self.read()
+        return None if self._current == NONE else (self._current, self._keys[self._current])
+
+    def named(self, name: str) -> AESGCM:
+        """That key; one that is not known may have just been added."""
+        if name not in self._keys:
+            self.read()
+        if name not in self._keys:
+            raise KeyTrouble(f"{self._folder}: there is no key {name!r}, with which a payload was encrypted")
+        return self._keys[name]
+
+
+def _key(file: Path) -> AESGCM:
+    try:
+        return AESGCM(base64.b64decode(file.read_bytes().strip(), validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise KeyTrouble(f"{file}: not 16, 24 or 32 bytes in base64: {error}") from None
+
+
+class AesGcmCodec(PayloadCodec):
+    """Encrypts each payload whole, its own metadata included."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Encrypted with the current key."""
+        current = self._keys.current()
+        return list(payloads) if current is None else [_encrypted(each, *current) for each in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Decrypted with the key that each names; what is not encrypted stays."""
+        return [self._decrypted(each) if each.metadata.get("encoding") == ENCODING else each for each in payloads]
+
+    def _decrypted(self, payload: Payload) -> Payload:
+        name = payload.metadata["encryption-key-id"]
+        nonce, data = payload.data[:_NONCE], payload.data[_NONCE:]
+        try:
+            return Payload.FromString(self._keys.named(name.decode()).decrypt(nonce, data, name))
+        except InvalidTag:
+            raise KeyTrouble(f"key {name.decode()!r} is another one than that which encrypted the payload") from None
+
+
+def _encrypted(payload: Payload, name: str, key: AESGCM) -> Payload:
+    nonce, named = os.urandom(_NONCE), name.encode()
+    return Payload(
+        metadata={"encoding": ENCODING, "encryption-cipher": CIPHER, "encryption-key-id": named},
+        data=nonce + key.encrypt(nonce, payload.SerializeToString(), named),
+    )
+
+
+def from_folder(keys: Path | None) -> AesGcmCodec:
+    """The factory."""
+    if keys is None:
+        raise KeyTrouble("DOVETAIL_CODEC_KEYS is not set: the folder of keys")
+    return AesGcmCodec(Keys(keys))

@@ -1,0 +1,1 @@
+"""What the log says: one line for each deed, in Karpenter's words."""

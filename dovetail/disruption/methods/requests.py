@@ -1,0 +1,65 @@
+"""Requests: replaces nodes that a person has asked to be replaced, by an annotation on the NodeClaim.
+
+The way is that of drift: a new node first where the pods need one, then the drain, within the budget for Drifted,
+around PDBs and do-not-disrupt. A node that may not go yet keeps its annotation and is looked at again in every round.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from dovetail.disruption.commands import Found
+from dovetail.disruption.methods.static_drift import replace_from_template
+from dovetail.disruption.methods.waves import replace_in_waves
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.rounds import Method, Round
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.notice import Notice
+from dovetail.notices.decisions import decision_notice
+
+REASON_CHARACTERS: Final = 300  # of what a person has written
+
+
+def why_not_requested(_: Round, candidate: Candidate) -> Block | None:
+    """Nobody has asked for it."""
+    if names.REPLACE in candidate.claim.annotations:
+        return None
+    return Block(why=WhyNot.NOT_REQUESTED, message="Nobody has asked for its replacement", event=None)
+
+
+def decide_requested(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """By name; static pools before the others."""
+    ordered = sorted(candidates, key=lambda c: c.name)
+    reason = DisruptionReason.REQUESTED
+    found = replace_from_template(round_, [c for c in ordered if c.is_static], reason)
+    if not found.commands:
+        rest = replace_in_waves(round_, [c for c in ordered if not c.is_static], reason)
+        found = replace(rest, blocks=(*found.blocks, *rest.blocks))
+    return replace(found, notices=(*found.notices, *_answers(ordered, found)))
+
+
+def _answers(asked: Sequence[Candidate], found: Found) -> list[Notice]:
+    """To whoever asked: that it begins, or what it waits for."""
+    begun = {c.name for command in found.commands for c in command.candidates}
+    waits = {candidate.name: block.message for candidate, block in found.blocks}
+    return [_answer(each, each.name in begun, waits.get(each.name, "")) for each in asked]
+
+
+def _answer(candidate: Candidate, begins: bool, waits_for: str) -> Notice:
+    why = candidate.claim.annotations[names.REPLACE][:REASON_CHARACTERS] or "no reason given"
+    if begins:
+        return decision_notice("NodeClaim", candidate.claim.name, "ReplacementBegins", f"It is being replaced: {why}")
+    message = f"It is to be replaced and waits its turn: {waits_for or 'others go first'} ({why})"
+    return decision_notice("NodeClaim", candidate.claim.name, "ReplacementWaits", message)
+
+
+REQUESTS: Final = Method(
+    name="requests",
+    title="a person's request",
+    reason=DisruptionReason.REQUESTED,
+    eventual=True,
+    kind="",
+    why_not=why_not_requested,
+    decide=decide_requested,
+)

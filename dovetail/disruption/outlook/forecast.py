@@ -1,0 +1,119 @@
+"""What time alone will bring: windows of budgets, expiries, ends of pauses, and the waves of what has drifted.
+
+Each moment comes from the function that decides by it: a window from the budgets' own judgement, a limit from what
+budgets allow of the nodes that stand now, a wave from the outlook.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_for
+from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.outlook.waves import Outlook, outlook
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.pauses import pauses
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+
+MOST_WINDOWS: Final = 400  # changes of one pool's budgets that are followed
+
+What = Literal["window", "expiry", "pause", "wave"]
+
+# The reasons that budgets know, each once: other reasons are limited as one of them is.
+_REASONS: Final = tuple(dict.fromkeys(reason.budget for reason in DisruptionReason))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coming:
+    """One thing that is due. `nodes`: those that it takes or releases; `text`: the same in words."""
+
+    at: float
+    what: What
+    pool: str
+    text: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Everything until a moment, in order; with the outlook that the waves are from."""
+
+    coming: tuple[Coming, ...]
+    drift: Outlook
+
+
+def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float) -> Forecast:
+    """Look ahead."""
+    fleet, drift = Fleet(snapshot, settings), outlook(snapshot, settings, until)
+    found = [
+        *_windows(fleet, until),
+        *_expiries(fleet, until),
+        *_pauses(snapshot, until),
+        *_waves(drift),
+    ]
+    return Forecast(coming=tuple(sorted(found, key=lambda each: (each.at, each.what, each.pool))), drift=drift)
+
+
+def _windows(fleet: Fleet, until: float) -> Iterator[Coming]:
+    for name, pool in fleet.pools.items():
+        nodes = sum(1 for member in fleet.by_pool.get(name, ()) if member.managed)
+        before = _limits(pool, fleet.now, nodes)
+        moment = _next_window(pool, fleet.now)
+        for _ in range(MOST_WINDOWS):
+            if moment is None or moment > until:
+                break
+            after = _limits(pool, moment, nodes)
+            changed = [
+                f"{why} {_amount(before[why])} → {_amount(after[why])}" for why in after if after[why] != before[why]
+            ]
+            if changed:
+                yield Coming(at=moment, what="window", pool=name, text=f"nodes that may go: {', '.join(changed)}")
+            before, moment = after, _next_window(pool, moment)
+
+
+def _limits(pool: NodePool, at: float, nodes: int) -> dict[str, int]:
+    states = judge_budgets(pool.disruption.budgets, at)
+    return {reason: limit_for(states, reason, nodes).allowed for reason in _REASONS}
+
+
+def _next_window(pool: NodePool, after: float) -> float | None:
+    moments = (state.until for state in judge_budgets(pool.disruption.budgets, after) if state.until is not None)
+    return min((moment for moment in moments if moment > after), default=None)
+
+
+def _amount(allowed: int) -> str:
+    return "all" if allowed == UNBOUNDED else str(allowed)
+
+
+def _expiries(fleet: Fleet, until: float) -> Iterator[Coming]:
+    for member in fleet.members:
+        claim, pool = member.claim, fleet.pools.get(member.pool_name)
+        if claim is None or pool is None or claim.deleting_since is not None:
+            continue
+        moment = claim.expires_at
+        if moment is None or moment > until:
+            continue
+        how = "is replaced first" if pool.replaces_first(claim) else "is deleted, and its pods wait for new nodes"
+        due = "has expired" if moment <= fleet.now else "expires"
+        text = f"{member.name} {due} and {how}"
+        yield Coming(at=max(moment, fleet.now), what="expiry", pool=pool.name, text=text, nodes=(member.name,))
+
+
+def _pauses(snapshot: Snapshot, until: float) -> Iterator[Coming]:
+    for pause in pauses(snapshot):
+        if pause.until is not None and snapshot.now < pause.until <= until:
+            activities = ", ".join(sorted(str(activity) for activity in pause.what))
+            yield Coming(at=pause.until, what="pause", pool=pause.pool, text=f"the pause of {activities} ends")
+
+
+def _waves(drift: Outlook) -> Iterator[Coming]:
+    for wave in drift.waves:
+        by_pool: dict[str, list[str]] = {}
+        for departure in wave.departures:
+            by_pool.setdefault(departure.pool, []).append(departure.node)
+        for pool, nodes in sorted(by_pool.items()):
+            made = sum(len(each.successors) for each in wave.departures if each.pool == pool)
+            text = f"{len(nodes)} drifted nodes go, {made} new ones come"
+            yield Coming(at=wave.begins, what="wave", pool=pool, text=text, nodes=tuple(sorted(nodes)))

@@ -1,0 +1,41 @@
+"""Makes a notice about an object of the cluster, whose kind, name and UID it takes from the object."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, Literal
+
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
+
+STANDING_WINDOW: Final = 900.0  # of a state that lasts: said again each quarter of an hour
+
+
+def notice_about(
+    subject: Pod | Node | NodeClaim | NodePool,
+    reason: str,
+    message: str,
+    type: Literal["Normal", "Warning"] = "Normal",
+    *,
+    distinct: str = "",
+) -> Notice:
+    """For the usual two minutes; `distinct` as `Notice` has it."""
+    return Notice(
+        kind=subject.__class__.__name__,
+        namespace=subject.namespace if isinstance(subject, Pod) else "",
+        name=subject.name,
+        uid=subject.uid,
+        type=type,
+        reason=reason,
+        message=message,
+        distinct=distinct,
+    )
+
+
+def warnings_on_pools(pools: Iterable[NodePool], reason: str, message: str) -> list[Notice]:
+    """For what concerns the whole cluster: on each NodePool, where a person looks whose pods stay pending."""
+    return [
+        replace(notice_about(pool, reason, message, "Warning"), window=STANDING_WINDOW)
+        for pool in sorted(pools, key=lambda pool: pool.name)
+    ]

@@ -1,0 +1,23 @@
+"""The notices on a NodePool that something is paused for it, that it goes on, and that a pause cannot be understood."""
+
+from dovetail.model.notice import Notice
+from dovetail.model.pauses import Pause
+from dovetail.model.pools import NodePool
+from dovetail.notices.about import notice_about
+
+
+def paused(pool: NodePool, pause: Pause) -> Notice:
+    """For each pause, once."""
+    message = f"{pause.words} paused for {pause.where} {pause.says}"
+    return notice_about(pool, "Paused", message, distinct=message)
+
+
+def resumed(pool: NodePool, pause: Pause) -> Notice:
+    """When it has ended, by a person or by itself."""
+    message = f"{pause.words} no longer paused for {pause.where}"
+    return notice_about(pool, "Resumed", message, distinct=message)
+
+
+def not_understood(pool: NodePool, fault: str) -> Notice:
+    """What is wrong with the annotations, and how they are taken."""
+    return notice_about(pool, "PauseNotUnderstood", fault, "Warning", distinct=fault)

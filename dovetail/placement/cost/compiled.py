@@ -1,0 +1,58 @@
+"""A finished pass as a problem, and what its numbers stand for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.model.pods import Pod
+from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.templates import Template
+from dovetail.placement.cost.filling import Bin, Filler, priced
+from dovetail.placement.cost.problem import Integers, Problem
+from dovetail.placement.search.demands import Demand
+from dovetail.placement.search.node_draft import NodeDraft
+
+Fixed = tuple[tuple[str, str], ...]  # the domains that a pod keeps, by label
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A type in one group of its offerings, for one pair of zone and capacity type (or what else offerings name)."""
+
+    template: Template
+    cell: State
+    row: int
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """Pods that are alike."""
+
+    demand: Demand
+    fixed: Fixed
+    pods: list[Pod]
+
+
+@dataclass(slots=True, eq=False)
+class Compiled:
+    """The problem, and what its numbers stand for."""
+
+    problem: Problem
+    items: list[Item]
+    choices: list[Choice]
+    frozen: list[NodeDraft]
+    moving: list[NodeDraft]
+
+    def bins(self, filler: Filler) -> tuple[list[Bin], Integers]:
+        """The drafts that take part, as they are; and how many pods of each item are on drafts that no choice holds."""
+        item_of = {pod.uid: number for number, item in enumerate(self.items) for pod in item.pods}
+        found, left = [], np.zeros(len(self.items), dtype=np.int64)
+        for draft in self.moving:
+            numbers = np.array([item_of[pod.uid] for pod in draft.pods], dtype=np.int64)
+            items, counts = np.unique(numbers, return_counts=True)
+            made = priced(filler, items, counts)
+            if made is None:
+                left[items] += counts
+            else:
+                found.append(made)
+        return found, left

@@ -1,0 +1,109 @@
+"""Reads a finished pass as a problem: which of its pods may move, and what new nodes there could be.
+
+Only pods on node drafts of pools under the policy take part. The domains that the pass chose for pods bound or counted
+by a topology group are kept, so that spreads come out as they did. A draft stays as it is where a pod of it asks for
+what arrays do not say: host ports, company on its host, a reservation, a domain that no offering names.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dovetail.placement.cost.choices import Cells, choices_of
+from dovetail.placement.cost.compiled import Compiled, Item
+from dovetail.placement.cost.host_rules import conflicts, exclusive, host_rules
+from dovetail.placement.cost.pods_read import PodReader
+from dovetail.placement.cost.problem import Flags, Integers, Problem
+from dovetail.placement.search.solve import Pass
+
+
+class Compiler:
+    """Compiles one pass."""
+
+    def __init__(self, run: Pass, node_costs: Mapping[int, float]) -> None:
+        """`node_costs`: the templates that take part, by number, with what each node costs beside its instance."""
+        self._run = run
+        self._templates = [template for template in run.index.templates if template.number in node_costs]
+        self._cells = [Cells(template) for template in self._templates]
+        self._beside = [node_costs[template.number] for template in self._templates]
+        self._reader = PodReader(run.demands_by_uid, self._cells)
+
+    def compile(self) -> Compiled | None:
+        """The problem; None: there is nothing to move.
+
+        The drafts of pods that only types beyond the choices hold stay as they are.
+        """
+        left_out: set[int] = set()
+        while True:
+            found = self._compiled(left_out)
+            if found is None:
+                return None
+            homeless = _homeless(found)
+            if not homeless:
+                return found
+            left_out |= {d.number for d in found.moving if any(pod.uid in homeless for pod in d.pods)}
+
+    def _compiled(self, left_out: set[int]) -> Compiled | None:
+        frozen, moving = [], []
+        found: dict[tuple[object, ...], Item] = {}
+        keys: list[tuple[int, int]] = []
+        chosen = {id(template) for template in self._templates}
+        for draft in self._run.drafts.made:
+            members = None
+            if id(draft.template) in chosen and not draft.held and draft.number not in left_out:
+                members = self._reader.members(draft)
+            if members is None:
+                frozen.append(draft)
+                continue
+            moving.append(draft)
+            for pod, demand, fixed, need, colour in members:
+                key = (id(demand), fixed, need, colour)
+                item = found.get(key)
+                if item is None:
+                    item = found[key] = Item(demand, fixed, [])
+                    keys.append((need, colour))
+                item.pods.append(pod)
+        if not found:
+            return None
+        items = list(found.values())
+        settings = self._run.index.settings.cost
+        choices, room, price, suits = choices_of(self._cells, self._reader.needs, settings.types, self._beside)
+        needs, suits = _alike(np.array([need for need, _ in keys], dtype=np.int64), suits)
+        asked = [self._reader.host_needs(item) for item in items]
+        hosts = host_rules(asked)
+        problem = Problem(
+            sizes=np.array([item.demand.wanted for item in items], dtype=np.float64),
+            stock=np.array([len(item.pods) for item in items], dtype=np.int64),
+            need=needs,
+            colour=np.array([colour for _, colour in keys], dtype=np.int64),
+            room=room / (1 + settings.room),
+            price=price,
+            suits=suits,
+            hosts=hosts,
+            conflicts=conflicts(asked),
+            exclusive=None if hosts is None else exclusive(hosts, len(items)),
+        )
+        return Compiled(problem, items, choices, frozen, moving)
+
+
+def _homeless(compiled: Compiled) -> set[str]:
+    """The UIDs of pods that no choice holds, even alone."""
+    problem, found = compiled.problem, set[str]()
+    for number, item in enumerate(compiled.items):
+        holds = (problem.room >= problem.sizes[number]).all(axis=1)
+        if not (holds & problem.suits[problem.need[number]]).any():
+            found |= {pod.uid for pod in item.pods}
+    return found
+
+
+def _alike(need: Integers, suits: Flags) -> tuple[Integers, Flags]:
+    """Needs that the same choices suit, as one."""
+    numbers: dict[bytes, int] = {}
+    rows: list[int] = []
+    renamed = []
+    for number, row in enumerate(np.packbits(suits, axis=1)):
+        known = numbers.setdefault(row.tobytes(), len(numbers))
+        if known == len(rows):
+            rows.append(number)
+        renamed.append(known)
+    return np.array(renamed, dtype=np.int64)[need], np.ascontiguousarray(suits[rows])

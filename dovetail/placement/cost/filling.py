@@ -1,0 +1,230 @@
+"""Fills one new node after the other, each time the best of many that are filled side by side.
+
+Every node begins with a seed, the pod that is hardest to place. A number of candidates of different types are filled
+with it at once; the one that is paid for best by the value of its pods is kept.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.placement.cost.problem import Flags, Floats, Integers, Problem
+
+_NOISE = 0.35  # by how much the fit of a pod is changed at random, so that candidates differ
+SLACK = 1e-9
+_FEW = 3  # candidates when time is up
+
+
+@dataclass(slots=True, eq=False)
+class Bin:
+    """A node to be: how many of which items, and the cheapest choice that holds them."""
+
+    items: Integers
+    counts: Integers
+    used: Floats
+    choice: int
+    price: float
+
+
+class Filler:
+    """Makes bins out of a stock of items."""
+
+    def __init__(self, problem: Problem, chance: np.random.Generator, candidates: int) -> None:
+        self.problem = problem
+        self.chance = chance
+        self.candidates = candidates
+        scale = np.maximum(problem.sizes.max(axis=0, initial=0.0), SLACK)
+        self.amounts = np.ascontiguousarray(problem.sizes / scale)
+        self.rooms = np.ascontiguousarray(problem.room / scale)
+
+    def fill(self, stock: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> list[Bin]:
+        """Bins for all of the stock; `bar`: what a unit of value may cost, on the average. When it is late, few
+        candidates are looked at."""
+        left = stock.copy()
+        present = np.flatnonzero(left)
+        hardness = self.problem.conflicts[present] * 1e6 + value[present]
+        order = present[np.argsort(-hardness * self.chance.uniform(0.9, 1.1, len(present)), kind="stable")]
+        bins: list[Bin] = []
+        for seed in order:
+            while left[seed]:
+                if self.candidates > _FEW and is_late():
+                    self.candidates = _FEW
+                self._most = self._fair_share(left, value)
+                made = self._one(int(seed), left, value, bar)
+                bins.append(made)
+                self._repeat(made, left, bins)
+        return bins
+
+    def _fair_share(self, left: Integers, value: Floats) -> float:
+        """What a bin may cost while pods are left of which each needs a node of its own: pods that could fill those
+        nodes are not to be spent on a few."""
+        exclusive = self.problem.exclusive
+        if exclusive is None:
+            return np.inf
+        alone = int((left @ exclusive).max())
+        return 1.4 * float(left @ value) / alone if alone > 1 else np.inf
+
+    @staticmethod
+    def _repeat(made: Bin, left: Integers, bins: list[Bin]) -> None:
+        """Take the bin off the stock, and as often again as the stock allows half of it."""
+        left[made.items] -= made.counts
+        while bool((left[made.items] >= 8 * made.counts).all()):
+            left[made.items] -= made.counts
+            bins.append(Bin(made.items, made.counts, made.used, made.choice, made.price))
+
+    def _choices_for(self, seed: int) -> Integers:
+        """Types for the candidates: the cheapest for the room that they have, of different sizes."""
+        problem = self.problem
+        possible = np.flatnonzero(
+            problem.suits[problem.need[seed]] & (self.rooms >= self.amounts[seed] - SLACK).all(axis=1)
+        )
+        price = problem.price[possible]
+        possible = possible[price <= max(self._most, float(price.min(initial=np.inf)) * 1.001)]
+        if len(possible) <= self.candidates:
+            return possible
+        odds = self._merit[possible]
+        drawn = self.chance.choice(len(possible), self.candidates - 1, replace=False, p=odds / odds.sum())
+        cheapest = int(np.argmin(problem.price[possible]))
+        chosen: Integers = possible[np.append(drawn, cheapest)]
+        return chosen
+
+    def set_merit(self, value: Floats) -> None:
+        """How often each choice is tried: by what its room is worth, for the pods that there are, per price."""
+        problem = self.problem
+        scale = (problem.sizes * problem.stock[:, None]).sum(axis=0)
+        worth = (value * problem.stock).sum()
+        share = np.where(scale > 0, worth / np.maximum(scale, SLACK), 0.0) / max(1, int((scale > 0).sum()))
+        ratio = problem.price / np.maximum((np.maximum(problem.room, 0) * share).sum(axis=1), SLACK)
+        best = np.sort(ratio)[: max(1, len(ratio) // 20)].mean()
+        merit = (best / np.maximum(ratio, best)) ** 6
+        self._merit = merit / np.sqrt(problem.price / problem.price.min())
+
+    def _one(self, seed: int, left: Integers, value: Floats, bar: float) -> Bin:
+        problem = self.problem
+        choices = self._choices_for(seed)
+        if not len(choices):
+            raise AssertionError("an item without a choice")
+        items = np.flatnonzero(left)
+        if problem.colour[seed] or problem.colour.any():
+            colours = problem.colour[items]
+            items = items[(colours == 0) | (colours == problem.colour[seed])]
+        suits = problem.suits[problem.need[items]][:, choices].T  # (candidates, items)
+        useful = suits.any(axis=0)
+        items, suits = items[useful], np.ascontiguousarray(suits[:, useful])
+        state = _Candidates(self, choices, items, suits, left[items])
+        at = int(np.searchsorted(items, seed))
+        state.put_seed(at)
+        state.run()
+        return state.best(value, bar)
+
+
+class _Candidates:
+    """Bins that are filled side by side from one stock, each as if it were the only one."""
+
+    def __init__(self, filler: Filler, choices: Integers, items: Integers, suits: Flags, left: Integers) -> None:
+        self._filler = filler
+        self._problem = filler.problem
+        self._choices = choices
+        self._items = items
+        self._sizes = filler.amounts[items]
+        self._room = filler.rooms[choices].copy()
+        self._whole = np.maximum(filler.rooms[choices], SLACK)
+        self._left = left
+        self._taken = np.zeros((len(choices), len(items)), dtype=np.int64)
+        self._open = suits  # what may still join, hosts apart
+        hosts = filler.problem.hosts
+        self._hosts = hosts
+        if hosts is not None:
+            self._count = np.zeros((len(choices), hosts.groups), dtype=np.int64)
+            self._binding = np.zeros((len(choices), hosts.groups), dtype=bool)
+            self._checks = hosts.checks[items]
+        noise = filler.chance.uniform(1 - _NOISE, 1 + _NOISE, (len(choices), len(items)))
+        noise[-1] = 1.0
+        self._noise = noise
+        self._steps = 0
+
+    def put_seed(self, at: int) -> None:
+        """Every candidate begins with it."""
+        rows = np.arange(len(self._choices))
+        self._add(rows, np.full(len(rows), at), np.ones(len(rows), dtype=np.int64))
+
+    def _add(self, rows: Integers, columns: Integers, times: Integers) -> None:
+        self._taken[rows, columns] += times
+        self._room[rows] -= self._sizes[columns] * times[:, None]
+        exhausted = self._taken[rows, columns] >= self._left[columns]
+        self._open[rows[exhausted], columns[exhausted]] = False
+        if self._hosts is None:
+            return
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            item = self._items[column]
+            for group in self._hosts.counted[item]:
+                self._count[row, group] += 1
+            for group in self._hosts.bound[item]:
+                self._binding[row, group] = True
+
+    def run(self) -> None:
+        """Add pods until nothing fits any more."""
+        live = np.arange(len(self._choices))
+        while len(live):
+            room = self._room[live]
+            fits = self._open[live]
+            for resource in range(self._sizes.shape[1]):
+                fits &= self._sizes[None, :, resource] <= room[:, resource, None] + SLACK
+            self._open[live] = fits  # what does not fit now never will
+            if self._hosts is not None:
+                refusing = self._hosts.refusing(self._count[live], self._binding[live])
+                for check in range(self._checks.shape[1]):
+                    fits &= ~refusing[:, self._checks[:, check]]
+            weight = room / self._whole[live] ** 2
+            score = (weight @ self._sizes.T) * self._noise[live]
+            score[~fits] = -1.0
+            columns = score.argmax(axis=1)
+            some = score[np.arange(len(live)), columns] >= 0
+            live, columns, room = live[some], columns[some], room[some]
+            if not len(live):
+                break
+            self._add(live, columns, self._times(live, columns, room))
+
+    def _times(self, rows: Integers, columns: Integers, room: Floats) -> Integers:
+        """Where many of the same fit, several at once."""
+        sizes = self._sizes[columns]
+        ratio = np.where(sizes > 0, room / np.maximum(sizes, SLACK), np.inf).min(axis=1)
+        many = np.maximum(1, np.floor(ratio * 0.2)).astype(np.int64)
+        times: Integers = np.minimum(many, self._left[columns] - self._taken[rows, columns])
+        if self._hosts is not None:
+            alone = self._checks[columns, 0] < self._hosts.groups * 3
+            times[alone] = 1
+        return times
+
+    def best(self, value: Floats, bar: float) -> Bin:
+        """The candidate that is paid for best, at the price of the cheapest choice that holds it."""
+        worth = self._taken @ value[self._items]
+        price = self._problem.price[self._choices]
+        order = np.argsort(price - bar * worth, kind="stable")[:6]
+        found: list[tuple[float, Bin]] = []
+        for row in order.tolist():
+            made = self._bin(row)
+            found.append((made.price - bar * float(worth[row]), made))
+        return min(found, key=lambda pair: pair[0])[1]
+
+    def _bin(self, row: int) -> Bin:
+        columns = np.flatnonzero(self._taken[row])
+        items, counts = self._items[columns], self._taken[row, columns]
+        made = priced(self._filler, items, counts)
+        if made is None:
+            raise AssertionError("a candidate that no choice holds")
+        return made
+
+
+def priced(filler: Filler, items: Integers, counts: Integers) -> Bin | None:
+    """The bin with its cheapest choice; None: no choice holds it."""
+    problem = filler.problem
+    used = (filler.amounts[items] * counts[:, None]).sum(axis=0)
+    suits = problem.suits[np.unique(problem.need[items])].all(axis=0)
+    holds = suits & (filler.rooms >= used - SLACK).all(axis=1)
+    choices = np.flatnonzero(holds)
+    if not len(choices):
+        return None
+    choice = int(choices[np.argmin(problem.price[choices])])
+    return Bin(items, counts, used, choice, float(problem.price[choice]))

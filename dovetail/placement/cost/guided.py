@@ -1,0 +1,62 @@
+"""Carries a proposal out: a pass of its own, in which each pod is tried first where the proposal wants it.
+
+The pass asks of every pod what the first one asked when it placed it, preferences included, and in the same order. So
+nothing that was found by arithmetic alone is believed: a pod that the rules refuse there is placed like any other pod.
+"""
+
+from collections.abc import Sequence
+
+from dovetail.model.pods import Pod
+from dovetail.placement.cost.target import Target
+from dovetail.placement.search.demands import Demand
+from dovetail.placement.search.solve import Pass
+
+
+class Guide:
+    """The drafts of one pass that stand for targets."""
+
+    def __init__(self, before: Pass, targets: Sequence[Target]) -> None:
+        self.before = before
+        self.run = before.again()
+        self._target = {pod.uid: number for number, target in enumerate(targets) for pod in target.pods}
+        self._targets = targets
+        self._draft: dict[int, int] = {}
+
+    def carry_out(self) -> Pass:
+        """The pass, finished."""
+        before, run = self.before, self.run
+        placed = before.placed_pods()
+        refused = [each.pod for each in before.refused.values()]
+        run.prepare([*placed, *refused])
+        demands = {pod.uid: run.same_demand(before.demands_by_uid[pod.uid]) for pod in placed}
+        late: list[Pod] = []
+        for pod in placed:
+            demand = demands[pod.uid]
+            if not self._place(demand, pod):
+                late.append(pod)
+        moved = True
+        while late and moved:  # a spread may admit later what it refused before
+            waiting, late = late, []
+            for pod in waiting:
+                if not self._place(demands[pod.uid], pod):
+                    late.append(pod)
+            moved = len(late) < len(waiting)
+        self.strays = len(late)
+        late = [pod for pod in late if not run.place_as(demands[pod.uid], pod)]
+        run.run([*late, *refused])
+        return run
+
+    def _place(self, demand: Demand, pod: Pod) -> bool:
+        run, number = self.run, self._target.get(pod.uid)
+        if number is None:
+            done = bool(run.nodes.active) and run.nodes.place(demand, pod)
+        elif number in self._draft:
+            done = run.drafts.place_on(demand, pod, self._draft[number])
+        else:
+            target = self._targets[number]
+            done = run.drafts.place_on_new_of(demand, pod, target.template, target.start, target.rows)
+            if done:
+                self._draft[number] = len(run.drafts.made) - 1
+        if done:
+            run.settled(demand, pod)
+        return done

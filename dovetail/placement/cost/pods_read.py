@@ -1,0 +1,122 @@
+"""What do pods that may move ask of a new node, as far as arrays can say it?"""
+
+from collections.abc import Mapping, Sequence
+
+from dovetail.model.pods import Pod
+from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.templates import Template
+from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
+from dovetail.placement.cost.choices import Cells
+from dovetail.placement.cost.compiled import Fixed, Item
+from dovetail.placement.cost.host_rules import HostNeeds
+from dovetail.placement.search.demands import Demand, ShapeInPass
+from dovetail.placement.search.node_draft import NodeDraft
+
+
+class PodReader:
+    """Reads the pods of one pass."""
+
+    def __init__(self, demands: Mapping[str, Demand], cells: Sequence[Cells]) -> None:
+        """`demands`: of the pods that are placed, by UID."""
+        self._demands = demands
+        self._cells = cells
+        self._cell_keys = set.intersection(*(each.keys for each in cells)) if cells else set()
+        determined = [each.determined() for each in cells]
+        self._determined = set.intersection(*determined) if determined else set()
+        self._recorded: dict[ShapeInPass, list[DomainGroup | HostGroup]] = {}
+        self._rigid: dict[ShapeInPass, bool] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self.needs: list[list[int]] = []  # per need and cell, the rows that suit
+        self._colours: dict[frozenset[object], int] = {frozenset(): 0}
+
+    def members(self, draft: NodeDraft) -> list[tuple[Pod, Demand, Fixed, int, int]] | None:
+        """The pods of a draft as items; None: the draft stays as it is."""
+        found = []
+        for pod in draft.pods:
+            demand = self._demands[pod.uid]
+            shape = demand.shape
+            if self._is_rigid(shape):
+                return None
+            fixed = self._fixed(shape, draft)
+            if fixed is None:
+                return None
+            need = self._need(shape, fixed, draft.template.pool.weight)
+            if need < 0:
+                return None
+            found.append((pod, demand, fixed, need, self._colour(shape)))
+        return found
+
+    def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
+        """Those that count such a pod."""
+        known = self._recorded.get(shape)
+        if known is None:
+            known = self._recorded[shape] = list(shape.recording.everything)
+        return known
+
+    def _is_rigid(self, shape: ShapeInPass) -> bool:
+        known = self._rigid.get(shape)
+        if known is None:
+            domains = [group for group, _ in shape.domains]
+            domains += [group for group in self.groups(shape) if isinstance(group, DomainGroup)]
+            known = self._rigid[shape] = (
+                bool(shape.ports)
+                or any(group.term.kind == "affinity" for group, _ in shape.hosts)
+                or any(group.term.key not in self._cell_keys for group in domains)
+            )
+        return known
+
+    def _fixed(self, shape: ShapeInPass, draft: NodeDraft) -> Fixed | None:
+        """The domains that the pod keeps; None: it is bound to several."""
+        found: dict[str, str] = {}
+        for group, _ in shape.domains:
+            value = draft.state.values.get(group.term.key)
+            if value is None:
+                return None
+            found[group.term.key] = value
+        for counting in self.groups(shape):
+            if isinstance(counting, DomainGroup) and counting.term.key not in found:
+                value = draft.state.values.get(counting.term.key)
+                if value is not None:
+                    found[counting.term.key] = value
+                elif counting.every_value:
+                    return None
+        return tuple(sorted(found.items()))
+
+    def _need(self, shape: ShapeInPass, fixed: Fixed, weight: int) -> int:
+        """The number of these needs; -1: no choice suits them."""
+        key = (id(shape.facts), fixed, weight)
+        known = self._numbers.get(key)
+        if known is None:
+            rows = [
+                self._rows(shape, fixed, weight, cells.template, state)
+                for cells in self._cells
+                for state in cells.states
+            ]
+            known = self._numbers[key] = len(self.needs) if any(rows) else -1
+            if known >= 0:
+                self.needs.append(rows)
+        return known
+
+    @staticmethod
+    def _rows(shape: ShapeInPass, fixed: Fixed, weight: int, template: Template, cell: State) -> int:
+        if template.pool.weight < weight or not shape.facts.tolerated[template.number]:
+            return 0
+        if any(cell.values.get(key) != value for key, value in fixed):
+            return 0
+        rows = 0
+        for narrowed in shape.narrowings(cell):
+            rows |= narrowed.rows
+        return rows & template.rows & template.fit.valid
+
+    def _colour(self, shape: ShapeInPass) -> int:
+        """Pods that ask for different values of a label that no type decides are not put together."""
+        facts = shape.facts
+        sets = (facts.needs.others, *(alternative.others for alternative in facts.alternatives))
+        asked = frozenset(item for each in sets for key, item in each.items() if key not in self._determined)
+        return self._colours.setdefault(asked, len(self._colours))
+
+    def host_needs(self, item: Item) -> HostNeeds:
+        """What pods like these ask of the others on their node."""
+        shape = item.demand.shape
+        counting = [group for group in self.groups(shape) if isinstance(group, HostGroup)]
+        return HostNeeds(shape.hosts, counting, len(item.pods))

@@ -1,0 +1,71 @@
+"""By which policy are a NodePool's new nodes chosen?
+
+Karpenter's unless the setting or the pool's annotation says cost. What cannot be read, or a pool with too few types for
+the policy, is named; the default policy holds for that pool, and everybody else goes on.
+"""
+
+from math import inf, isfinite
+
+from dovetail.model import names
+from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.pools import NodePool
+from dovetail.model.quoting import shown
+from dovetail.placement.cluster.templates import Template
+from dovetail.placement.settings import CostSettings
+
+
+class PolicyError(ValueError):
+    """A pool that the policy cannot be used for."""
+
+
+def _asks_for_cost(pool: NodePool, settings: CostSettings) -> bool:
+    text = pool.annotations.get(names.PLACEMENT)
+    if text is None:
+        return settings.everywhere
+    if text not in ("cost", "default"):
+        raise PolicyError(
+            f"metadata.annotations[{names.PLACEMENT}]: {shown(text)} is no policy; write cost or default. "
+            "The default policy is used"
+        )
+    return text == "cost"
+
+
+def _node_cost(pool: NodePool, settings: CostSettings) -> float:
+    text = pool.annotations.get(names.NODE_COST)
+    if text is None:
+        return settings.node_cost
+    try:
+        cost = float(text)
+    except ValueError:
+        cost = -inf
+    if not isfinite(cost) or cost < 0:
+        raise PolicyError(
+            f"metadata.annotations[{names.NODE_COST}]: {shown(text)} is no cost; write dollars an hour, 0 or more. "
+            "The default policy is used"
+        )
+    return cost
+
+
+def _judged(template: Template, settings: CostSettings) -> float | None:
+    """What a node of the pool costs beside its instance; None: the pool is not under the policy."""
+    pool = template.pool
+    if not _asks_for_cost(pool, settings):
+        return None
+    cost = _node_cost(pool, settings)
+    types = len(template.table.types_in(template.rows))
+    if types < settings.types and pool.annotations.get(names.PLACEMENT) is not None:
+        raise PolicyError(
+            f"spec.template.spec.requirements: {types} instance types are left, and the policy cost keeps at least "
+            f"{settings.types} for each node. The default policy is used"
+        )
+    return cost if types >= settings.types else None
+
+
+def node_costs(templates: list[Template], settings: CostSettings, aside: SetAside) -> dict[int, float]:
+    """The templates under the policy, by number, with what each of their nodes costs beside its instance."""
+    found: dict[int, float] = {}
+    for template in templates:
+        cost = aside.judge(template.pool, "placement policy", _judged, template, settings)
+        if cost is not None and not isinstance(cost, Unjudged):
+            found[template.number] = cost
+    return found

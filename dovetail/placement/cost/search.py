@@ -1,0 +1,133 @@
+"""Looks for cheaper bins until it is told to stop: bins that are poorly paid for are taken apart and filled anew."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dovetail.placement.cost.filling import Bin, Filler
+from dovetail.placement.cost.inserting import Shelf
+from dovetail.placement.cost.problem import Integers, Problem
+from dovetail.placement.cost.values import least_values
+
+_PART = 700  # pods that are looked at together at first: with all at once, the work would grow with their square
+_SPARE = 1.05  # nodes for each pod that needs one of its own
+_TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
+
+
+def _never() -> bool:
+    return False
+
+
+def _stock_of(bins: Sequence[Bin], items: int) -> Integers:
+    stock = np.zeros(items, dtype=np.int64)
+    for each in bins:
+        stock[each.items] += each.counts
+    return stock
+
+
+def _cost(bins: Sequence[Bin]) -> float:
+    return float(sum(each.price for each in bins))
+
+
+def _wanted_nodes(problem: Problem) -> tuple[float, float]:
+    """How many nodes there should be for pods of which each needs one of its own, and what each that is missing costs.
+
+    Other pods are bound before them and fill some of the nodes; then such a pod gets a further node.
+    """
+    if problem.exclusive is None or not problem.exclusive.any():
+        return 0.0, 0.0
+    group = int((problem.stock @ problem.exclusive).argmax())
+    items = np.flatnonzero(problem.exclusive[:, group])
+    stock = problem.stock[items]
+    holds = (problem.room[None, :, :] >= problem.sizes[items][:, None, :]).all(axis=2) & problem.suits[
+        problem.need[items]
+    ]
+    lowest = np.where(holds, problem.price[None, :], np.inf).min(axis=1)
+    return _SPARE * float(stock.sum()), float((lowest * stock).sum() / stock.sum())
+
+
+class Search:
+    """One search over a problem; the same seed and number of steps give the same bins."""
+
+    def __init__(self, problem: Problem, seed: int, candidates: int = 24) -> None:
+        self.problem = problem
+        self.chance = np.random.default_rng(seed)
+        self.floor = least_values(problem, self.chance)
+        self.value = self.floor.copy()
+        self.filler = Filler(problem, self.chance, candidates)
+        self.filler.set_merit(self.value)
+        self.bins: list[Bin] = []
+        self.steps = 0
+        self._wanted, self._missing = _wanted_nodes(problem)
+
+    def start(self, is_late: Callable[[], bool]) -> None:
+        """The first answer; what is still to be filled when time is up is filled with less care."""
+        stock = self.problem.stock
+        parts = max(1, round(int(stock.sum()) / _PART))
+        spread = np.arange(len(stock))
+        for part in range(parts):
+            share = stock // parts + ((spread + part) % parts < stock % parts)
+            self.bins += self.filler.fill(share, self.value, 1.02, is_late)
+
+    def begin_with(self, bins: Sequence[Bin], left: Integers, is_late: Callable[[], bool]) -> None:
+        """Begin with an answer that is there, and fill what is left beside it."""
+        self.bins = [*bins, *self.filler.fill(left, self.value, 1.02, is_late)]
+
+    def improve(self, should_stop: Callable[[], bool], most_steps: int) -> None:
+        """Take a few bins apart, again and again."""
+        while self.steps < most_steps and not should_stop():
+            self.steps += 1
+            self._step()
+
+    def _step(self) -> None:
+        if len(self.bins) < 2:
+            return
+        if self.steps % 2:
+            self._spread(self._drawn(int(self.chance.integers(1, 4))))
+        else:
+            self._fill_anew(self._drawn(int(self.chance.integers(2, 10))))
+
+    def _drawn(self, count: int) -> set[int]:
+        """So many bins, rather those that waste much."""
+        bins = self.bins
+        worth = np.array([float(self.floor[b.items] @ b.counts) for b in bins])
+        price = np.array([b.price for b in bins])
+        waste = np.maximum(price - worth, 0) + 1e-3 * price
+        most = min(count, len(bins) - 1)
+        return set(self.chance.choice(len(bins), most, replace=False, p=waste / waste.sum()).tolist())
+
+    def _fill_anew(self, chosen: set[int]) -> None:
+        old = [self.bins[n] for n in sorted(chosen)]
+        stock = _stock_of(old, len(self.problem.stock))
+        new = self.filler.fill(stock, self.value, 1.0 + 0.05 * float(self.chance.random()), _never)
+        if _cost(new) - _cost(old) <= self._worth_of(len(new) - len(old)) + 1e-12:
+            self.bins = [b for n, b in enumerate(self.bins) if n not in chosen] + new
+
+    def _worth_of(self, more: int) -> float:
+        """What so many more bins are worth, beside what they save: something while pods that keep apart are short of
+        nodes to choose from."""
+        before, after = (max(0.0, self._wanted - count) for count in (len(self.bins), len(self.bins) + more))
+        return self._missing * (before - after)
+
+    def _spread(self, chosen: set[int]) -> None:
+        """The pods of these bins into others; those that no bin takes cheaply are filled into new ones."""
+        others = [n for n in range(len(self.bins)) if n not in chosen]
+        taking = sorted(self.chance.choice(others, min(_TAKING, len(others)), replace=False).tolist())
+        old = [self.bins[n] for n in sorted(chosen)]
+        stock = _stock_of(old, len(self.problem.stock))
+        shelf = Shelf(self.filler, [self.bins[n] for n in taking])
+        added, left = 0.0, np.zeros_like(stock)
+        for item in sorted(np.flatnonzero(stock).tolist(), key=lambda n: -float(self.filler.amounts[n].sum())):
+            for _ in range(int(stock[item])):
+                more = shelf.insert(item)
+                added += more or 0.0
+                left[item] += more is None
+        new = self.filler.fill(left, self.value, 1.0, _never)
+        if added + _cost(new) - _cost(old) <= self._worth_of(len(new) - len(old)) + 1e-12:
+            gone = chosen | set(taking)
+            self.bins = [b for n, b in enumerate(self.bins) if n not in gone] + shelf.bins + new
+
+    @property
+    def cost(self) -> float:
+        """Of the bins now."""
+        return _cost(self.bins)
