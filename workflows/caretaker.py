@@ -13,6 +13,11 @@ from datetime import timedelta
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
+from dovetail.workflows.claim_owners import start_launches
+from dovetail.workflows.loops import Loops, said
+from dovetail.workflows.options import impatient, looking, planning, quick
+from dovetail.workflows.renewal import LEARNS_ITS_CLUSTER, renew
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import Ordering
     from dovetail.activities.orders.carry_out_orders import Caretaking
@@ -25,10 +30,6 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.states import expiry_of, remembered
     from dovetail.messages.workflow_types import CARETAKER
     from dovetail.messages.writes import Write
-    from dovetail.workflows.claim_owners import start_launches
-    from dovetail.workflows.loops import Loops, said
-    from dovetail.workflows.options import impatient, looking, planning, quick
-    from dovetail.workflows.renewal import renew
 
 
 # An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
@@ -66,12 +67,19 @@ class Caretaker:
         self.show()
         await self.loops.run(upkeep=self.upkeep, orders=self.orders)
         await workflow.wait_condition(workflow.all_handlers_finished)
-        renew(replace(given, generation=given.generation + 1, must_see=self.must_see))
+        renew(replace(self.given, generation=given.generation + 1, must_see=self.must_see))
 
     @workflow.signal
     def poke(self) -> None:
         """Look again at once; sent after a deploy, so that the new version is used."""
         self.wake()
+
+    @workflow.signal
+    def belong_to(self, cluster_uid: str) -> None:
+        """Learn whose this is, where the version that started it did not say; it begins again as new, and says it."""
+        if cluster_uid and not self.given.cluster_uid and workflow.patched(LEARNS_ITS_CLUSTER):
+            self.given = replace(self.given, cluster_uid=cluster_uid)
+            self.loops.leave()
 
     def wake(self) -> None:
         """Cancel both waits; nothing is lost, they look at everything again."""

@@ -6,7 +6,8 @@ where a start fails, the Caretaker finds the claim without its owner and starts 
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from temporalio import workflow
@@ -14,29 +15,56 @@ from temporalio.common import Priority
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
+    from dovetail.activities.identity.search_attributes import FIRST_PHASES, attributes
     from dovetail.messages.inputs import ClaimInput
     from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.workflow_ids import claim_owner_id, task_queue
     from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
-    from dovetail.workflows.attributes import attributes
 
 T = TypeVar("T")
 
 STARTS_AT_ONCE = 20
-FIRST_PHASES = {LAUNCH_NODE: "launching", TERMINATE_NODE: "tainting"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The workflow that a claim is to get."""
+
+    claim: ClaimRef
+    type: str
+    summary: str
+    node: str = ""
+    priority: Priority = Priority.default
 
 
 async def start_launches(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
     """One LaunchNode per claim, side by side."""
     for group in in_parts(claims):
-        await asyncio.gather(*[_start(cluster, claim, LAUNCH_NODE, "a node for") for claim in group])
+        owners = [Owner(claim=claim, type=LAUNCH_NODE, summary="a node for") for claim in group]
+        await asyncio.gather(*[_start(cluster, owner) for owner in owners])
 
 
-async def start_terminations(cluster: str, claims: tuple[ClaimRef, ...], priority: Priority = Priority.default) -> None:
-    """One TerminateNode per deleted claim, side by side: a second or two sooner than the Caretaker's look."""
+async def start_terminations(
+    cluster: str,
+    claims: tuple[ClaimRef, ...],
+    priority: Priority = Priority.default,
+    nodes: Mapping[str, str] | None = None,
+) -> None:
+    """One TerminateNode per deleted claim, side by side: a second or two sooner than the Caretaker's look. `nodes`: by
+    the names of the claims, where they are known."""
+    node_of = nodes or {}
     for group in in_parts(claims):
-        starts = [_start(cluster, claim, TERMINATE_NODE, "the end of", priority) for claim in group]
-        await asyncio.gather(*starts)
+        owners = [
+            Owner(
+                claim=claim,
+                type=TERMINATE_NODE,
+                summary="the end of",
+                node=node_of.get(claim.name, ""),
+                priority=priority,
+            )
+            for claim in group
+        ]
+        await asyncio.gather(*[_start(cluster, owner) for owner in owners])
 
 
 def in_parts(things: Sequence[T], patch: str = "") -> Iterator[Sequence[T]]:
@@ -49,21 +77,22 @@ def in_parts(things: Sequence[T], patch: str = "") -> Iterator[Sequence[T]]:
         yield things[first : first + size]
 
 
-async def _start(
-    cluster: str, claim: ClaimRef, workflow_type: str, summary: str, priority: Priority = Priority.default
-) -> None:
+async def _start(cluster: str, owner: Owner) -> None:
+    claim = owner.claim
     try:
         await workflow.start_child_workflow(
-            workflow_type,
+            owner.type,
             ClaimInput(cluster=cluster, claim=claim, joins_in_one_step=True),
             id=claim_owner_id(cluster, claim.name),
             task_queue=task_queue(cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-            search_attributes=attributes(pool=claim.pool, claim=claim.name, phase=FIRST_PHASES[workflow_type]),
-            static_summary=f"{summary} NodeClaim {claim.name}",
-            priority=priority,
+            search_attributes=attributes(
+                cluster, pool=claim.pool, claim=claim.name, node=owner.node, phase=FIRST_PHASES[owner.type]
+            ),
+            static_summary=f"{owner.summary} NodeClaim {claim.name}",
+            priority=owner.priority,
         )
     except WorkflowAlreadyStartedError:
         workflow.logger.info("NodeClaim %s already has its owner", claim.name)
     except FailureError as failure:
-        workflow.logger.warning("%s of NodeClaim %s could not be started: %s", workflow_type, claim.name, failure)
+        workflow.logger.warning("%s of NodeClaim %s could not be started: %s", owner.type, claim.name, failure)

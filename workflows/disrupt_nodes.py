@@ -12,6 +12,12 @@ from typing import Literal
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
+from dovetail.workflows.attributes import show_phase
+from dovetail.workflows.claim_owners import start_launches, start_terminations
+from dovetail.workflows.loops import said
+from dovetail.workflows.options import ending, impatient, quick, waiting, watching
+from dovetail.workflows.shielding import shielded
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_progress import Awaiting
     from dovetail.activities.disruption.delete_claim import Deleting
@@ -35,11 +41,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from dovetail.messages.subjects import ClaimRef, Departure
     from dovetail.messages.workflow_types import DISRUPT_NODES
-    from dovetail.workflows.attributes import show_phase
-    from dovetail.workflows.claim_owners import start_launches, start_terminations
-    from dovetail.workflows.loops import said
-    from dovetail.workflows.options import ending, impatient, quick, waiting, watching
-    from dovetail.workflows.shielding import shielded
 
 # DIS-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
@@ -208,12 +209,15 @@ class DisruptNodes:
             raise Undone(outcome.message)
 
     async def drain(self, target: Target) -> None:
-        """Evict the pods while a cancel is still possible: never by force, for as long as PDBs hold them."""
+        """Evict the pods while a cancel is still possible, for as long as PDBs hold them; by force only where the claim
+        has a termination grace period, which counts from here as it otherwise does from the delete."""
+        deadline = workflow.now().timestamp() + target.grace if target.grace is not None else None
         departure = Departure(
             claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),
             provider_id=target.provider_id,
             nodes=(target.node,),
             node_uids=(target.node_uid,),
+            deadline=deadline,
             reason=self.given.command.reason,
         )
         await workflow.execute_activity_method(
@@ -266,7 +270,7 @@ class DisruptNodes:
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
         await self.delete_all()
-        await start_terminations(given.cluster, claims)
+        await start_terminations(given.cluster, claims, nodes={t.claim: t.node for t in self.marked})
         self.enter("draining")
         await workflow.execute_activity_method(
             Awaiting.await_gone, claims, summary="wait until the nodes are gone", **ending(given.cluster)

@@ -11,16 +11,17 @@ from dataclasses import replace
 from temporalio import workflow
 from temporalio.common import Priority
 
+from dovetail.workflows.claim_owners import start_terminations
+from dovetail.workflows.loops import Loops
+from dovetail.workflows.options import impatient, listening, quick
+from dovetail.workflows.renewal import LEARNS_ITS_CLUSTER, renew
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import Answering
     from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
     from dovetail.activities.interruptions.watch_interruptions import Watching
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
-    from dovetail.workflows.claim_owners import start_terminations
-    from dovetail.workflows.loops import Loops
-    from dovetail.workflows.options import impatient, listening, quick
-    from dovetail.workflows.renewal import renew
 
 
 @workflow.defn(name=INTERRUPTIONS)
@@ -38,12 +39,19 @@ class Interruptions:
         self.show()
         await self.loops.run(reading=self.read)
         await workflow.wait_condition(workflow.all_handlers_finished)
-        renew(replace(given, generation=given.generation + 1))
+        renew(replace(self.given, generation=given.generation + 1))
 
     @workflow.signal
     def poke(self) -> None:
         """Start the reading anew; sent after a deploy, so that the new version is used."""
         self.loops.wake()
+
+    @workflow.signal
+    def belong_to(self, cluster_uid: str) -> None:
+        """Learn whose this is, where the version that started it did not say; it begins again as new, and says it."""
+        if cluster_uid and not self.given.cluster_uid and workflow.patched(LEARNS_ITS_CLUSTER):
+            self.given = replace(self.given, cluster_uid=cluster_uid)
+            self.loops.leave()
 
     def show(self) -> None:
         """The Web UI's summary."""

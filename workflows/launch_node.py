@@ -7,6 +7,11 @@ can never work on one claim at once.
 
 from temporalio import workflow
 
+from dovetail.workflows.attributes import show_phase
+from dovetail.workflows.options import launching, quick, waiting
+from dovetail.workflows.shielding import shielded
+from dovetail.workflows.terminate_node import TerminateNode
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.delete_claim import Deleting
     from dovetail.activities.disruption.publish_notices import Noticing
@@ -16,10 +21,6 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.outcomes import JoinOutcome
     from dovetail.messages.requests import DeleteRequest, NoticeRequest
     from dovetail.messages.workflow_types import LAUNCH_NODE
-    from dovetail.workflows.attributes import show_phase
-    from dovetail.workflows.options import launching, quick, waiting
-    from dovetail.workflows.shielding import shielded
-    from dovetail.workflows.terminate_node import TerminateNode
 
 
 @workflow.defn(name=LAUNCH_NODE)

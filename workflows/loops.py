@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError, is_cancelled_exception
 
-with workflow.unsafe.imports_passed_through():
-    from dovetail.workflows.waits import Waits
+from dovetail.workflows.waits import Waits
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -94,6 +93,10 @@ class Loops:
                 )
         finally:
             self.woken.pop(name, None)
+
+    def leave(self) -> None:
+        """Begin again as new as soon as nothing is under way."""
+        self.waits.leave()
 
     def wake(self, *names: str) -> None:
         """Cancel these waits and end these pauses, or all of them where none is named: they look again at once."""

@@ -6,15 +6,16 @@ instance, if there is one, is not this workflow's to terminate.
 
 from temporalio import workflow
 
+from dovetail.workflows.attributes import show_phase
+from dovetail.workflows.options import quick, waiting
+from dovetail.workflows.shielding import shielded
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.termination.await_detached import Detaching
     from dovetail.activities.termination.begin_and_end_departure import Departing
     from dovetail.activities.termination.drain_node import Draining
     from dovetail.messages.inputs import NodeInput
     from dovetail.messages.workflow_types import RELEASE_NODE
-    from dovetail.workflows.attributes import show_phase
-    from dovetail.workflows.options import quick, waiting
-    from dovetail.workflows.shielding import shielded
 
 
 @workflow.defn(name=RELEASE_NODE)

@@ -4,9 +4,28 @@ Its history would grow without end otherwise. A run that is pinned to one versio
 same way: the next run begins on the version that is current then.
 """
 
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from dovetail.activities.identity.cluster_header import HEADER
+    from dovetail.activities.identity.search_attributes import attributes
+
+# A worker of version 0.1.0 lets the signal `belong_to` lie; a run that has passed it there must not heed it later.
+LEARNS_ITS_CLUSTER = "learns-its-cluster"
+
+
+class SingletonState(Protocol):
+    """What each singleton carries from run to run, whatever else it does."""
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's name."""
+
+    @property
+    def cluster_uid(self) -> str:
+        """The UID of its namespace kube-system; empty in a run that a version without it has started."""
 
 
 def due_for_renewal(max_history: int = 0) -> bool:
@@ -17,6 +36,11 @@ def due_for_renewal(max_history: int = 0) -> bool:
     return info.is_continue_as_new_suggested() or info.is_target_worker_deployment_version_changed()
 
 
-def renew(state: object) -> NoReturn:
-    """Start again with this state."""
-    workflow.continue_as_new(state, initial_versioning_behavior=workflow.ContinueAsNewVersioningBehavior.AUTO_UPGRADE)
+def renew(state: SingletonState) -> NoReturn:
+    """Start again with this state; whose it is stands in the memo too, where it can be read without a worker."""
+    workflow.continue_as_new(
+        state,
+        memo={HEADER: state.cluster_uid} if state.cluster_uid else None,
+        search_attributes=attributes(state.cluster),
+        initial_versioning_behavior=workflow.ContinueAsNewVersioningBehavior.AUTO_UPGRADE,
+    )

@@ -12,9 +12,15 @@ from typing import assert_never
 
 from temporalio import workflow
 
+from dovetail.workflows.claim_owners import in_parts, start_launches
+from dovetail.workflows.loops import Loops, raise_first
+from dovetail.workflows.options import attending, impatient, planning, quick
+from dovetail.workflows.renewal import LEARNS_ITS_CLUSTER, due_for_renewal, renew
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_disruption_plan import Disrupting
     from dovetail.activities.disruption.await_progress import Awaiting
+    from dovetail.activities.identity.search_attributes import attributes
     from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
     from dovetail.activities.provisioning.create_node_claims import Creating
     from dovetail.messages.inputs import DisruptInput
@@ -27,11 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_ids import disruption_id, task_queue
     from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
     from dovetail.messages.writes import Write
-    from dovetail.workflows.attributes import attributes
-    from dovetail.workflows.claim_owners import in_parts, start_launches
-    from dovetail.workflows.loops import Loops, raise_first
-    from dovetail.workflows.options import attending, impatient, planning, quick
-    from dovetail.workflows.renewal import renew
+    from dovetail.traces.spans import traced
 
 MUST_SEE_SECONDS = 60.0
 RECENT_KEPT = 20
@@ -39,6 +41,9 @@ NOTE_CHARACTERS = 300  # five hundred names would fill the state
 
 # The disruptions of one plan are started in parts; histories before this have all of them in one task.
 START_IN_PARTS = "disruptions-start-in-parts"
+
+# A paused Scheduler has no wait whose end would show it that another version is meant for it.
+LEAVES_A_PAUSE = "a-poke-lets-a-paused-scheduler-begin-as-new"
 
 # The loops' names, which also name their waits.
 PROVISIONING, DISRUPTION, MARK = "provisioning", "disruption", "mark"
@@ -79,8 +84,17 @@ class Scheduler:
 
     @workflow.signal
     def poke(self) -> None:
-        """Look again at once."""
+        """Look again at once; sent after a deploy, so that the new version is used."""
         self.wake(PROVISIONING, DISRUPTION)
+        if self.state.paused and due_for_renewal() and workflow.patched(LEAVES_A_PAUSE):
+            self.waits.leave_if_long(self.state.max_history)
+
+    @workflow.signal
+    def belong_to(self, cluster_uid: str) -> None:
+        """Learn whose this is, where the version that started it did not say; it begins again as new, and says it."""
+        if cluster_uid and not self.state.cluster_uid and workflow.patched(LEARNS_ITS_CLUSTER):
+            self.state = replace(self.state, cluster_uid=cluster_uid)
+            self.loops.leave()
 
     @workflow.query
     def status(self) -> SchedulerState:
@@ -218,21 +232,22 @@ class Scheduler:
         if not plan.proposed:
             return
         plan_id = str(workflow.uuid7())
-        request = CreateRequest(plan_id=plan_id, proposed=plan.proposed, type_lists=plan.type_lists, seen=plan.seen)
-        outcome = await workflow.execute_activity_method(
-            Creating.create_node_claims,
-            request,
-            summary=f"create {len(plan.proposed)} NodeClaims",
-            **impatient(quick(self.state.cluster)),
-        )
-        self.remember(outcome.writes)
-        asked = frozenset(pod.uid for proposed in plan.proposed for pod in proposed.pods)
-        self.state = self.state.refuse(asked, outcome.refused_pods)
-        await start_launches(self.state.cluster, outcome.claims)
-        self.state = replace(self.state, launching=outcome.claims, launching_since=now())
-        names = ", ".join(c.name for c in outcome.claims[:5])
-        refused = f"; {len(outcome.refused)} refused: {outcome.refused[0][1][:200]}" if outcome.refused else ""
-        self.note(f"created {len(outcome.claims)} NodeClaims: {names}{refused}")
+        with traced(plan_id):
+            request = CreateRequest(plan_id=plan_id, proposed=plan.proposed, type_lists=plan.type_lists, seen=plan.seen)
+            outcome = await workflow.execute_activity_method(
+                Creating.create_node_claims,
+                request,
+                summary=f"create {len(plan.proposed)} NodeClaims",
+                **impatient(quick(self.state.cluster)),
+            )
+            self.remember(outcome.writes)
+            asked = frozenset(pod.uid for proposed in plan.proposed for pod in proposed.pods)
+            self.state = self.state.refuse(asked, outcome.refused_pods)
+            await start_launches(self.state.cluster, outcome.claims)
+            self.state = replace(self.state, launching=outcome.claims, launching_since=now())
+            names = ", ".join(c.name for c in outcome.claims[:5])
+            refused = f"; {len(outcome.refused)} refused: {outcome.refused[0][1][:200]}" if outcome.refused else ""
+            self.note(f"created {len(outcome.claims)} NodeClaims: {names}{refused}")
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""
@@ -267,7 +282,12 @@ class Scheduler:
             task_queue=task_queue(self.state.cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             search_attributes=attributes(
-                pool=first.pool, claim=first.claim, node=first.node, reason=command.reason, phase="marking"
+                self.state.cluster,
+                pool=first.pool,
+                claim=first.claim,
+                node=first.node,
+                reason=command.reason,
+                phase="marking",
             ),
             static_summary=f"{command.reason}: {names}"[:200],
         )

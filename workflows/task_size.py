@@ -23,6 +23,8 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
+from dovetail.workflows.outbound import around_requests
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.messages.sizes import TASK_BYTES
 
@@ -36,12 +38,7 @@ class TaskSizeGuard(Interceptor):
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         """The guard's class."""
-        return _Inbound
-
-
-class _Inbound(WorkflowInboundInterceptor):
-    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
-        super().init(_Outbound(outbound))
+        return around_requests(_Outbound)
 
 
 class _Outbound(WorkflowOutboundInterceptor):

@@ -7,6 +7,10 @@ cancels it; each step finds by itself what is already done.
 
 from temporalio import workflow
 
+from dovetail.workflows.attributes import show_phase
+from dovetail.workflows.options import looking, quick, waiting
+from dovetail.workflows.shielding import shielded
+
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.termination.await_detached import Detaching
     from dovetail.activities.termination.begin_and_end_departure import Departing
@@ -15,9 +19,6 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import ClaimInput
     from dovetail.messages.subjects import Departure
     from dovetail.messages.workflow_types import TERMINATE_NODE
-    from dovetail.workflows.attributes import show_phase
-    from dovetail.workflows.options import looking, quick, waiting
-    from dovetail.workflows.shielding import shielded
 
 
 @workflow.defn(name=TERMINATE_NODE)

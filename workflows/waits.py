@@ -10,8 +10,7 @@ import asyncio
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-with workflow.unsafe.imports_passed_through():
-    from dovetail.workflows.renewal import due_for_renewal
+from dovetail.workflows.renewal import due_for_renewal
 
 
 class Waits:
@@ -46,5 +45,9 @@ class Waits:
         outside the workflow's event loop.
         """
         if not self.leaving and due_for_renewal(max_history):
-            self.leaving = True
-            self.cancel()
+            self.leave()
+
+    def leave(self) -> None:
+        """Cancel all waits for good."""
+        self.leaving = True
+        self.cancel()

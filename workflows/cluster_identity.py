@@ -1,0 +1,53 @@
+"""Hands the identity of its cluster on, from a workflow to every step and child that it asks for.
+
+It is in the header with which the workflow was started, and goes on as it came. A singleton that was started by a
+version without that header learns it once (`belong_to`), keeps it in its state, and has the header from its next run
+on. Headers are no part of what a replay compares.
+"""
+
+from typing import Any, NoReturn
+
+from temporalio import workflow
+from temporalio.worker import (
+    ContinueAsNewInput,
+    Interceptor,
+    StartActivityInput,
+    StartChildWorkflowInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+
+from dovetail.workflows.outbound import around_requests
+
+with workflow.unsafe.imports_passed_through():
+    from dovetail.activities.identity.cluster_header import Headers, cluster_uid_in, with_header
+
+
+class ClusterIdentity(Interceptor):
+    """Around every workflow."""
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        """The class that is put around each."""
+        return around_requests(_Outbound)
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
+        input.headers = _handed_on(input.headers)
+        return self.next.start_activity(input)
+
+    async def start_child_workflow(self, input: StartChildWorkflowInput) -> workflow.ChildWorkflowHandle[Any, Any]:
+        input.headers = _handed_on(input.headers)
+        return await self.next.start_child_workflow(input)
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        learned = getattr(input.args[0], "cluster_uid", "") if input.args else ""
+        input.headers = _handed_on(input.headers, learned)
+        self.next.continue_as_new(input)
+
+
+def _handed_on(headers: Headers, learned: str = "") -> Headers:
+    return with_header(headers, cluster_uid_in(workflow.info().headers) or learned)
