@@ -1,11 +1,16 @@
 """The settings of a process as placement and disruption take them."""
 
+import time
+from collections.abc import Callable
+
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import nomination_seconds
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.placement.launch_brake import BrakeSettings
-from dovetail.placement.settings import PlacementSettings
+from dovetail.placement.settings import CostSettings, PlacementSettings
 from dovetail.worker.settings import Settings
+
+STEPS = 20_000  # of a search for cheaper nodes; its time is up before
 
 
 def well_known_labels(settings: Settings) -> frozenset[str]:
@@ -22,7 +27,22 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         default_spread=settings.default_spread,
         well_known=well_known_labels(settings),
         claims_per_pod=settings.claims_per_pod,
+        cost=CostSettings(
+            everywhere=settings.placement_policy == "Cost",
+            node_cost=settings.node_cost,
+            seconds=settings.cost_seconds,
+            room=settings.cost_room,
+            steps=STEPS,
+            stopwatch=stopwatch,
+        ),
     )
+
+
+def stopwatch(seconds: float) -> Callable[[], bool]:
+    """Whether this thread has worked for so many seconds from now on: on a busy machine a search looks at as much as on
+    an idle one, and DOVETAIL_PASS_LIMIT ends it by the clock."""
+    until = time.thread_time() + seconds
+    return lambda: time.thread_time() >= until
 
 
 def brake_settings(settings: Settings) -> BrakeSettings:

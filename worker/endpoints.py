@@ -1,32 +1,51 @@
-"""What a worker answers over HTTP: its metrics, and whether it lives and is ready (OPS-3).
+"""What a worker answers over HTTP: its metrics, whether it lives and is ready (OPS-3), and questions of people.
 
-Started by the entry point where a port is named.
+Started by the entry point where a port is named. The questions are answered by whoever starts the worker: what
+explains stands above it and is handed in as pages.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from dovetail.metrics.background import OWN_PREFIX
+from dovetail.metrics import reconciles
 from dovetail.metrics.condition_metrics import ConditionMetrics
-from dovetail.metrics.exposition import CONTENT_TYPE, measured
-from dovetail.metrics.faults import Faults
-from dovetail.metrics.pod_times import PodTimes
-from dovetail.metrics.scrape import Scrape, install_meters
-from dovetail.metrics.steps import HELP
+from dovetail.metrics.duties import Duties
+from dovetail.metrics.exposition import CONTENT_TYPE
+from dovetail.metrics.phases import PhaseTimes
+from dovetail.metrics.scrape import PIECE, Scrape, gathered
+from dovetail.metrics.sources import Source
+from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.deciding import disruption_settings
+from dovetail.worker.sdk_metrics import sdk_lines
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
+from dovetail.worker.steps import Wiring
 from dovetail.worker.telemetry import product_version
 from dovetail.worker.wiring import World
 
-Answer = tuple[int, str, str]  # status, content type, body
-Route = Callable[[], Awaitable[Answer]]
+Answer = tuple[int, str, str | bytes]  # status, content type, body
+Pieces = tuple[int, str, list[bytes]]  # the same, of a body that is sent piece by piece
+Followed = tuple[int, str, AsyncIterator[str]]  # the same, with a body that comes in pieces
+Route = Callable[[], Awaitable[Answer | Pieces]]
+Page = Callable[[str], Awaitable[Answer | Followed]]  # of all paths below one; given what follows it, with the query
+PagesOf = Callable[[Settings, World, TemporalPresence], Mapping[str, Page]]
 
 _PLAIN = "text/plain; charset=utf-8"
-_WORDS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+_WORDS = {
+    200: "OK",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
 REQUEST_SECONDS = 10.0  # for a client to say what it wants
+
+
+def no_pages(settings: Settings, world: World, presence: TemporalPresence) -> Mapping[str, Page]:
+    """Of a worker that answers no questions."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +55,9 @@ class Answers:
     scrape: Scrape
     watch: SelfWatch
 
-    async def metrics(self) -> Answer:
+    async def metrics(self) -> Pieces:
         """All metrics."""
-        own = "\n".join(measured(self.watch.samples(), HELP, OWN_PREFIX))
-        return 200, CONTENT_TYPE, await self.scrape.text() + (f"{own}\n" if own else "")
+        return 200, CONTENT_TYPE, await self.scrape.pieces()
 
     async def alive(self) -> Answer:
         """No loop that works here is stuck; what fails besides is named."""
@@ -62,6 +80,7 @@ class Endpoint:
     host: str
     port: int
     routes: Mapping[str, Route]
+    pages: Mapping[str, Page] = field(default_factory=dict)
     server: asyncio.Server | None = field(default=None, init=False)
 
     async def start(self) -> None:
@@ -78,51 +97,89 @@ class Endpoint:
             async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
             status, kind, body = await self._answer(head)
-            data = body.encode()
-            words = f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n"
-            writer.write(f"{words}Connection: close\r\n\r\n".encode() + data)
-            await writer.drain()
+            words = f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: {kind}\r\nConnection: close\r\n"
+            if isinstance(body, AsyncIterator):
+                await _followed(writer, words, body)
+                return
+            pieces = _pieces(body)
+            writer.write(f"{words}Content-Length: {sum(map(len, pieces))}\r\n\r\n".encode())
+            for piece in gathered(pieces):  # the loop has heartbeats to send between two of them
+                writer.write(piece)
+                await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError):
             return  # the client has gone away
         finally:
             writer.close()
 
-    async def _answer(self, head: bytes) -> Answer:
+    async def _answer(self, head: bytes) -> Answer | Pieces | Followed:
         method, _, rest = head.partition(b" ")
-        path = rest.partition(b" ")[0].partition(b"?")[0].decode("ascii", "replace")
+        target = rest.partition(b" ")[0].decode("ascii", "replace")
         if method != b"GET":
             return 405, _PLAIN, "only GET\n"
-        route = self.routes.get(path)
-        return (404, _PLAIN, f"only {', '.join(sorted(self.routes))}\n") if route is None else await route()
+        route = self.routes.get(target.partition("?")[0])
+        if route is not None:
+            return await route()
+        for below, page in self.pages.items():
+            if target.startswith(below):
+                return await page(target[len(below) :])
+        return 404, _PLAIN, f"only {', '.join(sorted([*self.routes, *self.pages]))}\n"
 
 
-def endpoints_of(
-    settings: Settings, world: World, times: PodTimes, watch: SelfWatch, faults: Faults | None = None
-) -> list[Endpoint]:
-    """Metrics and probes, each where a port is named; both may be one."""
+def _pieces(body: str | bytes | list[bytes]) -> list[bytes]:
+    """A body that is whole by now, as it is sent."""
+    if isinstance(body, list):
+        return body
+    data = body.encode() if isinstance(body, str) else body
+    return [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
+
+
+async def _followed(writer: asyncio.StreamWriter, words: str, body: AsyncIterator[str]) -> None:
+    """Piece by piece, until there is no more or nobody reads."""
+    writer.write(f"{words}Cache-Control: no-store\r\n\r\n".encode())
+    try:
+        async for piece in body:
+            writer.write(piece.encode())
+            await writer.drain()
+    finally:
+        if isinstance(body, AsyncGenerator):
+            await body.aclose()
+
+
+def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch) -> list[Endpoint]:
+    """Metrics and probes, each where a port is named; both may be one. Pages are added to that of the metrics."""
+    world, times, observed = wiring.world, wiring.times, wiring.observed
+    duties = Duties(watch.steps.works_on, lambda: watch.presence.is_away)
+    times.duties = duties
     world.view.cache.listen("Pod", times.heard)
+    world.view.cache.listen("NodeClaim", PhaseTimes(duties).heard)
+    reader = observed.counting()
+    reconciles.begin()
     scrape = Scrape(
         view=world.view,
         supported=world.catalogues.supported_classes,
         settings=disruption_settings(settings),
-        reader=install_meters(),
+        reader=reader,
         version=product_version(),
         times=times,
-        faults=faults or Faults(),
+        faults=wiring.faults,
         catalogues=world.catalogues,
         clock=world.clock,
         why_unfit=world.why_unfit,
-        conditions=None if settings.unobserved else _conditions(world),
+        conditions=None if settings.unobserved else _conditions(world, duties),
         observed=not settings.unobserved,
+        duties=duties,
+        sources=(Source(lines=watch.lines), Source(lines=sdk_lines)),
     )
+    if observed.metrics is not None:
+        observed.metrics.gauges_from(scrape)
     answers = Answers(scrape=scrape, watch=watch)
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": answers.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": answers.alive, "/readyz": answers.ready})
     return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]
 
 
-def _conditions(world: World) -> ConditionMetrics:
+def _conditions(world: World, duties: Duties) -> ConditionMetrics:
     """The metrics of conditions, counting from now on (PLM-13)."""
-    found = ConditionMetrics(world.conditions, sorted(world.catalogues.supported_classes()), time.time)
+    found = ConditionMetrics(world.conditions, sorted(world.catalogues.supported_classes()), time.time, duties)
     found.follow()
     return found

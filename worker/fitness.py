@@ -5,13 +5,12 @@ A person whose pods stay pending looks at the NodePools first; the log, /readyz 
 
 import asyncio
 
-from dovetail.model.notice import Notice
 from dovetail.model.watched_kinds import POOLS
+from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.failures import Failure
 from dovetail.worker.wiring import World
 
 LOOK_SECONDS = 10.0
-SAID_AGAIN = 900.0
 
 
 async def keep_telling(world: World) -> None:
@@ -30,10 +29,4 @@ async def tell(world: World) -> None:
         pools = world.view.snapshot(POOLS).pools.values()
     except Failure:
         return  # nobody knows the pools now; the next look may
-    await world.notices.publish(*[_standing_aside(pool.name, pool.uid, why) for pool in pools])
-
-
-def _standing_aside(pool: str, uid: str, why: str) -> Notice:
-    return Notice(
-        kind="NodePool", name=pool, uid=uid, type="Warning", reason="WorkerStandsAside", message=why, window=SAID_AGAIN
-    )
+    await world.notices.publish(*warnings_on_pools(pools, "WorkerStandsAside", why))

@@ -10,7 +10,9 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from temporalio.api.enums.v1 import PendingActivityState
@@ -18,11 +20,12 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
+from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, is_of, scheduler_id
 from dovetail.model.names import INITIALIZED_CONDITION, OWNER
 from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
+from dovetail.worker.connection.identity import place_of
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
@@ -34,16 +37,16 @@ LOST: Final = "the worker that had it in hand is gone"
 _log = logging.getLogger(__name__)
 
 
-def is_gone(identity: str, *, serving: bool) -> bool:
-    """Whether a worker of that identity (process@host, as the SDK names it) can be no more. `serving`: this process
-    takes steps itself by now, so what bears its number is its own."""
-    number, _, host = identity.partition("@")
-    if host != socket.gethostname() or not number.isdecimal():
+def is_gone(identity: str, *, serving: bool, pod: str = "") -> bool:
+    """Whether a worker of that identity can be no more. `serving`: this process takes steps itself by now, so what
+    bears its number is its own. `pod`: ours, where it is not the host name."""
+    place = place_of(identity)
+    if place is None or place.host != (pod or socket.gethostname()):
         return False
-    if int(number) == os.getpid():
+    if place.number == os.getpid():
         return not serving  # the same number in the same place: a container that started again
     try:
-        os.kill(int(number), 0)
+        os.kill(place.number, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
@@ -51,15 +54,19 @@ def is_gone(identity: str, *, serving: bool) -> bool:
     return False
 
 
-async def take_over(client: Client, singletons: list[str]) -> list[str]:
-    """Poke those that wait in a process that is gone; which they are."""
+_IS_GONE: Final = partial(is_gone, serving=True)
+
+
+async def take_over(client: Client, singletons: list[str], is_lost: Callable[[str], bool] = _IS_GONE) -> list[str]:
+    """Poke those that wait in a worker that is lost; which they are."""
     poked = []
     for identity in singletons:
         handle = client.get_workflow_handle(identity)
         try:
             described = await handle.describe()
             pending = described.raw_description.pending_activities
-            if any(is_gone(step.last_worker_identity, serving=True) for step in pending if step.state == STARTED):
+            workers = {step.last_worker_identity for step in pending if step.state == STARTED}
+            if any(is_lost(worker) for worker in workers):
                 await handle.signal("poke")
                 _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
                 poked.append(identity)
@@ -68,7 +75,17 @@ async def take_over(client: Client, singletons: list[str]) -> list[str]:
     return poked
 
 
-async def end_lost_steps(client: Client, cluster: str, view: ClusterView) -> int:
+async def look_again(client: Client, singletons: list[str]) -> None:
+    """Poke them all: what their steps had to say while Temporal was away is lost, and would be missed only after their
+    heartbeat timeout."""
+    for identity in singletons:
+        try:
+            await client.get_workflow_handle(identity).signal("poke")
+        except RPCError as error:
+            _log.debug("%s was not poked: %s", identity, error)
+
+
+async def end_lost_steps(client: Client, cluster: str, view: ClusterView, pod: str = "") -> int:
     """Fail the steps that a process had in hand that is gone, so that they are tried again at once and not after their
     heartbeat timeout; how many they were.
 
@@ -78,7 +95,7 @@ async def end_lost_steps(client: Client, cluster: str, view: ClusterView) -> int
 
     async def one(identity: str) -> int:
         async with slots:
-            return await _end_lost_steps_of(client, identity)
+            return await _end_lost_steps_of(client, identity, pod)
 
     try:
         async with asyncio.timeout(TAKE_OVER_SECONDS):
@@ -95,17 +112,17 @@ def _busy(cluster: str, view: ClusterView) -> list[str]:
     """The workflows that may have a step in hand, by what the claims say: no workflow is ever listed."""
     claims = view.snapshot(CLAIMS).claims.values()
     moving = [c for c in claims if c.deleting_since is not None or not c.is_true(INITIALIZED_CONDITION)]
-    disruptions = {c.annotations[OWNER] for c in claims if c.annotations.get(OWNER)}
+    disruptions = {owner for c in claims if is_of(cluster, owner := c.annotations.get(OWNER, ""))}
     singletons = [scheduler_id(cluster), caretaker_id(cluster)]
     return [*singletons, *sorted(disruptions), *[claim_owner_id(cluster, claim.name) for claim in moving]]
 
 
-async def _end_lost_steps_of(client: Client, identity: str) -> int:
+async def _end_lost_steps_of(client: Client, identity: str, pod: str) -> int:
     try:
         described = (await client.get_workflow_handle(identity).describe()).raw_description
         run = described.workflow_execution_info.execution.run_id
         started = [step for step in described.pending_activities if step.state == STARTED]
-        lost = [step for step in started if is_gone(step.last_worker_identity, serving=False)]
+        lost = [step for step in started if is_gone(step.last_worker_identity, serving=False, pod=pod)]
         for step in lost:
             handle = client.get_async_activity_handle(workflow_id=identity, run_id=run, activity_id=step.activity_id)
             await handle.fail(ApplicationError(LOST, type="WorkerLost", next_retry_delay=AGAIN))

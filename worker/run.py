@@ -10,41 +10,51 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from temporalio.client import Client
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig, WorkerDeploymentVersion
+from temporalio.runtime import Runtime
+from temporalio.worker import Interceptor, Worker
 
+from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.shared.answer_size import AnswerSizeGuard
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
+from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
-from dovetail.messages.inputs import CaretakerInput
-from dovetail.messages.interruptions import InterruptionsInput
-from dovetail.messages.plans import nomination_seconds
-from dovetail.messages.states import fresh_state
-from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
-from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
-from dovetail.model.watched_kinds import CLAIMS
-from dovetail.worker.endpoints import endpoints_of
+from dovetail.messages.workflow_ids import task_queue
+from dovetail.worker.absence.connecting import until_connected
+from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.worker.beside import look_on
+from dovetail.worker.connection.link import Link
+from dovetail.worker.endpoints import PagesOf, endpoints_of, no_pages
 from dovetail.worker.fitness import keep_telling
-from dovetail.worker.predecessors import end_lost_steps, take_over
+from dovetail.worker.identity import check_owner, client_of
+from dovetail.worker.otlp.observing import Observed, observed_by
+from dovetail.worker.predecessors import end_lost_steps
 from dovetail.worker.sandbox import runner
+from dovetail.worker.sdk_metrics import counting_runtime, keep_draining
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
-from dovetail.worker.steps import Step, Wiring
+from dovetail.worker.singletons import Refused, Singletons
+from dovetail.worker.start_report import start_report
+from dovetail.worker.steps import Step, Wiring, stand_in_of
 from dovetail.worker.telemetry import product_version, start_logging
-from dovetail.worker.temporal import connect, register_search_attributes
+from dovetail.worker.temporal import connect
+from dovetail.worker.versions import deployment_of
+from dovetail.worker.way_back import changes_begun
 from dovetail.worker.wiring import open_world
 from dovetail.workflows.caretaker import Caretaker
+from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.heartbeat_profile import HeartbeatProfile
 from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.release_node import ReleaseNode
@@ -68,7 +78,7 @@ WORKFLOWS = [
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
 # way: another worker goes on with them at once.
 GRACE = {"control": 20.0, "waits": 2.0, "watches": 1.0, "plan": 1.0, "cloud": 20.0}
-SINGLETON_SECONDS = 60.0
+FLUSH_SECONDS = 5.0  # for answers that are on their way when the grace is over
 
 # A workflow whose worker was killed is taken up by another after this; its own worker answers within milliseconds.
 STICKY = timedelta(seconds=2)
@@ -85,112 +95,161 @@ def queue_worker(
     client: Client, settings: Settings, queue: str, activities: Sequence[Step], interceptors: Sequence[Interceptor]
 ) -> Worker:
     """The worker of one task queue; the workflows are served on `control`."""
-    build = settings.build or product_version()
     return Worker(
         client,
         task_queue=task_queue(settings.cluster, queue),
         workflows=WORKFLOWS if queue == "control" else [],
         activities=list(activities),
         workflow_runner=runner(),
+        patch_activation_callback=changes_begun(keep_way_back=settings.keep_way_back),
         interceptors=interceptors,
         max_concurrent_activities=SLOTS[queue],
         max_cached_workflows=WORKFLOWS_KEPT,
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=GRACE[queue]),
-        deployment_config=WorkerDeploymentConfig(
-            version=WorkerDeploymentVersion(settings.deployment or "dovetail", build),
-            use_worker_versioning=bool(settings.deployment and settings.build),
-        ),
+        deployment_config=deployment_of(settings),
     )
 
 
-async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
-    """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
-    cluster = settings.cluster
-    state = fresh_state(cluster, wiring.now(), settings.max_history, nomination_seconds(settings.batch_max))
-    if not wiring.world.view.snapshot(CLAIMS).claims:
-        state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
-    history = settings.max_history
-    singletons: list[tuple[str, str, object]] = [
-        (SCHEDULER, scheduler_id(cluster), state),
-        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=history)),
-    ]
-    if wiring.world.interruptions is not None:
-        reading = InterruptionsInput(cluster=cluster, max_history=history)
-        singletons.append((INTERRUPTIONS, interruptions_id(cluster), reading))
-    for name, identity, given in singletons:
-        await client.start_workflow(
-            name,
-            given,
-            id=identity,
-            task_queue=task_queue(cluster, "control"),
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            static_summary=f"{name} of {cluster}",
-        )
-
-
-async def watch_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
-    """Every minute, for as long as the worker runs; what a killed predecessor waited in is taken up at once."""
-    cluster = settings.cluster
-    while True:
-        try:
-            await take_over(client, [scheduler_id(cluster), caretaker_id(cluster), interruptions_id(cluster)])
-            await keep_singletons(client, settings, wiring)
-        except Exception as error:
-            _log.warning("cannot start the Scheduler and the Caretaker now: %s", error)
-        await asyncio.sleep(SINGLETON_SECONDS)
-
-
-async def serve(settings: Settings, stop: asyncio.Event) -> None:
-    """Connect, serve until `stop`, shut down."""
-    client = await connect()
-    await register_search_attributes(client)
+async def serve(
+    settings: Settings, stop: asyncio.Event, observed: Observed | None = None, pages: PagesOf = no_pages
+) -> None:
+    """Open the world, serve until `stop` as often as Temporal lets us, shut down."""
+    if settings.beside_karpenter:
+        await look_on(settings, stop, pages)
+        return
     world = await open_world(settings)
+    refused: Refused = asyncio.get_running_loop().create_future()
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
-    wiring = Wiring(settings=settings, world=world, now=world.clock.now)
-    watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, client=client)
-    endpoints = endpoints_of(settings, world, wiring.times, watch, wiring.faults)
+    presence = TemporalPresence(settings.cluster)
+    wiring = Wiring(
+        settings=settings,
+        world=world,
+        now=world.clock.now,
+        client=presence.connected,
+        is_away=lambda: presence.is_away,
+        observed=observed or Observed(),
+    )
+    watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
+    endpoints = endpoints_of(settings, wiring, watch)
+    for endpoint in endpoints:
+        if endpoint.port == settings.metrics_port:
+            endpoint.pages = pages(settings, world, presence)
     try:
         for endpoint in endpoints:
             await endpoint.start()
         await world.ready()
-        queues = wiring.activities(settings.roles)
-        beats = HeartbeatInterceptor(watch.steps, StepNotices(world.notices, world.view))
-        interceptors = [beats, StepGuard(world.why_unfit), AnswerSizeGuard(), TaskSizeGuard()]
-        workers = [queue_worker(client, settings, queue, steps, interceptors) for queue, steps in queues.items()]
-        await end_lost_steps(client, settings.cluster, world.view)
-        running = [asyncio.create_task(worker.run()) for worker in workers]
-        watch.workers = workers
-        telling = supervised("fitness", partial(keep_telling, world))
-        singletons = supervised("singletons", partial(watch_singletons, client, settings, wiring))
-        print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
-        await _until_stopped(stop, running)
-        await stop_tasks(singletons, telling)
-        await asyncio.gather(*[worker.shutdown() for worker in workers])
-        await asyncio.gather(*running)
+        background = [
+            supervised("fitness", partial(keep_telling, world)),
+            supervised("metrics of Temporal's SDK", keep_draining),
+            supervised("presence of Temporal", presence.watch),
+        ]
+        if "control" in settings.roles:
+            watch.stand_in = stand_in_of(wiring, presence, watch.steps)
+            background.append(supervised("stand-in for Temporal", watch.stand_in.run))
+        connecting = partial(connect_as, settings, world.cluster_uid)
+        try:
+            while not refused.done() and (client := await until_connected(connecting, presence, stop)) is not None:
+                await serve_tasks(client, wiring, watch, stop, refused)
+        finally:
+            await stop_tasks(*background)
     finally:
         await notices.close()
         for endpoint in endpoints:
             await endpoint.stop()
         await world.close()
+    if refused.done():
+        raise refused.result()
 
 
-async def _until_stopped(stop: asyncio.Event, running: Sequence[asyncio.Task[None]]) -> None:
-    """Until the process is to stop, or a worker has ended by itself, which is fatal."""
+async def connect_as(settings: Settings, cluster_uid: str) -> Client:
+    """A client that says in all that it starts of which cluster it is; OtherCluster where the name is another's."""
+    client = await connect(settings)
+    await check_owner(client, settings.cluster, cluster_uid)
+    return client_of(client, cluster_uid)
+
+
+async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: asyncio.Event, refused: Refused) -> None:
+    """Serve the task queues until `stop`, until Temporal refuses this worker for good, or until the cluster's name is
+    found to be another's."""
+    settings, world, presence = wiring.settings, wiring.world, watch.presence
+    link = Link(client, settings)
+    beats = HeartbeatInterceptor(watch.steps, StepNotices(world.notices, world.view))
+    of_steps, of_workflows = wiring.observed.interceptors(world.clock.now, wiring.times.since)
+    guards = [
+        StepLines(),
+        ClusterGuard(world.cluster_uid),
+        *of_steps,
+        beats,
+        StepGuard(world.why_unfit),
+        AnswerSizeGuard(),
+    ]
+    interceptors = [*guards, HeartbeatProfile(settings.heartbeats), ClusterIdentity(), *of_workflows, TaskSizeGuard()]
+    queues = wiring.activities(settings.roles)
+    workers = [queue_worker(client, settings, queue, steps, interceptors) for queue, steps in queues.items()]
+    await end_lost_steps(client, settings.cluster, world.view, settings.pod)
+    running = [asyncio.create_task(worker.run()) for worker in workers]
+    watch.workers = workers
+    link.tell(partial(_use, workers, presence))
+    singletons = Singletons(link, wiring, presence)
+    background = [
+        supervised("singletons", partial(singletons.watch, refused)),
+        supervised("link to Temporal", link.keep_fresh),
+    ]
+    print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
+    await _until_stopped(stop, refused, running)
+    await stop_tasks(*background)
+    await _shut_down(workers, running)
+    ended = [task for task in running if task.done() and not task.cancelled()]
+    failed = [error for task in ended if (error := task.exception()) is not None]
+    if failed and not stop.is_set() and await presence.look():
+        raise failed[0]  # Temporal is there, so it is this worker that cannot go on
+    for error in failed:
+        _log.warning("a worker has ended: %s", error)
+
+
+def _use(workers: Sequence[Worker], presence: TemporalPresence, client: Client) -> None:
+    """Everything that speaks with Temporal speaks through this client from now on."""
+    for worker in workers:
+        worker.client = client
+    presence.client = client
+
+
+async def _until_stopped(stop: asyncio.Event, refused: Refused, running: Sequence[asyncio.Task[None]]) -> None:
+    """Until the process is to stop, must not serve this cluster, or a worker has ended by itself."""
     stopped = asyncio.create_task(stop.wait())
-    await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
+    ends: list[asyncio.Future[Any]] = [stopped, refused, *running]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
 
 
-async def run_worker(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT."""
-    start_logging(settings.log_level)
+async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[None]]) -> None:
+    """Each within its grace, and no longer: while Temporal is away nobody takes what a worker still has to say."""
+    ending = [asyncio.create_task(worker.shutdown()) for worker in workers]
+    await asyncio.wait([*ending, *running], timeout=max(GRACE.values()) + FLUSH_SECONDS)
+    left = [task for task in (*ending, *running) if not task.done()]
+    if left:
+        _log.warning("the worker ends with %d answers that Temporal did not take", len(left))
+        await stop_tasks(*left)
+
+
+async def run_worker(settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages) -> None:
+    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics."""
+    start_logging(settings.log_level, settings.log_format)
+    if settings.cluster:  # without a name nothing starts, and that alone is said
+        for level, text in start_report(settings, source):
+            _log.log(level, "%s", text)
+    if settings.metrics_port:
+        Runtime.set_default(counting_runtime())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await serve(settings, stop)
+    observed = observed_by(settings)
+    try:
+        await serve(settings, stop, observed, pages)
+    finally:
+        await asyncio.to_thread(observed.close)
     sys.stdout.flush()

@@ -1,11 +1,14 @@
-"""How workflows run: in the sandbox, with our own packages passed through.
+"""How workflows run: in the sandbox, with what they use passed through, and not they themselves.
 
-Our packages are pure where workflows use them; loading them again for each workflow would cost half as much time again.
+A workflow's own code must come to the same commands at a replay, so it may not ask for the time, for chance or for a
+new id but through `workflow`. The sandbox refuses that to each module that it loads itself: everything in
+`dovetail.workflows`. The other rooms are passed through: what workflows use of them is pure, and to load them again for
+each workflow would cost much more than the workflow (decision record 93).
 """
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-_PURE = (
+_USED_BY_WORKFLOWS = (
     "model",
     "messages",
     "placement",
@@ -13,13 +16,14 @@ _PURE = (
     "lifecycle",
     "termination",
     "notices",
+    "deeds",
+    "traces",
     "metrics",
     "background",
     "ports",
     "activities",
-    "workflows",
 )
-OURS = (*(f"dovetail.{room}" for room in _PURE), "numpy", "croniter", "orjson")
+OURS = (*(f"dovetail.{room}" for room in _USED_BY_WORKFLOWS), "numpy", "croniter", "orjson")
 
 
 def runner() -> SandboxedWorkflowRunner:

@@ -2,7 +2,8 @@
 
 Alive: the process answers, and every loop that works here has come to the end of a look within ten minutes; a worker
 that is not is worth a restart. What fails with the failures of others is shown, in the same answer and in the metrics,
-but is no reason for a restart. Ready: the view of the cluster can be used, every poller runs, and Temporal answers.
+but is no reason for a restart; nor is it one that Temporal is away. Ready: the view of the cluster can be used, every
+poller runs, and Temporal answers.
 """
 
 import asyncio
@@ -11,16 +12,22 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.background.supervised import task_troubles
+from dovetail.metrics import absence
+from dovetail.metrics import steps as step_metrics
+from dovetail.metrics.exposition import measured
 from dovetail.metrics.gauges import Sample
+from dovetail.metrics.instruments import OWN_PREFIX
+from dovetail.metrics.reconciles import running_lines
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
+from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.worker.absence.stand_in import StandIn
 
 TEMPORAL_SECONDS: Final = 3.0  # a probe waits no longer for Temporal's answer
 MOST_LINES: Final = 20
@@ -33,16 +40,27 @@ class SelfWatch:
     view: ClusterView
     why_unfit: Callable[[], str] = str  # why this worker stands aside; empty where it may act
     steps: StepHealth = field(default_factory=StepHealth)
-    client: Client | None = None  # None: not connected yet
+    presence: TemporalPresence
+    stand_in: StandIn | None = None  # None: this worker serves no steps that cannot wait
     workers: Sequence[Worker] = ()
+    only_looks: bool = False  # it serves no steps, and needs no Temporal
 
     def stuck(self) -> list[str]:
         """Why a restart is worth a try; empty while the worker is alive, or stands aside on purpose."""
         return [] if self.why_unfit() else list(self.steps.stuck())
 
     def troubles(self) -> list[str]:
-        """What fails, for people: steps first, then background tasks."""
-        return [*self.steps.lines(), *task_troubles()][:MOST_LINES]
+        """What fails, for people: Temporal, then steps, then background tasks."""
+        return [*self._absence(), *self.steps.lines(), *task_troubles()][:MOST_LINES]
+
+    def _absence(self) -> Iterator[str]:
+        if self.presence.is_away:
+            yield self.presence.trouble()
+        if self._departures():
+            yield f"{self._departures()} nodes are drained in place of their workflows"
+
+    def _departures(self) -> int:
+        return 0 if self.stand_in is None else self.stand_in.departures.in_hand
 
     def ages(self) -> list[str]:
         """For how long each loop that works here has not seen everything."""
@@ -57,25 +75,39 @@ class SelfWatch:
             self.view.snapshot(PLACEMENT)
         except Failure as failure:
             return str(failure)
+        if self.only_looks:
+            return ""
         if not self.workers:
-            return "the worker has not begun to poll"
+            return self.presence.trouble() or "the worker has not begun to poll"
         ended = [worker.task_queue for worker in self.workers if not worker.is_running]
         if ended:
             return f"nothing polls {', '.join(ended)}"
         return await self._temporal()
 
     async def _temporal(self) -> str:
-        if self.client is None:
+        client = self.presence.client
+        if client is None:
             return "not connected to Temporal"
         try:
             async with asyncio.timeout(TEMPORAL_SECONDS):
-                well = await self.client.service_client.check_health(timeout=timedelta(seconds=TEMPORAL_SECONDS))
+                well = await client.service_client.check_health(timeout=timedelta(seconds=TEMPORAL_SECONDS))
         except (RPCError, TimeoutError, RuntimeError) as error:
             return f"Temporal does not answer: {str(error) or type(error).__name__}"
         return "" if well else "Temporal says that it is not well"
 
+    def lines(self) -> Iterator[str]:
+        """The gauges, as Prometheus reads them."""
+        yield from measured(self.samples(), {**absence.HELP, **step_metrics.HELP}, OWN_PREFIX)
+        yield from running_lines(self.steps.runs_now(), self.steps.now())
+
     def samples(self) -> Iterator[Sample]:
         """The gauges, without their prefix."""
+        for worker in self.workers:
+            queue = worker.task_queue.rpartition("/")[2]
+            labels = (("queue", queue),)
+            yield Sample(name="queue_polled", labels=labels, value=float(worker.is_running))
+        yield Sample(name="temporal_silent_seconds", value=self.presence.silent_seconds)
+        yield Sample(name="departures_without_temporal", value=float(self._departures()))
         for loop, age in sorted(self.steps.ages().items()):
             yield Sample(name="loop_last_look_age_seconds", labels=(("loop", loop),), value=age)
         counts: dict[tuple[str, str], int] = {}

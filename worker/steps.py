@@ -7,6 +7,10 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+
+from temporalio import activity
+from temporalio.client import Client
 
 from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
@@ -15,6 +19,7 @@ from dovetail.activities.disruption.give_back import GivingBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
 from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.activities.interruptions.watch_interruptions import Watching
 from dovetail.activities.launch.await_registered_and_initialized import Joining
@@ -30,7 +35,9 @@ from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.termination.await_detached import Detaching
 from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.drain_node import Draining, DrainPorts, EvictionLimits
@@ -39,6 +46,7 @@ from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.activities.upkeep.buffers import BufferUpkeep
+from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.faults import FaultUpkeep
@@ -46,11 +54,16 @@ from dovetail.activities.upkeep.keep_up import Upkeep, UpkeepTask
 from dovetail.activities.upkeep.labels import LabelUpkeep
 from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
+from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.metrics.faults import Faults
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.provisioning import Decisions
+from dovetail.worker.absence.departures import Departures, DepartureSteps
+from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.worker.absence.stand_in import StandIn, Warnings
 from dovetail.worker.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
+from dovetail.worker.otlp.observing import Observed
 from dovetail.worker.settings import Role, Settings
 from dovetail.worker.wiring import World
 
@@ -59,18 +72,26 @@ Step = Callable[..., Awaitable[object]]
 CONTROL_QUEUES = ("control", "waits", "watches", "cloud")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def never() -> bool:
+    """Temporal is never away."""
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots, for the steps that are made once
 class Wiring:
-    """A world and the steps over it."""
+    """A world and the steps over it. `is_away`: whether Temporal is known not to answer."""
 
     settings: Settings
     world: World
     now: Callable[[], float] = time.time
+    client: Callable[[], Client] = activity.client  # a step of an hour outlives the client that it began with
     times: PodTimes = field(default_factory=PodTimes)
     faults: Faults = field(default_factory=Faults)
+    is_away: Callable[[], bool] = never
+    observed: Observed = field(default_factory=Observed)
 
     def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
-        """The steps by queue. Planning has a queue of its own, so that a slow decision never delays a drain."""
+        """The steps by queue. Planning has its own, so that a slow decision never delays a drain."""
         queues: dict[str, list[Step]] = {}
         if "control" in roles:
             control = steps_of(*self._control())
@@ -79,20 +100,41 @@ class Wiring:
             queues["plan"] = steps_of(*self._plan())
         return queues
 
+    @cached_property
+    def departure(self) -> DepartureSteps:
+        """What begins the departure of a node, with the pace and the turns that all drains of the process share: those
+        of workflows and those that stand in for them."""
+        w, now = self.world, self.now
+        drain = DrainPorts(lookups=w.view, nodes=w.nodes, pods=w.pods, notices=w.notices, cloud=w.cloud, pauses=w.view)
+        turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
+        known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
+        return DepartureSteps(
+            departing=Departing(known, w.nodes, w.cloud, now, unused),
+            draining=Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
+        )
+
+    @cached_property
+    def answers(self) -> DirectAnswers | None:
+        """What answers the cloud's warnings, by workflows and without them; None where the cloud announces nothing."""
+        w, queue = self.world, self.world.interruptions
+        if queue is None:
+            return None
+        answering, telling = Answering(w.view, w.claims, queue, self.now), TellingOfInterruptions(w.notices, w.view)
+        return DirectAnswers(answering, telling, self.now, self.is_away, w.why_unfit)
+
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
-        drain = DrainPorts(lookups=w.view, nodes=w.nodes, pods=w.pods, notices=w.notices, cloud=w.cloud)
-        turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
-        marking, known = Marking(w.claims, w.nodes, w.pods, now), KnownClaims(w.view, w.claims)
+        pauses = LivePauses(pools=w.pools, namespaces=w.namespaces, now=now)
+        marking, known = Marking(w.claims, w.nodes, w.pods, now, pauses), KnownClaims(w.view, w.claims)
         return [
             Awaiting(w.view, known, now),
             Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
-            Creating(w.claims, w.pools, w.notices, now),
+            Creating(w.claims, w.pools, w.notices, now, pauses),
             Deleting(w.claims, w.notices, w.view),
-            Departing(known, w.nodes, w.cloud, now, UnusedLaunches(w.view, w.pools, now)),
+            self.departure.departing,
             Detaching(w.view, w.claims, w.notices, now),
-            Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
+            self.departure.draining,
             GivingBack(w.claims, w.pods),
             Joining(w.view, w.claims, w.nodes, now),
             Launching(known, w.cloud, w.notices, now),
@@ -104,14 +146,11 @@ class Wiring:
 
     def _of_interruptions(self) -> list[object]:
         """Reading the cloud's warnings and answering them, where it gives any."""
-        w, queue = self.world, self.world.interruptions
-        if queue is None:
+        queue, answers = self.world.interruptions, self.answers
+        if queue is None or answers is None:
             return []
-        return [
-            Watching(self.settings.cluster, queue, self.now),
-            Answering(w.view, w.claims, queue, self.now),
-            TellingOfInterruptions(w.notices, w.view),
-        ]
+        watching = Watching(self.settings.cluster, queue, self.now, answers, self.client)
+        return [watching, answers.answering, answers.telling]
 
     def _plan(self) -> list[object]:
         """The steps that decide, and those that look over everything."""
@@ -167,7 +206,24 @@ class Wiring:
             ConsistencyUpkeep(w.claims, w.notices, now),
             NoticeUpkeep(w.notices),
             FaultUpkeep(w.notices),
+            PauseUpkeep(w.notices),
+            CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
+
+
+def stand_in_of(wiring: Wiring, presence: TemporalPresence, running: StepHealth) -> StandIn:
+    """What this worker does while Temporal is away, by the steps that it serves."""
+    world, answers = wiring.world, wiring.answers
+    warnings = None if world.interruptions is None or answers is None else Warnings(world.interruptions, answers)
+    departures = Departures(wiring.settings.cluster, world.view, world.catalogues, wiring.departure, running.runs)
+    return StandIn(
+        presence=presence,
+        departures=departures,
+        view=world.view,
+        notices=world.notices,
+        warnings=warnings,
+        why_unfit=world.why_unfit,
+    )
 
 
 def steps_of(*owners: object) -> list[Step]:

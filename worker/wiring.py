@@ -5,27 +5,36 @@ cluster with its cloud; nothing beyond this file knows which. The clouds are in 
 imported where a world is simulated, and takes no memory of a worker that serves a cluster.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.adapters.kube.adapter import KubeAdapter
+from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection
-from dovetail.adapters.kube.raw import KubeRawObjects, server_version
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.raw import KubeRawObjects, server_version, user_of
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY, raw_kind
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.metrics.api_calls import called
 from dovetail.metrics.cloud_calls import MeasuredCloud
 from dovetail.ports.clock import Clock, SameClock, unfit_clock
-from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep
+from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import (
     CapacityBuffers,
+    Namespaces,
     NodeClaims,
     NodeOverlays,
     NodePools,
@@ -46,12 +55,14 @@ if TYPE_CHECKING:
 class World:
     """A cluster and its cloud, port by port."""
 
+    cluster_uid: str  # of its namespace kube-system: a name repeats, and this does not
     view: CachedView
     conditions: ConditionsView
     claims: NodeClaims
     nodes: Nodes
     pods: Pods
     pools: NodePools
+    namespaces: Namespaces
     overlays: NodeOverlays | None  # None: the feature gate is closed
     buffers: CapacityBuffers | None  # likewise
     notices: Notices
@@ -64,6 +75,8 @@ class World:
     interruptions: Interruptions | None  # None: the cloud announces nothing
     ready: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
+    supposed: SupposedClasses | None = None  # None: the cloud cannot say what a changed class would mean
+    rehearsal: Rehearsal | None = None  # None: the cloud can only be asked by doing
 
 
 # The process that moves a simulated world: python -m, with the file.
@@ -75,6 +88,53 @@ def create_simulated_world(file: Path) -> "SimulatedWorld":
     from dovetail.adapters.simulator.world import SimulatedWorld
 
     return SimulatedWorld.create(file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterObjects:
+    """The objects on which a person's orders are kept. No cloud and no watch: kubectl needs no more either."""
+
+    claims: NodeClaims
+    nodes: Nodes
+    pools: NodePools
+    namespaces: Namespaces
+    user: Callable[[], Awaitable[str]]  # as whom the API server knows us; empty where it does not say
+
+
+@asynccontextmanager
+async def open_objects(settings: Settings) -> AsyncIterator[ClusterObjects]:
+    """The objects of the simulated world, or of the cluster of the kubeconfig."""
+    if settings.world is not None:
+        world = _simulated(settings)
+        try:
+            yield ClusterObjects(
+                claims=world.claims,
+                nodes=world.nodes,
+                pools=world.pools,
+                namespaces=world.namespaces,
+                user=_no_user,
+            )
+        finally:
+            await world.close()
+        return
+    client = Client(
+        ClusterAddress(kubeconfig=settings.kubeconfig, context=settings.context or None, agent=user_agent())
+    )
+    try:
+        await client.open()
+        yield ClusterObjects(
+            claims=KubeNodeClaims(client),
+            nodes=KubeNodes(client, None),
+            pools=KubeNodePools(client),
+            namespaces=KubeNamespaces(client),
+            user=partial(user_of, client),
+        )
+    finally:
+        await client.close()
+
+
+async def _no_user() -> str:
+    return ""
 
 
 async def open_world(settings: Settings) -> World:
@@ -102,12 +162,14 @@ def _simulated(settings: Settings) -> World:
         adapter.close()
 
     return World(
+        cluster_uid=adapter.cluster_uid,
         view=adapter.view,
         conditions=CachedConditions(adapter.view.cache),
         claims=adapter.claims,
         nodes=adapter.nodes,
         pods=adapter.pods,
         pools=adapter.pools,
+        namespaces=adapter.namespaces,
         overlays=None,
         buffers=adapter.buffers if gated else None,
         notices=adapter.notices,
@@ -120,20 +182,33 @@ def _simulated(settings: Settings) -> World:
         interruptions=None,
         ready=ready,
         close=close,
+        supposed=adapter.catalogues,
     )
 
 
 async def _real(settings: Settings) -> World:
     """The cluster of the kubeconfig, or of the pod that we run in, and the cloud that was chosen."""
-    address = ClusterAddress(kubeconfig=settings.kubeconfig, agent=user_agent())
+    address = ClusterAddress(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context or None,
+        agent=user_agent(),
+        read_only=settings.beside_karpenter,
+    )
     provider = settings.provider
-    kube = await KubeAdapter.connect(address, node_classes=_node_classes(provider), gated=_gated(settings))
+    kube = await KubeAdapter.connect(
+        address, node_classes=_node_classes(provider), gated=_gated(settings), observe=_count_call
+    )
     try:
+        await kube.identity.read()
         opened = await provider.open(_provider_cluster(settings, kube), settings.of_cloud)
     except BaseException:
         await kube.close()
         raise
     return _world_of(settings, kube, opened)
+
+
+def _count_call(request: Request, status: int, seconds: float) -> None:
+    called(request.method, request.path, status, seconds)
 
 
 def _node_classes(provider: Provider[Any]) -> tuple[Kind, ...]:
@@ -148,7 +223,7 @@ def _gated(settings: Settings) -> tuple[Kind, ...]:
 
 def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
     return ProviderCluster(
-        settings=shared_settings(settings, settings.cluster_ca_bundle or kube.client.authority),
+        settings=shared_settings(settings, settings.cluster_ca_bundle or kube.client.authority, kube.identity.uid),
         view=kube.view,
         claims=kube.claims,
         nodes=kube.nodes,
@@ -159,7 +234,7 @@ def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
     )
 
 
-def shared_settings(settings: Settings, ca_bundle: str) -> SharedSettings:
+def shared_settings(settings: Settings, ca_bundle: str, cluster_uid: str = "") -> SharedSettings:
     """What a provider sees of the settings. The CA bundle is the one named, else our own (AWS-157)."""
     return SharedSettings(
         cluster=settings.cluster,
@@ -169,6 +244,8 @@ def shared_settings(settings: Settings, ca_bundle: str) -> SharedSettings:
         agent=user_agent(),
         gates=settings.gates,
         best_effort_min_values=settings.min_values == "BestEffort",
+        cluster_uid=cluster_uid,
+        read_only=settings.beside_karpenter,
     )
 
 
@@ -178,24 +255,28 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         await kube.close()
 
     return World(
+        cluster_uid=kube.identity.uid,
         view=kube.view,
         conditions=CachedConditions(kube.cache),
         claims=kube.claims,
         nodes=kube.nodes,
         pods=kube.pods,
         pools=kube.pools,
+        namespaces=kube.namespaces,
         overlays=kube.overlays if settings.gates["NodeOverlay"] else None,
         buffers=kube.buffers if settings.gates["CapacityBuffer"] else None,
         notices=kube.notices,
         cloud=MeasuredCloud(opened.cloud, settings.provider.name),
         catalogues=opened.catalogues,
         clock=kube.clock,
-        why_unfit=lambda: unfit_clock(kube.clock) or kube.karpenter.trouble(),
+        why_unfit=lambda: kube.identity.trouble() or unfit_clock(kube.clock) or kube.karpenter.trouble(),
         inspection=KubeInspection(kube.client, _gated(settings), _node_classes(settings.provider), settings.namespace),
         classes=opened.classes,
         interruptions=opened.interruptions,
         ready=kube.ready,
         close=close,
+        supposed=opened.supposed,
+        rehearsal=opened.rehearsal,
     )
 
 

@@ -20,6 +20,7 @@ from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
 from dovetail.disruption.nodes.pod_movements import Movements
+from dovetail.disruption.nodes.resting import why_called_off
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
@@ -28,6 +29,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.metrics.disruption import begin, decided, looked_again
 from dovetail.metrics.faults import Faults
+from dovetail.metrics.outcomes import plans_held
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -78,6 +80,7 @@ class Disrupting:
     async def await_disruption_plan(self, request: DisruptionRequest) -> DisruptionAnswer:
         """The next thing to do about a disruption, or nothing after an hour."""
         until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
+        plans_held(len(request.held))
         await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._pause(request.quiet_until - self.now())
         while self.now() < until:
@@ -132,8 +135,13 @@ class Disrupting:
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _judge_due(self, snapshot: Snapshot, request: DisruptionRequest, until: float) -> Go | Drop | None:
-        """All held plans that may go now, or the first that is dropped; None where nothing is due."""
+        """All held plans that may go now, or the first that is dropped; None where nothing is due. What a person has
+        called off is dropped at once."""
         going: list[Due] = []
+        for index, held in enumerate(request.held):
+            called_off = _called_off(held.plan, snapshot)
+            if called_off:
+                return Drop(held=index, why=called_off)
         for index, held in enumerate(request.held):
             if going and self.now() > until:
                 break
@@ -189,3 +197,14 @@ class Disrupting:
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:
             await asyncio.sleep(seconds)
+
+
+def _called_off(plan: DisruptionPlan, snapshot: Snapshot) -> str:
+    """Which of its nodes a person has called off, and why; empty where there is none. The other nodes of the plan are
+    chosen again at once."""
+    for target in (target for command in plan.commands for target in command.targets):
+        claim = snapshot.claims.get(target.claim)
+        why = why_called_off(claim, snapshot.now) if claim is not None and claim.uid == target.claim_uid else ""
+        if why:
+            return f"{target.node or target.claim}: {why}"
+    return ""

@@ -6,6 +6,7 @@ taken off again. Each part finds by itself what is already done.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -14,15 +15,18 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.heartbeats import keep, kept
+from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.side_by_side import side_by_side
+from dovetail.deeds import departures
 from dovetail.disruption.live_check import why_not_now
-from dovetail.disruption.nodes.resting import rest_text
+from dovetail.disruption.nodes.pausing import activities_of
+from dovetail.disruption.nodes.resting import rest_text, why_called_off
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.outcomes import MarkOutcome, StepOutcome
-from dovetail.messages.plans import Target
+from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.requests import MarkRequest, UnmarkRequest
 from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
 from dovetail.messages.subjects import ClaimRef
@@ -47,54 +51,75 @@ DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 class Marking:
     """The steps that mark and unmark."""
 
-    def __init__(self, claims: NodeClaims, nodes: Nodes, pods: Pods, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        claims: NodeClaims,
+        nodes: Nodes,
+        pods: Pods,
+        now: Callable[[], float],
+        pauses: LivePauses | None = None,
+    ) -> None:
         self.claims = claims
         self.nodes = nodes
         self.pods = pods
         self.now = now
+        self.pauses = pauses  # None: nothing can be paused
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
         """Mark each target, several side by side; one that is refused is left as it was. A second try leaves alone what
         the first has marked."""
         targets, before = request.command.targets, kept()
-        writes: list[Write] = []
-        answers = await side_by_side([self._mark_one(request, target, before, writes) for target in targets], AT_ONCE)
+        marks = _Marks()
+        paused = await self._paused(request.command)
+        begins = [self._mark_one(request, target, before, marks, paused.get(target.pool, "")) for target in targets]
+        answers = await side_by_side(begins, AT_ONCE)
         refused = [(target.claim, why) for target, why in zip(targets, answers, strict=True) if why]
         marked = [target.claim for target, why in zip(targets, answers, strict=True) if not why]
         if marked and not (refused and request.command.replacements) and is_first_attempt():
-            started(request.command, [t for t in request.command.targets if t.claim in marked])
-        return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=newest_of_each_kind(writes))
+            begun = [t for t in targets if t.claim in marked]
+            started(request.command, begun)
+            departures.disrupting(request.owner, request.command, begun, marks.types)
+        return MarkOutcome(marked=tuple(marked), refused=tuple(refused), writes=newest_of_each_kind(marks.writes))
 
     @activity.defn
     async def unmark_nodes(self, request: UnmarkRequest) -> StepOutcome:
         """Take this owner's marks off; those of others, and nodes that are leaving, are left alone."""
         writes: list[Write] = []
         await side_by_side([self._unmark(request, claim, writes) for claim in request.claims], AT_ONCE)
+        if request.rest and writes:
+            departures.undone(request)
         return StepOutcome(writes=newest_of_each_kind(writes))
 
+    async def _paused(self, command: DisruptionCommand) -> dict[str, str]:
+        """By pool: why a person's pause forbids this, in words."""
+        if self.pauses is None:
+            return {}
+        activities = activities_of(command.reason, replaced=bool(command.replacements))
+        return {pool: await self.pauses.why_not(pool, *activities) for pool in {t.pool for t in command.targets}}
+
     async def _mark_one(
-        self, request: MarkRequest, target: Target, before: frozenset[str], writes: list[Write]
+        self, request: MarkRequest, target: Target, before: frozenset[str], marks: "_Marks", paused: str
     ) -> str | None:
-        """Why the target is not marked; then it is as it was before."""
+        """Why the target is not marked; then it is as it was before. What an earlier try marked stays so."""
         if target.claim in before:
             return None
-        why_not = await self._mark(request, target, writes)
+        why_not = paused or await self._mark(request, target, marks)
         if not why_not:
             keep(target.claim)
             return None
         ref = ClaimRef(name=target.claim, uid=target.claim_uid)
-        await self._unmark(UnmarkRequest(owner=request.owner, claims=(ref,)), ref, writes)
+        await self._unmark(UnmarkRequest(owner=request.owner, claims=(ref,)), ref, marks.writes)
         return why_not
 
-    async def _mark(self, request: MarkRequest, target: Target, writes: list[Write]) -> str | None:
+    async def _mark(self, request: MarkRequest, target: Target, marks: "_Marks") -> str | None:
         """Owner, taint, condition, live read. Why the target cannot be marked; None where it is."""
         claim = await self.claims.read(target.claim)
         if claim is None or claim.uid != target.claim_uid:
             return "the NodeClaim is gone"
-        too_old = request.seen.why_too_old(self.now())
-        if too_old is not None and not _is_marked(request.owner, claim):
-            return too_old
+        outdated = self._why_outdated(request, claim)
+        if outdated:
+            return outdated
         claim = await revise_claim(self.claims, claim, partial(_with_owner, request.owner))
         if claim is None:
             return "the NodeClaim is gone"
@@ -106,18 +131,30 @@ class Marking:
         node = await self.nodes.read(target.node)
         if node is None or node.provider_id != target.provider_id:
             return "the Node is gone"
-        node = await revise_node(self.nodes, node, _with_taint)
+        node = await self._taint(node, claim.name)
         if node is None:
             return "the Node is gone"
         claim = await self._write_reason(claim, request.command.reason)
         if claim is None:
             return "the NodeClaim is gone"
-        writes += [claim_write(claim), node_write(node)]
+        marks.add(claim, node)
         try:
             pods = await self.pods.list_on(node.name)
         except NotReadable as failure:
             return str(failure)
         return why_not_now(claim, node, pods, target, self.now()) or None
+
+    async def _taint(self, node: Node, claim: str) -> Node | None:
+        """The node with upstream's taint; None where it is gone."""
+        tainted = await revise_node(self.nodes, node, _with_taint)
+        if tainted is not None and DISRUPTED not in node.taints:
+            departures.tainted(node.name, claim, by_mark=True)
+        return tainted
+
+    def _why_outdated(self, request: MarkRequest, claim: NodeClaim) -> str:
+        """Why the plan is not begun: a person has called it off, or it is too old, unless an earlier try began."""
+        too_old = None if _is_marked(request.owner, claim) else request.seen.why_too_old(self.now())
+        return why_called_off(claim, self.now()) or too_old or ""
 
     async def _is_superseded(self, request: MarkRequest) -> bool:
         """Whether another Scheduler than the one that decided may have planned without knowing of this.
@@ -180,6 +217,19 @@ class Marking:
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
         return MetadataChange(annotations=annotations) if annotations else None
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What marking has written, and the instance types of the claims that it met."""
+
+    writes: list[Write] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+
+    def add(self, claim: NodeClaim, node: Node) -> None:
+        """A claim and its node, as they are after their mark."""
+        self.writes += [claim_write(claim), node_write(node)]
+        self.types[claim.name] = claim.labels.get(names.INSTANCE_TYPE, "")
 
 
 def _is_marked(owner: str, claim: NodeClaim) -> bool:

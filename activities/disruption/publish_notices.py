@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from dovetail.messages.requests import NoticeRequest
-from dovetail.model.notice import Notice
+from dovetail.notices.about import notice_about
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterLookups
 
@@ -21,14 +21,7 @@ class Noticing:
         nodes = [self.lookups.node(name) for name in request.nodes]
         await self.notices.publish(
             *[
-                Notice(
-                    kind="Node",
-                    name=node.name,
-                    uid=node.uid,
-                    type="Warning" if request.warning else "Normal",
-                    reason=request.reason,
-                    message=request.message,
-                )
+                notice_about(node, request.reason, request.message, "Warning" if request.warning else "Normal")
                 for node in nodes
                 if node is not None
             ]

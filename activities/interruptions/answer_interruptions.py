@@ -7,6 +7,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.claim_deletion import delete_claim
 from dovetail.activities.shared.revisions import revise_claim
+from dovetail.deeds import departures
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.model import names
@@ -65,6 +66,7 @@ class Answering:
         if interruption.forceful and not await self._annotate(claim, names.TERMINATION_DEADLINE):
             return False
         await delete_claim(self.claims, reference(claim))
+        departures.interrupted(claim, interruption.reason)
         return True
 
     async def _annotate(self, claim: NodeClaim, annotation: str) -> bool:

@@ -1,7 +1,8 @@
 """Reads the cloud's warnings, and starts a workflow that answers them.
 
-A message is acknowledged only after its answer has been started as a workflow; a worker killed before that gets it
-again. A message that cannot be read is logged and thrown away: it would hold up all others.
+A message is acknowledged only after its answer has been started as a workflow, or was given at once where Temporal
+did not take it; a worker killed before that gets it again. A message that cannot be read is logged and thrown away: it
+would hold up all others.
 """
 
 import asyncio
@@ -11,9 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from temporalio import activity
+from temporalio.client import Client
 from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 
+from dovetail.activities.identity.search_attributes import attributes
+from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.shared.heartbeats import beside, looked, progressed, report
 from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
@@ -23,6 +27,7 @@ from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.interruptions import Interruptions, Message
 
 Answer = Callable[[Sequence[Interruption]], Awaitable[None]]
+GoesOn = Callable[[], bool]
 
 _log = logging.getLogger(__name__)
 
@@ -30,35 +35,34 @@ RETURN_SECONDS = 3600.0
 CHECK_SECONDS = 60.0  # AWS-136
 BATCHES_AT_ONCE = 10  # of ten messages each
 WARNINGS_OF_AN_ANSWER = 200  # one message about an outage may name thousands of instances
+START_SECONDS = 5.0  # for Temporal to take an answer; then it is given at once
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _EMPTY_PAUSE = 1.0
 
 
-class Watching:
-    """The step that reads."""
+def always() -> bool:
+    """Goes on for ever."""
+    return True
 
-    def __init__(self, cluster: str, interruptions: Interruptions, now: Callable[[], float]) -> None:
-        self.cluster, self.interruptions, self.now = cluster, interruptions, now
+
+class WarningReader:
+    """Reads messages and has them answered, several batches at a time."""
+
+    def __init__(self, interruptions: Interruptions, answer: Answer) -> None:
+        self.interruptions, self.answer = interruptions, answer
         self.seen = 0
 
-    @activity.defn
-    async def watch_interruptions(self) -> None:
-        """For an hour: read, start answers, acknowledge. What is under way at the end is waited for."""
-        until = self.now() + RETURN_SECONDS
-        checks = supervised(
-            "checks of instances", InstanceChecks(self.interruptions, self._start).run, context=beside()
-        )
-        try:
-            async with asyncio.TaskGroup() as batches:
-                await self._read(until, batches)
-        finally:
-            await stop(checks)
+    async def read(self, goes_on: GoesOn) -> None:
+        """For as long as it is to go on. What is under way at the end is waited for."""
+        async with asyncio.TaskGroup() as batches:
+            await self._read(goes_on, batches)
 
-    async def _read(self, until: float, batches: asyncio.TaskGroup) -> None:
+    async def _read(self, goes_on: GoesOn, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
-        while self.now() < until:
-            began = self.now()
+        clock = asyncio.get_running_loop().time
+        while goes_on():
+            began = clock()
             progressed()
             try:
                 messages = await self.interruptions.receive()
@@ -72,7 +76,7 @@ class Watching:
             if messages:
                 await slots.acquire()
                 batches.create_task(self._answer(messages, slots))
-            elif self.now() - began < _FIRST_PAUSE:
+            elif clock() - began < _FIRST_PAUSE:
                 await asyncio.sleep(_EMPTY_PAUSE)  # the queue does not wait for messages, as it is asked to
 
     async def _answer(self, messages: tuple[Message, ...], slots: asyncio.Semaphore) -> None:
@@ -80,16 +84,41 @@ class Watching:
             for message in messages:
                 if message.interruption is None:
                     _log.error("a message of the queue is thrown away: %s", message.problem)
-            await self._start([message.interruption for message in messages if message.interruption is not None])
+            await self.answer([message.interruption for message in messages if message.interruption is not None])
             await self.interruptions.acknowledge([message.receipt for message in messages])
             self.seen += len(messages)
             report(f"{self.seen} messages read")
-        except RPCError as error:
-            _log.warning("an answer could not be started, its messages will come again: %s", error)
         except Failure as failure:
             _log.warning("messages were not acknowledged and will come again: %s", failure)
         finally:
             slots.release()
+
+
+class Watching:
+    """The step that reads."""
+
+    def __init__(
+        self,
+        cluster: str,
+        interruptions: Interruptions,
+        now: Callable[[], float],
+        answers: DirectAnswers,
+        client: Callable[[], Client] = activity.client,
+    ) -> None:
+        self.cluster, self.interruptions, self.now, self.answers = cluster, interruptions, now, answers
+        self.client = client  # the one of this moment: it is exchanged while this step runs
+
+    @activity.defn
+    async def watch_interruptions(self) -> None:
+        """For an hour: read, start answers, acknowledge."""
+        until = self.now() + RETURN_SECONDS
+        checks = supervised(
+            "checks of instances", InstanceChecks(self.interruptions, self._start).run, context=beside()
+        )
+        try:
+            await WarningReader(self.interruptions, self._start).read(lambda: self.now() < until)
+        finally:
+            await stop(checks)
 
     async def _start(self, interruptions: Sequence[Interruption]) -> None:
         """One answer for what came together; the same warnings, while they are being answered, are the same
@@ -102,7 +131,21 @@ class Watching:
         }
         ordered = [warnings[key] for key in sorted(warnings)]
         for start in range(0, len(ordered), WARNINGS_OF_AN_ANSWER):
-            await self._start_answer(tuple(ordered[start : start + WARNINGS_OF_AN_ANSWER]))
+            await self._begin(tuple(ordered[start : start + WARNINGS_OF_AN_ANSWER]))
+
+    async def _begin(self, warnings: tuple[Interruption, ...]) -> None:
+        """By a workflow; at once where Temporal does not take it."""
+        if self.answers.is_away():
+            await self.answers.answer(warnings)
+            return
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self._start_answer(warnings)
+        except (RPCError, TimeoutError) as error:
+            _log.warning("no workflow could be started for warnings: %s", str(error) or type(error).__name__)
+            await self.answers.answer(warnings)
+        else:
+            self.answers.remember(warnings)
 
     async def _start_answer(self, warnings: tuple[Interruption, ...]) -> None:
         keys = [(each.instances[0], each.reason) for each in warnings]
@@ -110,13 +153,14 @@ class Watching:
         base = interruptions_id(self.cluster)
         digest = hashlib.sha256(repr(keys).encode()).hexdigest()[:16]
         summary = f"{reason.replace('_', ' ')}: {instance}"
-        await activity.client().start_workflow(
+        await self.client().start_workflow(
             ANSWER_INTERRUPTION,
             AnswerInput(cluster=self.cluster, interruptions=warnings),
             id=f"{base}/several/{digest}" if others else f"{base}/{instance}/{reason}",
             task_queue=task_queue(self.cluster, "control"),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            search_attributes=attributes(self.cluster, reason=reason),
             priority=Priority(priority_key=1),  # two minutes are left; it passes launches and disruptions that wait
             static_summary=f"{summary} and {len(others)} more" if others else summary,
         )
@@ -129,13 +173,13 @@ class InstanceChecks:
         self._interruptions, self._answer = interruptions, answer
         self._known: frozenset[tuple[str, str]] = frozenset()
 
-    async def run(self) -> None:
-        """For ever. What was answered is not answered again until it has been well."""
-        while True:
+    async def run(self, goes_on: GoesOn = always) -> None:
+        """For as long as it is to go on. What was answered is not answered again until it has been well."""
+        while goes_on():
             try:
                 found = await self._interruptions.troubles()
                 await self._answer([each for each in found if (each.id, each.reason) not in self._known])
                 self._known = frozenset((each.id, each.reason) for each in found)
-            except (Failure, RPCError) as failure:
+            except Failure as failure:
                 _log.warning("the checks of instances cannot be read: %s", failure)
             await asyncio.sleep(CHECK_SECONDS)

@@ -16,9 +16,11 @@ from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import revise_node, revise_status, set_conditions
+from dovetail.deeds import arrivals
 from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker, registered_and_ready
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
+from dovetail.lifecycle.node_checks import CONSISTENT, lacking
 from dovetail.lifecycle.registration import (
     HOOK_PENDING,
     MULTIPLE_NODES,
@@ -31,6 +33,7 @@ from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
 from dovetail.metrics.lifecycle import disrupted, node_created
+from dovetail.model.judging import SetAside
 from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
@@ -81,6 +84,7 @@ class Joining:
                 return JoinOutcome(kind="done", node=claim.node_name)
             if registration_overdue(claim, self.now()):
                 disrupted(claim, "registration_timeout")
+                arrivals.registration_overdue(claim, REGISTRATION_SECONDS)
                 return JoinOutcome(kind="timed_out", message=f"no node within {REGISTRATION_SECONDS:.0f} s")
             nodes = self.lookups.nodes_of(claim.provider_id)
             report(f"waiting for a node of {claim.provider_id or 'an instance that is not written down yet'}")
@@ -148,11 +152,14 @@ class Joining:
         now = self.now()
         reached = [true(REGISTERED_CONDITION, now)]
         if ready_at_once and node.labels.get(INITIALIZED) == "true":
-            reached.append(true(INITIALIZED_CONDITION, now))
+            reached += _ready(claim, node, now)
         written = await self._set(claim, node.name, *reached)
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
         node_created(written)
+        arrivals.registered(written, node.name)
+        if len(reached) > 1:
+            arrivals.initialized(written, node.name)
         return JoinOutcome(
             kind="done",
             node=node.name,
@@ -167,9 +174,10 @@ class Joining:
             node = await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
         if node is None:
             return None
-        written = await self._set(claim, node.name, true(INITIALIZED_CONDITION, self.now()))
+        written = await self._set(claim, node.name, *_ready(claim, node, self.now()))
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
+        arrivals.initialized(written, node.name)
         return JoinOutcome(kind="done", node=node.name, writes=(node_write(node), claim_write(written)))
 
     async def _set(self, claim: NodeClaim, node: str, *reached: Condition) -> NodeClaim | None:
@@ -185,6 +193,13 @@ class Joining:
         found = conditions_of_claim(claim).find(REGISTERED_CONDITION)
         if found is not None and (found.reason, found.message) != why and not _failed(claim):
             await set_conditions(self.claims, claim, unknown(REGISTERED_CONDITION, self.now(), why))
+
+
+def _ready(claim: NodeClaim, node: Node, now: float) -> list[Condition]:
+    """What a claim says whose node is ready: initialised, and consistent where it is as large as what was launched
+    (LIF-77). Of a smaller one the upkeep tells; it would else write to every claim once more."""
+    same_size = SetAside().judge(claim, "consistency", lacking, claim, node) == ()
+    return [true(INITIALIZED_CONDITION, now), *([true(CONSISTENT, now)] if same_size else [])]
 
 
 class _Lasting:

@@ -14,6 +14,7 @@ from temporalio import activity
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_status, set_conditions
+from dovetail.deeds import arrivals
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
     LaunchRequest,
@@ -30,12 +31,23 @@ from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import disrupted
-from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, REGISTERED_CONDITION, TERMINATION_FINALIZER
+from dovetail.metrics.outcomes import launched
+from dovetail.model import names
+from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
 from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
+
+# What a launch came to, as metrics have it.
+_OUTCOMES = {
+    Instance: "launched",
+    NoCapacity: "no_capacity",
+    ClassNotReady: "class_not_ready",
+    LaunchRefused: "refused",
+    type(None): "timed_out",
+}
 
 _Found = Instance | NoCapacity | ClassNotReady | LaunchRefused
 
@@ -151,6 +163,7 @@ class Launching:
         return LaunchOutcome(kind="deleting" if is_same(live, ref.uid) else "gone")
 
     async def _conclude(self, claim: NodeClaim, found: _Found | None) -> LaunchOutcome:
+        launched(_OUTCOMES[type(found)], claim.labels.get(NODE_POOL, ""))
         if isinstance(found, Instance | NoCapacity | LaunchRefused) and found.warnings:
             notices = [launch_warning(claim, each.reason, _cut(each.message)) for each in found.warnings]
             await self.notices.publish(*notices)
@@ -159,17 +172,21 @@ class Launching:
                 return await self._record(claim, found)
             case NoCapacity():
                 disrupted(claim, "insufficient_capacity")
+                arrivals.launch_failed(claim, "InsufficientCapacity", _cut(found.message))
                 await self.notices.publish(insufficient_capacity(claim, _cut(found.message)))
                 return LaunchOutcome(kind="no_capacity", message=_cut(found.message))
             case ClassNotReady():
                 disrupted(claim, "nodeclass_not_ready")
+                arrivals.launch_failed(claim, "NodeClassNotReady", _cut(found.message))
                 return LaunchOutcome(kind="class_not_ready", message=_cut(found.message))
             case LaunchRefused():
                 await self._write_reason(claim, found.reason, found.message)
                 raise Retryable(f"NodeClaim/{claim.name}", f"{found.reason}: {found.message}")
             case None:
                 disrupted(claim, "launch_timeout")
-                return LaunchOutcome(kind="timed_out", message=f"not launched within {LAUNCH_SECONDS:.0f} s")
+                overdue = f"not launched within {LAUNCH_SECONDS:.0f} s"
+                arrivals.launch_failed(claim, "LaunchTimeout", overdue)
+                return LaunchOutcome(kind="timed_out", message=overdue)
 
     async def _record(self, claim: NodeClaim, instance: Instance) -> LaunchOutcome:
         """LIF-13: labels and annotations, then status: two calls."""
@@ -180,10 +197,14 @@ class Launching:
             # The finalizer was taken off by hand while the call was under way: nothing else knows of this instance.
             await self.cloud.terminate(instance.provider_id, claim.name)
             return LaunchOutcome(kind="gone")
+        arrivals.launched(written)
         return LaunchOutcome(
             kind="launched" if written.deleting_since is None else "deleting",
             provider_id=instance.provider_id,
             writes=(claim_write(written),),
+            instance_type=instance.labels.get(names.INSTANCE_TYPE, ""),
+            zone=instance.labels.get(names.ZONE, ""),
+            capacity_type=instance.labels.get(names.CAPACITY_TYPE, ""),
         )
 
     def _status(self, claim: NodeClaim, instance: Instance) -> ClaimStatus:

@@ -6,29 +6,46 @@ wanted.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
 
 from temporalio import activity
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.identity.search_attributes import FIRST_PHASES, attributes
 from dovetail.activities.shared.claim_deletion import delete_claim
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.deeds import departures
 from dovetail.messages.inputs import ClaimInput, NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import UnmarkRequest
-from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, task_queue
+from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id, task_queue
 from dovetail.messages.workflow_types import RELEASE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.metrics.lifecycle import ordered
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pauses import Activity
 from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.objects import MetadataChange, NodeClaims
+
+# What is deleted although nothing is wrong with it, and what must not be paused for that.
+VOLUNTARY: Final = {"expired": Activity.EXPIRY, "static_scale_down": Activity.DISRUPTION}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """How a workflow is started: under which id, found by what, described how."""
+
+    id: str
+    attributes: TypedSearchAttributes
+    summary: str
 
 
 class Caretaking:
@@ -48,38 +65,48 @@ class Caretaking:
         """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
         identity = claim_owner_id(self.cluster, order.claim.name)
         given = ClaimInput(cluster=self.cluster, claim=order.claim, joins_in_one_step=True)
-        await self._start(order.workflow_type, given, identity, f"{order.workflow_type} of {order.claim.name}")
+        kind, claim = order.workflow_type, order.claim
+        known = attributes(
+            self.cluster, pool=claim.pool, claim=claim.name, node=order.node, phase=FIRST_PHASES.get(kind, "")
+        )
+        await self._start(kind, given, _Start(id=identity, attributes=known, summary=f"{kind} of {claim.name}"))
         return StepOutcome()
 
     @activity.defn
     async def start_release(self, order: StartRelease) -> StepOutcome:
         """Start the release of a node without a claim."""
         given = NodeInput(cluster=self.cluster, node=order.node, uid=order.uid)
-        await self._start(RELEASE_NODE, given, node_owner_id(self.cluster, order.node), f"release {order.node}")
+        start = _Start(
+            id=node_owner_id(self.cluster, order.node),
+            attributes=attributes(self.cluster, node=order.node),
+            summary=f"release {order.node}",
+        )
+        await self._start(RELEASE_NODE, given, start)
         return StepOutcome()
 
-    async def _start(self, workflow_type: str, given: object, identity: str, summary: str) -> None:
+    async def _start(self, workflow_type: str, given: object, start: "_Start") -> None:
         client = activity.client()
         try:
             await client.start_workflow(
                 workflow_type,
                 given,
-                id=identity,
+                id=start.id,
                 task_queue=task_queue(self.cluster, "control"),
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                static_summary=summary,
+                search_attributes=start.attributes,
+                static_summary=start.summary,
             )
         except WorkflowAlreadyStartedError:
-            running = await running_type(client, identity)
+            running = await running_type(client, start.id)
             if running != workflow_type:
-                raise NotYet(f"{identity} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0) from None
+                raise NotYet(f"{start.id} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0) from None
 
     @activity.defn
     async def take_off_mark(self, order: TakeOffMark) -> StepOutcome:
         """Take the mark off, unless its owner runs after all."""
-        # A predecessor's mark names no owner, and the server refuses to describe an empty id.
-        if order.owner and await running_type(activity.client(), order.owner):
+        # A predecessor's mark names no owner, and one that was copied with its claim names another cluster's.
+        if is_of(self.cluster, order.owner) and await running_type(activity.client(), order.owner):
             return StepOutcome(message=f"{order.owner} runs")
         return await self.marking.unmark_nodes(UnmarkRequest(owner=order.owner, claims=(order.claim,)))
 
@@ -95,11 +122,20 @@ class Caretaking:
                 return StepOutcome(message="already gone")
         if claim.deleting_since is not None:
             return StepOutcome(message="already being deleted", writes=(claim_write(claim),))
+        paused = await self._paused(order)
+        if paused:
+            return StepOutcome(message=paused)
         if order.reason == "garbage_collected" and await self._has_instance(claim):
             return StepOutcome(message="its instance is there after all")
         write = await delete_claim(self.claims, order.claim)
         ordered(claim, order)
+        departures.ordered(claim, order)
         return StepOutcome(message=order.message, writes=(write,))
+
+    async def _paused(self, order: DeleteClaim) -> str:
+        """Why a person's pause forbids it. Repair, and what is lost already, is not voluntary."""
+        activity, pauses = VOLUNTARY.get(order.reason), self.marking.pauses
+        return await pauses.why_not(order.claim.pool, activity) if activity is not None and pauses is not None else ""
 
     def _deadline_now(self, claim: NodeClaim) -> MetadataChange | None:
         """GCR-15: the deadline is now; one that has passed stays, a later one is replaced."""
@@ -124,4 +160,5 @@ class Caretaking:
             if claim is not None and claim.uid == found.claim_uid:
                 return StepOutcome(message=f"NodeClaim {claim.name} stands for it")
         await self.cloud.terminate(order.provider_id)
+        departures.orphan_terminated(order.provider_id)
         return StepOutcome(message=f"terminated {order.provider_id}")

@@ -14,8 +14,9 @@ from dovetail.activities.shared.look import Look
 from dovetail.lifecycle import unfinished
 from dovetail.lifecycle.unfinished import LaunchedInstance
 from dovetail.messages.orders import DeleteClaim, Order
-from dovetail.model.notice import Notice
+from dovetail.metrics.outcomes import instances_without_claim
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
@@ -25,7 +26,6 @@ _log = logging.getLogger(__name__)
 LIST_SECONDS = 30.0
 FIRST_SECONDS = 10.0  # between the first lists of a process (AWS-109)
 FIRST_LISTS = 20
-SAID_AGAIN = 900.0  # the notice of a stopped collection, while it stays stopped
 
 
 class LostInstanceFinder:
@@ -66,6 +66,7 @@ class LostInstanceFinder:
         now, found = self.now(), unfinished.orphans(snapshot, instances)
         before, count = self.unclaimed, f"{len(found)} of {len(instances)} instances have no NodeClaim"
         unclaimed = unfinished.unclaimed(snapshot, instances)
+        instances_without_claim(len(unclaimed))
         self.unclaimed = {one.provider_id: before.get(one.provider_id, now) for one in unclaimed}
         if found and unfinished.lost_everything(snapshot):
             self._log_once(f"{count}, and there is no NodePool at all; none is terminated")
@@ -107,20 +108,7 @@ class LostInstanceFinder:
     async def _publish(self, snapshot: Snapshot, reason: str, words: str) -> None:
         """On the pools, where a person looks first: they are all that is left when the claims are lost."""
         self._log_once(words)
-        await self.notices.publish(
-            *[
-                Notice(
-                    kind="NodePool",
-                    name=pool.name,
-                    uid=pool.uid,
-                    type="Warning",
-                    reason=reason,
-                    message=words,
-                    window=SAID_AGAIN,
-                )
-                for _, pool in sorted(snapshot.pools.items())
-            ]
-        )
+        await self.notices.publish(*warnings_on_pools(snapshot.pools.values(), reason, words))
 
     def _log_once(self, words: str) -> None:
         if words != self.logged:

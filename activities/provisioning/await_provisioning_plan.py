@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from temporalio import activity
 
+from dovetail.activities.provisioning.choosy_pods import ChoosyPods
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.deeds import arrivals
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
 from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan, nomination_seconds
@@ -71,6 +73,8 @@ class Provisioning:
         self.reads = READS | SELECTORS if settings.placement.default_spread else READS
         self.thread = DecisionThread(settings.seconds)
         self.decisions = decisions or Decisions()
+        self.choosy = ChoosyPods()
+        self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
 
     @activity.defn
@@ -85,10 +89,15 @@ class Provisioning:
             if not batch.all:
                 break
             await self._await_unplanned_claims()
-            room = asking(self.snapshots.objects(self.reads)).room
+            objects = self.snapshots.objects(self.reads)
+            room = asking(objects).room
+            if self.settings.placement.respects_preferences:
+                self.choosy.say([objects.pods[uid] for uid in batch.pods if uid in objects.pods], self.now())
             plan = await self._plan()
             if refused is not None:
                 plan = await refused.without_refused(plan)
+            if plan.proposed:
+                arrivals.computed(plan.proposed, self.took)
             if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
             tried = replace(batch, room=room)
@@ -155,9 +164,11 @@ class Provisioning:
         settings = self.settings.placement
         began = self.now()
         late = self.late
-        plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop, late))
+        with self.decisions.under_way():
+            plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop, late))
         self.late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
-        self.decisions.record(for_real_pods(placement), self.now() - began, self.now())
+        self.took = self.now() - began
+        self.decisions.record(for_real_pods(placement), self.took, self.now())
         self.publisher.publish_beside(snapshot, placement)
         nominate_for = nomination_seconds(self.settings.longest)
         return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=nominate_for)

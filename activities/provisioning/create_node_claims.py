@@ -7,11 +7,13 @@ made, the outcome names it, and a notice on its pool says why.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from temporalio import activity
 
+from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.deeds import arrivals
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
@@ -22,6 +24,7 @@ from dovetail.metrics.lifecycle import claim_created, is_first_attempt
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.model.pauses import Activity, Pause, holding
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
@@ -38,11 +41,19 @@ AT_ONCE = 20
 class Creating:
     """The step that turns proposed nodes into claims."""
 
-    def __init__(self, claims: NodeClaims, pools: NodePools, notices: Notices, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        claims: NodeClaims,
+        pools: NodePools,
+        notices: Notices,
+        now: Callable[[], float],
+        pauses: LivePauses | None = None,
+    ) -> None:
         self.claims = claims
         self.pools = pools
         self.notices = notices
         self.now = now
+        self.pauses = pauses  # None: nothing can be paused
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
@@ -50,9 +61,8 @@ class Creating:
         """All of them side by side; one that fails does not stop the others (PLC-11)."""
         names_of_pools = sorted({p.pool for p in request.proposed})
         pools = dict(zip(names_of_pools, await asyncio.gather(*map(self.pools.read, names_of_pools)), strict=True))
-        results = await asyncio.gather(
-            *[self._create(request, index, pools[proposed.pool]) for index, proposed in enumerate(request.proposed)]
-        )
+        held = await self._held(request, pools)
+        results = await asyncio.gather(*[self._create(request, index, held) for index in range(len(request.proposed))])
         made = [r for r in results if isinstance(r, NodeClaim)]
         return CreateOutcome(
             claims=tuple(reference(claim) for claim in made),
@@ -61,10 +71,22 @@ class Creating:
             refused_pods=_pods_of(request, [r for r in results if isinstance(r, _Refusal)]),
         )
 
-    async def _create(self, request: CreateRequest, index: int, pool: NodePool | None) -> "NodeClaim | _Refusal":
+    async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
+        """For each proposed node: why none may be made for its pool now, None where one may."""
+        general = await self.pauses.of_all() if self.pauses is not None else None
+        return tuple(
+            [_why_not(one, pools[one.pool]) or self._paused(general, pools[one.pool]) for one in request.proposed]
+        )
+
+    def _paused(self, general: Pause | None, pool: NodePool | None) -> str | None:
+        own = self.pauses.in_pool(pool) if self.pauses is not None else None
+        found = holding(general, Activity.LAUNCHES) or holding(own, Activity.LAUNCHES)
+        return found.announces(Activity.LAUNCHES) if found is not None else None
+
+    async def _create(self, request: CreateRequest, index: int, held: Sequence[str | None]) -> "NodeClaim | _Refusal":
         proposed = request.proposed[index]
         name = name_of(proposed, request.plan_id, request.index(index))
-        why_not = _why_not(proposed, pool) or await self._why_too_old(request, name)
+        why_not = held[index] or await self._why_too_old(request, name)
         if why_not is not None:
             return _Refusal(name, why_not, index)
         async with self.slots:
@@ -75,6 +97,7 @@ class Creating:
                 return _Refusal(name, str(refusal), index, by_server=True)
         if _is_new(claim):
             claim_created(claim, request.reason)
+            arrivals.created(claim, request.reason, request.type_lists[proposed.type_list])
         await self._nominate(proposed, claim)
         await self.notices.publish(*replacing(claim, request.reason))
         return claim

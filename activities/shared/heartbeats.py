@@ -20,16 +20,19 @@ from itertools import count
 from typing import Any, ClassVar, Final
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from dovetail.activities.shared.step_health import RunningStep, StepHealth
 from dovetail.activities.shared.step_notices import StepNotices
-from dovetail.activities.shared.temporal_errors import translate
+from dovetail.activities.shared.temporal_errors import NotYet, translate
+from dovetail.metrics.reconciles import ended, started
 
 BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far as their timeouts allow
 SILENT_AFTER: Final = 300.0  # seconds without progress: the step hangs
 LATE_BY: Final = 12.0  # of a long timeout: a heartbeat may be that late
 FIRST_PAUSE: Final = 1.0
+PAID: Final = 400.0  # a timeout as long as this is chosen where each heartbeat has its price: none is sent early
 SOON: Final = 15.0  # with a longer timeout it takes a while until a step learns that it was called off
 GOLDEN: Final = 0.618
 
@@ -130,7 +133,8 @@ def pause_between(timeout: float, sent: int, beating: int) -> float:
     in a short timeout and one in a long one, which only idle waits have. The more steps beat, the rarer each of them
     does, until two seconds are left for a beat to arrive.
     """
-    regular = min(max(timeout / 4, timeout - LATE_BY), FIRST_PAUSE * 2.0**sent)
+    soon = FIRST_PAUSE * 2.0**sent if timeout < PAID else timeout
+    regular = min(max(timeout / 4, timeout - LATE_BY), soon)
     crowded = beating / BEATS_PER_SECOND * max(1.0, timeout / SOON)
     return min(max(timeout - 2.0, timeout / 2), max(regular, crowded))
 
@@ -172,11 +176,13 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
         except Exception as error:
             self._failed(step, argument, error)
             translated = translate(error)
+            _count_end(step, translated)
             if translated is error:
                 raise
             raise translated from error
         else:
             self.health.succeeded(step)
+            ended(step.step, step.now() - step.began)
             return answer
         finally:
             _Running.count -= 1
@@ -188,12 +194,20 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
 
     def _begin(self, argument: object) -> RunningStep:
         info = activity.info()
+        waited = (info.started_time - info.current_attempt_scheduled_time).total_seconds()
+        started(info.activity_type, info.attempt, waited)
         return self.health.begin(info.workflow_id or "", info.activity_type, argument, info.attempt)
 
     def _failed(self, step: RunningStep, argument: object, error: Exception) -> None:
         failing = self.health.failed(step, error)
         if failing is not None and self.notices is not None:
             self.notices.tell(failing, argument, error)
+
+
+def _count_end(step: RunningStep, error: Exception) -> None:
+    """A step that only looks again later has not failed."""
+    again, for_good = isinstance(error, NotYet), isinstance(error, ApplicationError) and error.non_retryable
+    ended(step.step, step.now() - step.began, failed=not again, for_good=for_good)
 
 
 def _end_predecessor() -> None:

@@ -6,6 +6,7 @@ is made without them.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.model.pools import Catalogue, NodePool
@@ -41,12 +42,17 @@ def objects_now(view: ClusterView, reads: Kinds | None) -> Snapshot:
 
 async def whole_snapshot(view: ClusterView, catalogues: Catalogues, reads: Kinds | None = None) -> Snapshot:
     """The cluster now, with the catalogue of each pool."""
+    return await with_catalogues(lambda: objects_now(view, reads), catalogues)
+
+
+async def with_catalogues(objects: Callable[[], Snapshot], catalogues: Catalogues) -> Snapshot:
+    """The objects as they are once the catalogues of their pools have been listed, with those catalogues."""
     supported = catalogues.supported_classes()
-    pools = objects_now(view, reads).pools
+    pools = objects().pools
     ours = [p for p in pools.values() if (p.template.node_class.group, p.template.node_class.kind) in supported]
     listed = await asyncio.gather(*[_list(catalogues, pool) for pool in ours])
     by_pool = {pool.name: catalogue for pool, catalogue in zip(ours, listed, strict=True)}
-    snapshot = objects_now(view, reads)
+    snapshot = objects()
     if snapshot.overlays:
         by_pool = dict(overlay(snapshot.overlays.values(), snapshot.pools, by_pool).catalogues)
     return replace(snapshot, catalogues=by_pool, supported_node_classes=supported)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.metrics.reconciles import Run
 from dovetail.metrics.steps import step_failed
 
 # The steps that the loops of the singletons live in, and the names of these loops.
@@ -41,6 +42,7 @@ class RunningStep:
     text: str = ""  # how far it has come
     sleeps: int = 0
     last_look: float = 0.0
+    began: float = 0.0
 
     def looked(self) -> None:
         """It has seen everything that there is."""
@@ -81,6 +83,7 @@ class StepHealth:
     def begin(self, workflow_id: str, step: str, argument: object, attempt: int) -> RunningStep:
         """A step begins. A loop that failed is as old as its last look."""
         found = RunningStep(workflow_id, step, "" if step in LOOPS else repr(argument)[:200], attempt, self.now)
+        found.began = self.now()
         failing = self.known.get(found.key)
         found.last_look = failing.since if failing is not None else self.now()
         self.running.add(found)
@@ -89,6 +92,18 @@ class StepHealth:
     def end(self, step: RunningStep) -> None:
         """It no longer runs here."""
         self.running.discard(step)
+
+    def runs(self, step: str, workflow_id: str) -> bool:
+        """Whether that step of that workflow runs here now."""
+        return any(one.step == step and one.workflow_id == workflow_id for one in list(self.running))
+
+    def runs_now(self) -> Iterator[Run]:
+        """What runs here at this moment."""
+        return (Run(one.step, one.attempt, one.began) for one in list(self.running))
+
+    def works_on(self, loop: str) -> bool:
+        """Whether the step of that loop runs here now."""
+        return any(LOOPS.get(one.step) == loop for one in list(self.running))
 
     def succeeded(self, step: RunningStep) -> None:
         """It has come to its end."""

@@ -1,7 +1,7 @@
 """Says of the objects that a step works on that it fails.
 
-At once where a person has to act, after more than three failures in a row for all else; a step of a singleton works on
-no object of its own, and its notices are on the NodePools, where a person looks first. Published beside the step, which
+At once where a person has to act, after more than three failures in a row for all else; a step of a singleton works
+on no single object, and its notices are on the NodePools, where a person looks first. Published beside the step, which
 must not wait for it.
 """
 

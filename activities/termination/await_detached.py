@@ -15,6 +15,7 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.termination.departing_nodes import nodes_left
+from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import Departure
@@ -86,6 +87,7 @@ class Detaching:
         written = await set_conditions(self.claims, claim, true(DRAINED, self.now()), condition)
         if written is not None and not claim.is_true(DRAINED):
             node_drained(claim)
+            departures.drained(written)
         return () if written is None else (claim_write(written),)
 
     async def _publish(self, held: dict[str, tuple[VolumeAttachment, ...]]) -> None:

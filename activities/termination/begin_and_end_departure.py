@@ -13,6 +13,7 @@ from temporalio import activity
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.unused_launches import UnusedLaunches
+from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.registration import NodeChange
@@ -67,7 +68,7 @@ class Departing:
         nodes = await self._nodes_of(written, provider_id)
         gone = await self._instance_gone(provider_id, nodes)
         tainted = tainted_since(written, nodes, self.now())
-        writes = [await self._taint_and_delete(node, tainted=not gone) for node in nodes]
+        writes = [await self._taint_and_delete(node, ref.name, tainted=not gone) for node in nodes]
         if nodes and not gone:
             written = await self._write_draining(written) or written
         return Departure(
@@ -98,6 +99,7 @@ class Departing:
         written = await revise_claim(self.claims, claim, _without_finalizer)
         if TERMINATION_FINALIZER in claim.finalizers:
             claim_terminated(claim, self.now())
+            departures.deleted_claim(claim)
         version = claim_write(written).version if written is not None and written.finalizers else 0
         return StepOutcome(
             message="released",
@@ -135,7 +137,11 @@ class Departing:
             text = deadline_to_write(found)
             return None if text is None else MetadataChange(annotations={TERMINATION_DEADLINE: text})
 
-        return await revise_claim(self.claims, claim, with_deadline)
+        written = await revise_claim(self.claims, claim, with_deadline)
+        deadline = written.annotations.get(TERMINATION_DEADLINE, "") if written is not None else ""
+        if deadline and deadline != claim.annotations.get(TERMINATION_DEADLINE):
+            departures.annotated(claim, deadline)
+        return written
 
     async def _never_written_down(self, claim_uid: str) -> str:
         """DUR-3: launched, but the claim was deleted before its status said so."""
@@ -162,10 +168,12 @@ class Departing:
             return False
         return await self.cloud.find(provider_id=provider_id) is None
 
-    async def _taint_and_delete(self, node: Node, *, tainted: bool) -> Write:
+    async def _taint_and_delete(self, node: Node, claim: str = "", *, tainted: bool) -> Write:
         """Taint first, so that no pod is bound between the two."""
         if tainted:
-            node = await revise_node(self.nodes, node, _leaving) or node
+            before, node = node, await revise_node(self.nodes, node, _leaving) or node
+            if leaving_taints(before) is not None and leaving_taints(node) is None:
+                departures.tainted(node.name, claim)
         if node.deleting_since is not None:
             return node_write(node)
         version = await self.nodes.delete(node.name, node.uid)
@@ -187,7 +195,7 @@ class Departing:
         for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
             node = live.get(uid) or await self.nodes.read(name)  # the look-up by instance may lag
             if node is not None and node.uid == uid:
-                writes.append(await self._release(node))
+                writes.append(await self._release(node, departure.claim.name))
         return tuple(writes)
 
     async def _release_late_nodes(self, departure: Departure, listed: tuple[Node, ...]) -> tuple[Write, ...]:
@@ -196,12 +204,13 @@ class Departing:
         ours = [node for node in listed if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
         for node in ours:
             await self._taint_and_delete(node, tainted=False)
-        return tuple([await self._release(node) for node in ours])
+        return tuple([await self._release(node, departure.claim.name) for node in ours])
 
-    async def _release(self, node: Node) -> Write:
+    async def _release(self, node: Node, claim: str) -> Write:
         left = await revise_node(self.nodes, node, _released)
         if TERMINATION_FINALIZER in node.finalizers:
             node_terminated(node, self.now())
+            departures.deleted_node(node.name, claim)
         version = node_write(left).version if left is not None and left.finalizers else 0
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 

@@ -31,6 +31,7 @@ class DrainMemory:
     cause: str = ""  # of the last pod that stayed, for the notice on the node
     instance_looked: float = float("-inf")  # when the cloud was last asked for the instance
     by_turns: bool = True  # whether its pods wait for those of the same owner on other nodes
+    paused: str = ""  # why no further pod is asked to leave, where a person has paused drains
     minimum_over: float = 0.0  # when the minimum time of a drain is over
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
     budgets: dict[str, tuple[Budgets, Budgets]] = field(default_factory=dict)  # pod UID -> of its namespace, its own
@@ -81,7 +82,8 @@ class DrainMemory:
         protected = {pod.uid for of_node in evictions.values() for pod in of_node.protected}
         named = ", ".join(self._describe_pod(pod, pod.uid in protected) for pod in waiting[:NAMED])
         more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        return f"{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
+        left = f"{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
+        return f"{self.paused}; {left}" if self.paused else left
 
     def _describe_pod(self, pod: Pod, protected: bool) -> str:
         if pod.deleting_since is not None:

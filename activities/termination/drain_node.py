@@ -26,6 +26,7 @@ from dovetail.model.judging import SetAside
 from dovetail.model.names import DRAINED, INTERRUPTED
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.model.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
@@ -35,7 +36,7 @@ from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable
 from dovetail.ports.objects import Nodes, Notices, Pods
-from dovetail.ports.view import ClusterLookups
+from dovetail.ports.view import ClusterLookups, PauseLookups
 from dovetail.termination import deadline as deadlines
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions, plan_evictions
@@ -51,6 +52,7 @@ class DrainPorts:
     pods: Pods
     notices: Notices
     cloud: Cloud
+    pauses: PauseLookups | None = None  # None: nothing can be paused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ class Draining:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
-        self.notices, self.cloud = ports.notices, ports.cloud
+        self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
         self.turns = limits.turns
         self.now, self.pause = now, pause
@@ -92,6 +94,7 @@ class Draining:
                 return DrainOutcome(message="the instance is gone", instance_gone=True)
             deadline, may_end = await self._deadline(departure), self._is_minimum_over(departure, memory)
             memory.by_turns = self._is_by_turns(departure, nodes)
+            memory.paused = self._why_paused(departure) if memory.by_turns else ""
             try:
                 evictions = await self._evictions(nodes, deadline, ask_server=may_end)
             except NotReadable as failure:
@@ -138,7 +141,8 @@ class Draining:
         """Everything that is due, side by side."""
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
         self._look_at_budgets(evictions, memory)
-        due = [pod for pod in evictions.evict if memory.is_due(pod, now) and self._has_turn(pod, deadline, memory)]
+        asked = () if memory.paused else evictions.evict
+        due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadline, memory)]
         requests = [
             self.evictor.evict(pod, EvictionRequest(pool=pool, reason=reason, repeated=pod.uid in memory.next_try))
             for pod in due
@@ -182,6 +186,11 @@ class Draining:
         claim = self._claim(departure)
         interrupted = claim is not None and INTERRUPTED in claim.annotations
         return not interrupted and all(is_ready(node) for node in nodes)
+
+    def _why_paused(self, departure: Departure) -> str:
+        """Between two evictions is a safe point: a pod that was asked to leave leaves, and the deadline stands."""
+        pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
+        return pause.announces(Activity.DRAINS) if pause is not None else ""
 
     def _claim(self, departure: Departure) -> NodeClaim | None:
         claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
@@ -234,7 +243,9 @@ class Draining:
         node = self.lookups.node(name)
         if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return
-        await self.notices.publish(failed_draining(node, memory.cause or _waiting(len(evictions.waiting))))
+        await self.notices.publish(
+            failed_draining(node, memory.paused or memory.cause or _waiting(len(evictions.waiting)))
+        )
 
 
 def _waiting(count: int) -> str:

@@ -12,6 +12,7 @@ from temporalio import activity
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -39,6 +40,7 @@ class Terminating:
         writes = await self._write_condition(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
         if answer == "terminating":
             raise NotYet(f"instance {provider_id} is terminating", after=_pause_after(attempt))
+        departures.terminated_instance(departure.claim.name, provider_id)
         return StepOutcome(message=f"{provider_id} is gone", writes=writes)
 
     async def _launched(self, claim_uid: str) -> str:

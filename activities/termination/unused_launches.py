@@ -12,8 +12,8 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import REMEMBERED_SECONDS, remembered_launches, remembered_text, unused_launch
-from dovetail.placement.earlier_claims import left_pending, planned_pods
+from dovetail.model.unused_launches import REMEMBERED_SECONDS, UnusedLaunch, remembered_launches, remembered_text
+from dovetail.placement.earlier_claims import launch_in_vain, planned_pods
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 from dovetail.ports.view import ClusterView
@@ -33,16 +33,15 @@ class UnusedLaunches:
             return
         try:
             snapshot = self.view.snapshot()
-            if pending := left_pending(claim, snapshot.pods):
-                await self._write(snapshot, claim, pending)
+            if launch := launch_in_vain(claim, snapshot.pods, self.now()):
+                await self._write(snapshot, claim, launch)
         except Failure as failure:
             _log.warning("NodePool of NodeClaim %s does not remember that it was of no use: %s", claim.name, failure)
 
-    async def _write(self, snapshot: Snapshot, claim: NodeClaim, pending: tuple[str, ...]) -> None:
+    async def _write(self, snapshot: Snapshot, claim: NodeClaim, launch: UnusedLaunch) -> None:
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
         if pool is None:
             return
-        launch = unused_launch(claim.name, self.now(), pending)
 
         def change_of(found: NodePool) -> Annotations:
             text = remembered_text(remembered_launches(found, self.now()), launch)

@@ -6,7 +6,6 @@ time, and in the workflow's history. What was there at the first look after a re
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 from dovetail.activities.shared.look import Look, Write
@@ -16,6 +15,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.about import notice_about
 from dovetail.ports.objects import Notices
 
 Observed = NodeClaim | NodePool | Node
@@ -58,7 +58,7 @@ def _transitions(before: Mapping[str, Observed], after: Mapping[str, Observed]) 
             continue
         text = f"Status condition transitioned, Type: Ready, Status: {'Unknown' if was is None else was.status}"
         message = f"{text} -> {now.status}, Reason: {now.reason}" + (f", Message: {now.message}" if now.message else "")
-        yield _notice(one, names.READY, message)
+        yield notice_about(one, names.READY, message, distinct=message)
 
 
 def _lost_classes(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:
@@ -70,7 +70,7 @@ def _lost_classes(before: Mapping[str, Observed], after: Mapping[str, Observed])
         now, was = _lost_class(one), _lost_class(old) if isinstance(old, NodePool) else None
         if now is not None and (was is None or was.reason != now.reason):
             text = f"Failed resolving NodeClass: {now.message}"
-            yield replace(_notice(one, "FailedResolvingNodeClass", text), type="Warning")
+            yield notice_about(one, "FailedResolvingNodeClass", text, "Warning", distinct=text)
 
 
 def _lost_class(pool: NodePool) -> Condition | None:
@@ -83,12 +83,9 @@ def _ends(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iter
     for uid, one in before.items():
         if uid in after or isinstance(one, NodePool) or names.TERMINATION_FINALIZER not in one.finalizers:
             continue
-        yield _notice(one, "Finalized", f"Finalized {names.TERMINATION_FINALIZER}")
+        text = f"Finalized {names.TERMINATION_FINALIZER}"
+        yield notice_about(one, "Finalized", text, distinct=text)
 
 
 def _ready(one: Observed) -> Condition | None:
     return next((condition for condition in one.conditions if condition.type == names.READY), None)
-
-
-def _notice(one: Observed, reason: str, message: str) -> Notice:
-    return Notice(kind=type(one).__name__, name=one.name, uid=one.uid, reason=reason, message=message, distinct=message)

@@ -1,0 +1,43 @@
+"""Takes no step that was asked for by another cluster's workflow.
+
+Two clusters of one name share task queues, so a worker may be handed what is meant for the other: a node of that name
+would be drained here. The step fails at once and is tried again soon, by a worker of the right cluster. This guard
+stands outside all others, so that nothing of the step, not even the notice of its failure, reaches this cluster.
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from dovetail.activities.identity.cluster_header import cluster_uid_in
+
+AGAIN: Final = timedelta(seconds=2)
+
+
+class ClusterGuard(Interceptor):
+    """Stands before every activity of a worker that serves the cluster of this UID."""
+
+    def __init__(self, cluster_uid: str) -> None:
+        self.cluster_uid = cluster_uid
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Wrap the next interceptor of the chain."""
+        return _Guarded(next, self.cluster_uid)
+
+
+class _Guarded(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, cluster_uid: str) -> None:
+        super().__init__(next)
+        self.cluster_uid = cluster_uid
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        asked = cluster_uid_in(input.headers)
+        if asked and asked != self.cluster_uid:
+            raise ApplicationError(
+                f"no step is taken: it is for the cluster {asked}, and this worker serves {self.cluster_uid}",
+                type="OtherCluster",
+                next_retry_delay=AGAIN,
+            )
+        return await super().execute_activity(input)

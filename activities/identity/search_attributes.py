@@ -1,0 +1,46 @@
+"""The search attributes by which people find workflows.
+
+Registered and checked when a worker starts; six of the ten of their kind that a namespace on a SQL database has. A
+workflow has them from its start, whoever starts it: its parent, a worker, or a step of the Caretaker's.
+"""
+
+from typing import Final, TypedDict, Unpack
+
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
+
+CLUSTER: Final = SearchAttributeKey.for_keyword("DovetailCluster")
+NODE_POOL: Final = SearchAttributeKey.for_keyword("DovetailNodePool")
+NODE_CLAIM: Final = SearchAttributeKey.for_keyword("DovetailNodeClaim")
+NODE: Final = SearchAttributeKey.for_keyword("DovetailNode")
+REASON: Final = SearchAttributeKey.for_keyword("DovetailReason")
+PHASE: Final = SearchAttributeKey.for_keyword("DovetailPhase")
+
+ALL: Final = (CLUSTER, NODE_POOL, NODE_CLAIM, NODE, REASON, PHASE)
+
+# The phase in which a claim's owner begins.
+FIRST_PHASES: Final = {LAUNCH_NODE: "launching", TERMINATE_NODE: "tainting"}
+
+
+class Subject(TypedDict, total=False):
+    """What a workflow works on and why, as far as that is known when it starts."""
+
+    pool: str
+    claim: str
+    node: str
+    reason: str
+    phase: str
+
+
+def attributes(cluster: str, **known: Unpack[Subject]) -> TypedSearchAttributes:
+    """The attributes of a workflow that is about to start: its cluster's name, and what is known beside that."""
+    values = (
+        (CLUSTER, cluster),
+        (NODE_POOL, known.get("pool")),
+        (NODE_CLAIM, known.get("claim")),
+        (NODE, known.get("node")),
+        (REASON, known.get("reason")),
+        (PHASE, known.get("phase")),
+    )
+    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values if value])

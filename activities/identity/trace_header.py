@@ -1,0 +1,25 @@
+"""The header that says of which trace a workflow is part, and with it every step and child that it asks for."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from temporalio.api.common.v1 import Payload
+
+from dovetail.traces.ids import SpanId
+
+HEADER: Final = "traceparent"  # in the form of the W3C
+
+
+def header_of(parent: SpanId) -> Payload:
+    """As it is sent. Never encrypted: it holds ids alone."""
+    text = f"00-{parent.trace}-{parent.span}-{'01' if parent.kept else '00'}"
+    return Payload(metadata={"encoding": b"json/plain"}, data=f'"{text}"'.encode())
+
+
+def parent_in(headers: Mapping[str, Payload]) -> SpanId | None:
+    """What the headers name; None where they name nothing that can be read."""
+    found = headers.get(HEADER)
+    parts = found.data.decode(errors="replace").strip('"').split("-") if found is not None else []
+    if len(parts) != 4 or (len(parts[1]), len(parts[2])) != (32, 16):
+        return None
+    return SpanId(trace=parts[1], span=parts[2], kept=parts[3] == "01")

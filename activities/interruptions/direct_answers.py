@@ -1,0 +1,71 @@
+"""Answers the cloud's warnings here and now, where Temporal cannot be asked to.
+
+The steps are those of AnswerInterruption, called as they are. What they leave is durable without Temporal: the claim's
+deletion stands on the API server, and whoever looks there, the Caretaker or a worker that stands in for it, goes on
+from it. So a message may be acknowledged after a direct answer as after a workflow's start, and a warning that is
+answered in both ways is answered once: a claim is deleted by its UID, and one that is being deleted is left as it is.
+
+A workflow that was started just before Temporal went away is carried out by nobody meanwhile. What it was to answer is
+remembered here for as long as an instance lives after its warning, and answered when Temporal is found to be away.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.messages.interruptions import Interruption
+from dovetail.metrics.absence import answered_directly
+from dovetail.ports.failures import Retryable
+
+REMEMBERED_SECONDS: Final = 180.0
+
+_log = logging.getLogger(__name__)
+
+
+class DirectAnswers:
+    """The answers of one process that no workflow gives. `is_away`: whether Temporal is known not to answer;
+    `why_unfit`: why this worker may take no step now, empty where it may."""
+
+    def __init__(
+        self,
+        answering: Answering,
+        telling: TellingOfInterruptions,
+        now: Callable[[], float],
+        is_away: Callable[[], bool],
+        why_unfit: Callable[[], str] = str,
+    ) -> None:
+        self.is_away, self._why_unfit = is_away, why_unfit
+        self.answering, self.telling, self._now = answering, telling, now
+        self._begun: list[tuple[float, tuple[Interruption, ...]]] = []
+
+    async def answer(self, warnings: Sequence[Interruption]) -> None:
+        """Delete the claims of the instances, then publish notices."""
+        meant = tuple(each for each in warnings if each.reason != "no_op")
+        if not meant:
+            return
+        unfit = self._why_unfit()
+        if unfit:
+            raise Retryable("worker", f"no warning is answered: {unfit}")
+        answered = await self.answering.answer_interruptions(meant)
+        await self.telling.tell_interruptions(answered)
+        answered_directly(len(meant))
+        deleted = [name for each in answered for name in each.deleted]
+        _log.warning("%d warnings are answered without Temporal; deleted: %s", len(meant), ", ".join(deleted) or "-")
+
+    def remember(self, warnings: tuple[Interruption, ...]) -> None:
+        """A workflow has been started that is to answer them."""
+        self._forget()
+        self._begun.append((self._now(), warnings))
+
+    async def answer_what_was_begun(self) -> None:
+        """What workflows were to answer of late: nobody knows whether they did before Temporal went away."""
+        self._forget()
+        for _, warnings in self._begun:
+            await self.answer(warnings)
+        self._begun.clear()
+
+    def _forget(self) -> None:
+        limit = self._now() - REMEMBERED_SECONDS
+        self._begun = [(at, warnings) for at, warnings in self._begun if at >= limit]

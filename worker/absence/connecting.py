@@ -1,0 +1,60 @@
+"""Waits for a Temporal server that does not answer when a worker starts, or that has refused a worker which served.
+
+A worker that ended instead would be started again ever more rarely, and nobody would answer the cloud's warnings in
+between.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.worker.connection.configuration import TemporalAway
+from dovetail.worker.connection.search_attributes import register_search_attributes
+
+AGAIN_SECONDS: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+async def until_connected(
+    connect: Callable[[], Awaitable[Client]], presence: TemporalPresence, stop: asyncio.Event
+) -> Client | None:
+    """A client of a server that answers and can be used; None where the process is to stop before there is one."""
+    said = ""
+    while not stop.is_set():
+        client, why = await _try(connect, presence)
+        if client is not None:
+            return client
+        if why != said:
+            said = why
+            _log.warning("%s; this worker waits for it", why)
+        await _pause(stop)
+    return None
+
+
+async def _try(connect: Callable[[], Awaitable[Client]], presence: TemporalPresence) -> tuple[Client | None, str]:
+    """A client, or why there is none now."""
+    try:
+        client = await connect()
+        await register_search_attributes(client)
+    except (TemporalAway, RPCError) as error:
+        why = str(error) or type(error).__name__
+        presence.miss(why)
+        return None, why
+    presence.client = client
+    if await presence.look():
+        return client, ""
+    return None, f"Temporal cannot be used: {presence.problem}"
+
+
+async def _pause(stop: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(AGAIN_SECONDS):
+            await stop.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,133 @@
+"""Is Temporal there for this worker?
+
+The worker asks for a description of the Scheduler, every five seconds and beside all steps. Such a call takes the way
+of every step, through the frontend and the history service to the database, and writes nothing. Any answer about the
+workflow counts, even that it does not exist; no error counts as an answer, whatever its kind, because a server that
+refuses this worker hands it no steps either. One missed answer is a blip: Temporal is away after eight seconds without
+any.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.messages.workflow_ids import scheduler_id
+
+LOOK_SECONDS: Final = 5.0
+AGAIN_SECONDS: Final = 1.0  # after an answer that did not come
+ANSWER_SECONDS: Final = 3.0
+AWAY_AFTER: Final = 8.0  # without an answer; a notice of two minutes leaves time for that
+
+_log = logging.getLogger(__name__)
+
+
+class TemporalPresence:
+    """What this process knows of it. Without a client it is as if it did not answer."""
+
+    def __init__(self, cluster: str, now: Callable[[], float] = time.monotonic) -> None:
+        self.client: Client | None = None
+        self._scheduler, self._now = scheduler_id(cluster), now
+        self.problem = "not connected"  # with the last question that was not answered
+        self._missed_since: float | None = None
+        self._away, self._returned = asyncio.Event(), asyncio.Event()
+
+    def connected(self) -> Client:
+        """The client of this moment; no step runs before there is one."""
+        if self.client is None:
+            raise RuntimeError("there is no client of Temporal yet")
+        return self.client
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it has not answered for so long that what cannot wait is done without it."""
+        return self._away.is_set()
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long it has not answered; 0 while it does."""
+        return 0.0 if self._missed_since is None else self._now() - self._missed_since
+
+    def trouble(self) -> str:
+        """Why it is away, for people; empty while it is not."""
+        if not self.is_away:
+            return ""
+        return f"Temporal is away: no answer for {self.silent_seconds:.0f} s: {self.problem}"
+
+    async def watch(self) -> None:
+        """Ask for ever."""
+        while True:
+            answered = await self.look()
+            await asyncio.sleep(LOOK_SECONDS if answered else AGAIN_SECONDS)
+
+    async def look(self) -> bool:
+        """Ask now; whether it answers."""
+        began, problem = self._now(), await self._ask()
+        if problem:
+            self.miss(problem, began)
+        else:
+            self._answered()
+        return not problem
+
+    def miss(self, problem: str, since: float | None = None) -> None:
+        """It did not answer, asked at that moment."""
+        self.problem = problem
+        if self._missed_since is None:
+            self._missed_since = self._now() if since is None else since
+        if not self.is_away and self.silent_seconds >= AWAY_AFTER:
+            self._away.set()
+            _log.warning("%s; warnings are answered and leaving nodes are drained without it", self.trouble())
+
+    def _answered(self) -> None:
+        if self.is_away:
+            _log.warning("Temporal answers again, after %.0f s", self.silent_seconds)
+            self._away.clear()
+            self._returned.set()
+            self._returned = asyncio.Event()
+        self._missed_since = None
+
+    async def until_away(self) -> None:
+        """Wait until it is away."""
+        await self._away.wait()
+
+    async def sleep_or_return(self, seconds: float) -> bool:
+        """For so long, or until it is back after it was away; whether it is."""
+        returned = self._returned
+        try:
+            async with asyncio.timeout(seconds):
+                await returned.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _ask(self) -> str:
+        """What is wrong; empty where it answers."""
+        client = self.client
+        if client is None:
+            return self.problem
+        request = DescribeWorkflowExecutionRequest(
+            namespace=client.namespace, execution=WorkflowExecution(workflow_id=self._scheduler)
+        )
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await client.workflow_service.describe_workflow_execution(
+                    request, retry=False, timeout=timedelta(seconds=ANSWER_SECONDS)
+                )
+        except RPCError as error:
+            return "" if _says_that_there_is_none(error) else str(error) or error.status.name
+        except (TimeoutError, RuntimeError) as error:
+            return str(error) or f"no answer within {ANSWER_SECONDS:.0f} s"
+        return ""
+
+
+def _says_that_there_is_none(error: RPCError) -> bool:
+    """Whether the workflow is not there, rather than its namespace."""
+    details = error.grpc_status.details
+    return error.status == RPCStatusCode.NOT_FOUND and not any("Namespace" in each.type_url for each in details)

@@ -1,0 +1,146 @@
+"""Does what cannot wait while Temporal is away, and hands it back when it answers again.
+
+An instance that is warned of ends within two minutes, whether a workflow can be started or not. So this worker then
+reads the queue of warnings itself, where the step that reads it does not run here, answers them, and drains the nodes
+that leave. Nothing else is done: no node is launched, marked or terminated.
+
+A worker whose own link is broken, while Temporal serves others, cannot tell that from a server that is gone. It need
+not: all that is done here is what the others' workflows do as well, step for step, and each step finds what is done.
+
+Once Temporal answers nothing new is begun. What is in hand goes on until the claim's own workflow is there: to stop
+first would leave a node with seconds to live to nobody.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from temporalio.service import RPCError
+
+from dovetail.activities.interruptions.direct_answers import DirectAnswers
+from dovetail.activities.interruptions.watch_interruptions import InstanceChecks, WarningReader
+from dovetail.background.supervised import stop, supervised
+from dovetail.messages.workflow_ids import interruptions_id
+from dovetail.model.watched_kinds import POOLS
+from dovetail.notices.about import warnings_on_pools
+from dovetail.ports.failures import Failure
+from dovetail.ports.interruptions import Interruptions
+from dovetail.ports.objects import Notices
+from dovetail.ports.view import ClusterView
+from dovetail.worker.absence.departures import Departures
+from dovetail.worker.absence.presence import TemporalPresence
+
+LOOK_SECONDS: Final = 2.0  # between two looks when nothing changes
+QUIET_SECONDS: Final = 0.2
+HAND_OVER_SECONDS: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Warnings:
+    """The cloud's warnings: where they are read, and how they are answered here."""
+
+    queue: Interruptions
+    answers: DirectAnswers
+
+
+@dataclass(slots=True, kw_only=True)
+class StandIn:
+    """What one worker does in Temporal's absence. `warnings` is None where the cloud gives none."""
+
+    presence: TemporalPresence
+    departures: Departures
+    view: ClusterView
+    notices: Notices
+    warnings: Warnings | None
+    why_unfit: Callable[[], str]
+    reading: list[asyncio.Task[None]] = field(default_factory=list)
+    begun_answered: bool = False
+
+    async def run(self) -> None:
+        """For ever."""
+        try:
+            while True:
+                await self.presence.until_away()
+                await self._stand_in()
+                await self._hand_over()
+        finally:
+            await stop(*self.reading)
+            await self.departures.stop()
+
+    async def _stand_in(self) -> None:
+        """Look again and again, for as long as Temporal is away."""
+        self.begun_answered = False
+        while self.presence.is_away:
+            revision = self.view.revision()
+            if self.why_unfit():
+                await self.departures.stop()  # another acts, or this clock cannot be trusted
+            else:
+                await self._look()
+            await self._until_changed(revision)
+
+    async def _look(self) -> None:
+        """Everything that is due; what fails holds up nothing else."""
+        for act in (self._answer_what_was_begun, self._read, self._take_up, self._tell):
+            try:
+                await act()
+            except Failure as failure:
+                _log.warning("without Temporal: %s", failure)
+
+    async def _answer_what_was_begun(self) -> None:
+        """Once: what workflows were to answer when it went away."""
+        if self.warnings is not None and not self.begun_answered:
+            await self.warnings.answers.answer_what_was_begun()
+        self.begun_answered = True
+
+    async def _take_up(self) -> None:
+        self.departures.take_up()
+
+    async def _hand_over(self) -> None:
+        """What is in hand, claim by claim, as soon as its workflow runs."""
+        while self.departures.in_hand and not self.presence.is_away and self.presence.client is not None:
+            try:
+                await self.departures.hand_over(self.presence.client)
+            except RPCError as error:
+                _log.info("what was drained without Temporal cannot be handed over yet: %s", error)
+            await asyncio.sleep(HAND_OVER_SECONDS)
+
+    async def _read(self) -> None:
+        """Read the queue and make the cloud's checks, unless the step that does so is at it here."""
+        self.reading = [task for task in self.reading if not task.done()]
+        if self.warnings is None or self.reading or self._is_read_by_its_step():
+            return
+        queue, answers = self.warnings.queue, self.warnings.answers
+        reader, checks = WarningReader(queue, answers.answer), InstanceChecks(queue, answers.answer)
+        self.reading = [
+            supervised("warnings without Temporal", lambda: reader.read(self._goes_on)),
+            supervised("checks of instances without Temporal", lambda: checks.run(self._goes_on)),
+        ]
+
+    def _is_read_by_its_step(self) -> bool:
+        return self.departures.runs_here("watch_interruptions", interruptions_id(self.departures.cluster))
+
+    def _goes_on(self) -> bool:
+        """Whether warnings are still read here. What has been received by then is answered, and not left to come
+        again."""
+        return self.presence.is_away and not self.why_unfit()
+
+    async def _tell(self) -> None:
+        """A notice on each pool, where a person looks whose pods stay pending."""
+        message = (
+            "Temporal does not answer: no node is launched or disrupted. Nodes that are interrupted or being deleted "
+            "are drained without it"
+        )
+        pools = self.view.snapshot(POOLS).pools.values()
+        await self.notices.publish(*warnings_on_pools(pools, "TemporalAway", message))
+
+    async def _until_changed(self, revision: int) -> None:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self.view.changed(revision)
+        except TimeoutError:
+            return
+        await asyncio.sleep(QUIET_SECONDS)

@@ -1,0 +1,49 @@
+"""A worker beside a Karpenter that still works: it looks, plans and answers, and writes nothing.
+
+It is for whoever wants to see what Dovetail would do before anything is handed over. There are no steps, no workflows
+and no connection to Temporal: whatever plans or acts by itself is left out, rather than kept from writing. The clients
+of the API server and of the cloud refuse every call that changes something, so that what was overlooked fails here and
+does no harm there. What is left are the endpoints: probes, metrics, and the API, which answers `dovetail status`,
+`plan` and `explain` from this worker's own view. It stays so when Karpenter ends.
+"""
+
+import asyncio
+import logging
+
+from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.worker.endpoints import PagesOf, endpoints_of
+from dovetail.worker.self_watch import SelfWatch
+from dovetail.worker.settings import Settings, SettingsError
+from dovetail.worker.steps import Wiring
+from dovetail.worker.telemetry import product_version
+from dovetail.worker.wiring import open_world
+
+_log = logging.getLogger(__name__)
+
+
+async def look_on(settings: Settings, stop: asyncio.Event, pages: PagesOf) -> None:
+    """Answer until `stop`."""
+    if not settings.metrics_port or not settings.api:
+        raise SettingsError(
+            "DOVETAIL_BESIDE_KARPENTER: with METRICS_PORT=0 or DOVETAIL_API=false there is nothing that this worker "
+            "could do: it answers questions on that port, and nothing else"
+        )
+    world = await open_world(settings)
+    presence = TemporalPresence(settings.cluster)
+    watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence, only_looks=True)
+    endpoints = endpoints_of(settings, Wiring(settings=settings, world=world), watch)
+    try:
+        for endpoint in endpoints:
+            if endpoint.port == settings.metrics_port:
+                endpoint.pages = pages(settings, world, presence)
+            await endpoint.start()
+        await world.ready()
+        print(
+            f"dovetail {product_version()}: looks at cluster {settings.cluster}, plans and answers, and writes nothing",
+            flush=True,
+        )
+        await stop.wait()
+    finally:
+        for endpoint in endpoints:
+            await endpoint.stop()
+        await world.close()

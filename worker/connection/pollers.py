@@ -1,0 +1,54 @@
+"""Who asks Temporal for work, and who has stopped asking.
+
+A worker that lives asks at least once a minute on each of its queues, whether or not there is anything to do; asking
+costs nothing, also where heartbeats are paid for and therefore rare.
+"""
+
+import time
+from typing import Final
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+
+from dovetail.messages.workflow_ids import task_queue
+
+QUEUES: Final = ("control", "waits", "watches", "cloud", "plan")
+POLLED_SECONDS: Final = 90.0  # a poll lasts a minute at most
+
+TYPE_ACTIVITY: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+TYPE_WORKFLOW: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+
+
+async def pollers_of(client: Client, queue: str, kind: "TaskQueueType.ValueType") -> list[str]:
+    """Those that have asked there a short time ago."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+    )
+    answer = await client.workflow_service.describe_task_queue(request)
+    since = time.time() - POLLED_SECONDS
+    return sorted({p.identity for p in answer.pollers if p.last_access_time.ToSeconds() >= since})
+
+
+class AbsentWorkers:
+    """Those that are missing from all queues in two looks in a row: one look may fall between two questions."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+        self._asking: frozenset[str] = frozenset()
+        self._missing_since: dict[str, int] = {}
+
+    async def look(self, client: Client, cluster: str) -> None:
+        """See who asks now."""
+        asked = [(queue, TYPE_ACTIVITY) for queue in QUEUES] + [("control", TYPE_WORKFLOW)]
+        found = [await pollers_of(client, task_queue(cluster, queue), kind) for queue, kind in asked]
+        self._asking = frozenset(identity for each in found for identity in each)
+        self._looks += 1
+
+    def is_absent(self, identity: str) -> bool:
+        """Whether that worker, which has a step in hand, was missing before and still is."""
+        if identity in self._asking:
+            self._missing_since.pop(identity, None)
+            return False
+        return self._looks > self._missing_since.setdefault(identity, self._looks)

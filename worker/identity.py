@@ -1,0 +1,116 @@
+"""Whose the workflows under this cluster's name are: compared before a worker serves, and as long as it does.
+
+Two clusters may have one name: EKS names are unique in one account and region only, and a cluster that was rebuilt has
+the name of the one before it. In one namespace of Temporal they would share task queues and ids. The Scheduler says in
+its memo to which cluster it belongs, by the UID of that one's namespace kube-system; its last run says so even when it
+has ended, until the retention has passed. Every step says it once more in its header.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from temporalio.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    StartWorkflowInput,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.activities.identity.cluster_header import HEADER, with_header
+from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
+
+BELONG: Final = "belong_to"  # the signal; versions that do not know it let it lie
+
+
+class OtherCluster(Exception):
+    """What runs under this cluster's name belongs to another cluster."""
+
+
+class _Starts(Interceptor):
+    """Puts the header into every start of a workflow."""
+
+    def __init__(self, cluster_uid: str) -> None:
+        self.cluster_uid = cluster_uid
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        """Wrap the next interceptor of the chain."""
+        return _Outbound(next, self.cluster_uid)
+
+
+class _Outbound(OutboundInterceptor):
+    def __init__(self, next: OutboundInterceptor, cluster_uid: str) -> None:
+        super().__init__(next)
+        self.cluster_uid = cluster_uid
+
+    async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:
+        return await super().start_workflow(replace(input, headers=with_header(input.headers, self.cluster_uid)))
+
+
+def client_of(client: Client, cluster_uid: str) -> Client:
+    """The same connection, on which every workflow starts as this cluster's."""
+    config = client.config()
+    config["interceptors"] = [*config["interceptors"], _Starts(cluster_uid)]
+    return Client(**config)
+
+
+def singletons_of(cluster: str) -> tuple[str, ...]:
+    """The ids of all singletons; the Scheduler's first."""
+    return scheduler_id(cluster), caretaker_id(cluster), interruptions_id(cluster)
+
+
+async def owner_of(described: WorkflowExecutionDescription | None) -> str:
+    """The cluster that a singleton belongs to; empty where it does not say, or is none."""
+    return "" if described is None else str(await described.memo_value(HEADER, "", type_hint=str))
+
+
+async def check_owner(client: Client, cluster: str, cluster_uid: str) -> tuple[str, ...]:
+    """OtherCluster where a singleton belongs to another cluster. The ids of those that run and do not say whose."""
+    silent = []
+    for identity in singletons_of(cluster):
+        described = await described_or_none(client, identity)
+        running = described is not None and described.status == WorkflowExecutionStatus.RUNNING
+        owner = await owner_of(described) if running or identity == scheduler_id(cluster) else ""
+        if owner and owner != cluster_uid:
+            raise OtherCluster(refusal(client, cluster, (owner, cluster_uid)))
+        if running and not owner:
+            silent.append(identity)
+    return tuple(silent)
+
+
+def refusal(client: Client, cluster: str, uids: tuple[str, str]) -> str:
+    """What to tell a person."""
+    theirs, ours = uids
+    return (
+        f"another cluster is called {cluster} in the Temporal namespace {client.namespace}: its workflows belong to "
+        f"the cluster with the UID {theirs}, and this one's is {ours} (of the namespace kube-system). Give this one "
+        "another CLUSTER_NAME or a Temporal namespace of its own; or, where it has taken the other's place: "
+        f"dovetail take-over --cluster {cluster} --from {theirs}"
+    )
+
+
+async def claim_singletons(client: Client, cluster: str, cluster_uid: str, *, all_of_them: bool) -> None:
+    """Tell those that run whose they are: all, after a start (a run of an older version may have forgotten it), later
+    those alone that do not say. One that knows it already does nothing."""
+    silent = await check_owner(client, cluster, cluster_uid)
+    if not cluster_uid:
+        return
+    for identity in singletons_of(cluster) if all_of_them else silent:
+        try:
+            await client.get_workflow_handle(identity).signal(BELONG, cluster_uid)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+
+
+async def described_or_none(client: Client, identity: str) -> WorkflowExecutionDescription | None:
+    """The last run of a workflow; None where there is none, or its retention has passed."""
+    try:
+        return await client.get_workflow_handle(identity).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise

@@ -1,0 +1,1 @@
+"""Traces and logs to a collector, by OpenTelemetry's protocol and its standard variables."""

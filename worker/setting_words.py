@@ -1,0 +1,92 @@
+"""What each setting of the worker does, in the words of the reference (docs/reference/settings.md).
+
+One line a variable of `Settings`; a test holds them equal, so that no setting is without its words. The variables of a
+cloud are described beside their fields, in its own folder.
+"""
+
+from typing import Final
+
+WORDS: Final[dict[str, str]] = {
+    "CLUSTER_NAME": "required; the cluster's name in every tag, launch template, instance profile and workflow id",
+    "DOVETAIL_CLOUD": "the cloud in which nodes are launched; the settings of another cloud are its own",
+    "KUBECONFIG": "the cluster's kubeconfig; without it the pod's service account",
+    "DOVETAIL_WORLD": "a simulated world's file, in place of a cluster and its cloud (`dovetail demo`)",
+    "DOVETAIL_ROLES": "which queues this worker serves: `plan` decides, `control` acts",
+    "METRICS_PORT": "where `/metrics` is served; `0`: nowhere. The chart sets 8080",
+    "HEALTH_PROBE_PORT": "where `/healthz` and `/readyz` are served; `0`: nowhere. The chart sets 8081",
+    "DOVETAIL_LISTEN_ADDRESS": "the address of both; in a pod `0.0.0.0`, which the chart sets",
+    "DISABLE_CLUSTER_STATE_OBSERVABILITY": "`true`: leave out the gauges of nodes, pods and conditions",
+    "LOG_LEVEL": "`debug`, `info`, `warning` or `error`",
+    "BATCH_IDLE_DURATION": "how long no further pending pod must come before pods are placed",
+    "BATCH_MAX_DURATION": "how long to wait for further pending pods at most",
+    "DOVETAIL_PASS_LIMIT": (
+        "how long one pass may place pods; it answers with what it has, and the next begins with the pods not reached"
+    ),
+    "DOVETAIL_SEARCH_LIMIT": "how long one round may search for nodes to disrupt",
+    "PREFERENCE_POLICY": "`Ignore`: preferences of pods do not count",
+    "MIN_VALUES_POLICY": "`BestEffort`: minimum values give way where nothing else fits",
+    "FEATURE_GATES": (
+        "`Name=true,Name=false`; gates that are not named keep their defaults, unknown ones are warned about. "
+        "`ReservedCapacity=false`: reservations are neither used nor opted out of"
+    ),
+    "SCHEDULER_CONFIG": "the kube-scheduler's default spread constraints, as YAML or JSON in Karpenter's form",
+    "DOVETAIL_CLAIMS_PER_POD": (
+        "how many NodeClaims are made within an hour for one pod that runs on none of their nodes; `0`: any number"
+    ),
+    "DOVETAIL_BRAKE_LAUNCHES": (
+        "after how many launches within an hour that came to nothing a NodePool is stopped; `0`: never"
+    ),
+    "DOVETAIL_BRAKE_DOLLARS_PER_HOUR": "the same in dollars an hour added within ten minutes; `0`: never",
+    "DOVETAIL_DRAIN_OWNER_SHARE": (
+        "the share of one owner's pods (a ReplicaSet's, a StatefulSet's) that drains may have on their way at once, "
+        "without any PodDisruptionBudget; `0`: no limit"
+    ),
+    "DOVETAIL_KEEP_WAY_BACK": (
+        "`true` during the first step of an upgrade: workflows begin no change that the previous version does not know"
+    ),
+    "DOVETAIL_BESIDE_KARPENTER": (
+        "`true`: this worker looks, plans and answers questions, and writes nothing: not to the cluster, the cloud or "
+        "Temporal, whether a Karpenter runs or not"
+    ),
+    "DOVETAIL_MAX_HISTORY": "for tests: after how many events the Scheduler starts anew; `0`: as Temporal suggests",
+    "SYSTEM_NAMESPACE": "the namespace of the ConfigMap in which shortages of capacity are kept",
+    "CLUSTER_ENDPOINT": "where new nodes find the API server, an absolute URL; without it the cloud is asked",
+    "CLUSTER_CA_BUNDLE": (
+        "by which new nodes know the API server, base64; without it the worker's own. Part of a NodeClass's hash: "
+        "a change drifts every node"
+    ),
+    "TEMPORAL_WORKER_BUILD_ID": "the worker's version for Temporal's worker deployments: the image's digest or tag",
+    "TEMPORAL_DEPLOYMENT_NAME": "the deployment that this version belongs to: one name per cluster, for ever",
+    "DOVETAIL_TEMPORAL_HEARTBEATS": (
+        "`cloud`: waits send so few heartbeats that an idle cluster costs less than one action a minute"
+    ),
+    "DOVETAIL_TEMPORAL_API_KEY_FILE": (
+        "a file with the API key that is read again while the worker runs; goes before `TEMPORAL_API_KEY`"
+    ),
+    "DOVETAIL_PAYLOAD_CODEC": "`module:factory` that encodes what Temporal keeps; workers and commands need the same",
+    "DOVETAIL_CODEC_KEYS": "the folder of keys that the factory is given",
+    "POD_NAME": "the worker's name in Temporal's lists where its host name is not its own (`hostNetwork`)",
+    "DOVETAIL_VERSIONING": (
+        "of a worker with a version: `pinned` workflows end on the version that they began on, "
+        "`auto-upgrade` ones move with their next task"
+    ),
+    "DOVETAIL_API": "`false`: the port of the metrics answers no questions under `/api/v1`",
+    "DOVETAIL_CONTEXT": "of commands: the context of the kubeconfig; without it the current one",
+    "DOVETAIL_SERVICE": "of commands: the workers' Service, as `NAMESPACE/NAME:PORT`",
+    "LOG_FORMAT": "`json` or `text`; without it text where standard output is a terminal, else JSON",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "a collector, to which traces, metrics and the log are sent; needs the extra `otlp`",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "the same for traces alone: the whole address",
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "the same for lines of the log alone: the whole address",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "the same for metrics alone: the whole address",
+    "OTEL_EXPORTER_OTLP_PROTOCOL": "`http/protobuf`, the only one that there is",
+    "OTEL_SDK_DISABLED": "`true`: nothing is sent to a collector",
+    "OTEL_TRACES_EXPORTER": "`none`: no traces are sent although a collector is named",
+    "OTEL_LOGS_EXPORTER": "`none`: no lines of the log are sent although a collector is named",
+    "OTEL_METRICS_EXPORTER": "`none`: no metrics are sent although a collector is named",
+    "OTEL_TRACES_SAMPLER": "which traces are kept: `…always_on`, `…always_off`, or by `…traceidratio` a share",
+    "OTEL_TRACES_SAMPLER_ARG": "that share",
+    "PLACEMENT_POLICY": "`Cost`: cheaper nodes are looked for after each pass ([cost](../cost.md))",
+    "DOVETAIL_COST_SECONDS": "how long is looked for them, in processor time, for each thousand of pods begun",
+    "DOVETAIL_COST_ROOM": "by which share a node is larger than its pods ask for, because others may be bound there",
+    "DOVETAIL_NODE_COST": "dollars an hour that a node costs beside its instance, for that policy",
+}

@@ -1,0 +1,100 @@
+"""Keeps the singletons running: the Scheduler, the Caretaker, and the reader of warnings.
+
+Each worker looks at them every minute. One that was terminated by hand comes back, what a killed worker waited in is
+taken up at once, what was lost while Temporal was away as soon as it answers, and a new version is made known. A worker
+that finds them to be those of another cluster of the same name must not serve.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy
+
+from dovetail.messages.inputs import CaretakerInput
+from dovetail.messages.interruptions import InterruptionsInput
+from dovetail.messages.states import SchedulerState
+from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
+from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
+from dovetail.model.watched_kinds import CLAIMS
+from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.worker.connection.link import Link
+from dovetail.worker.connection.pollers import AbsentWorkers
+from dovetail.worker.connection.search_attributes import register_search_attributes
+from dovetail.worker.identity import OtherCluster, check_owner, claim_singletons, singletons_of
+from dovetail.worker.predecessors import is_gone, look_again, take_over
+from dovetail.worker.settings import Settings
+from dovetail.worker.starting import first_state, start_singleton
+from dovetail.worker.steps import Wiring
+from dovetail.worker.versions import deployment_of, poke_for_new_version
+
+LOOK_SECONDS: Final = 60.0
+
+Refused = asyncio.Future[OtherCluster]
+
+_log = logging.getLogger(__name__)
+
+
+class Singletons:
+    """Those of one cluster, as this worker sees them through its link."""
+
+    def __init__(self, link: Link, wiring: Wiring, presence: TemporalPresence) -> None:
+        self._link, self._wiring, self._presence = link, wiring, presence
+        self._absent = AbsentWorkers()
+        self._rare = wiring.settings.heartbeats == "cloud"  # heartbeats alone would tell after ten minutes only
+        self._first, self._returned = True, False
+        self.ids = [*singletons_of(wiring.settings.cluster)]
+
+    async def watch(self, refused: Refused) -> None:
+        """Every minute, for as long as they are this cluster's; `refused` learns that they are not."""
+        while True:
+            try:
+                await self.look()
+            except OtherCluster as error:
+                if not refused.done():
+                    refused.set_result(error)
+                return
+            except Exception as error:
+                _log.warning("cannot start the Scheduler and the Caretaker now: %s", error)
+            self._returned = await self._presence.sleep_or_return(LOOK_SECONDS) or self._returned
+
+    async def look(self) -> None:
+        """Look at them now."""
+        client, settings, uid = self._link.current(), self._wiring.settings, self._wiring.world.cluster_uid
+        if self._rare:
+            await self._absent.look(client, settings.cluster)
+        if self._returned:
+            await register_search_attributes(client)  # its database may be another one
+        await take_over(client, self.ids, self._is_lost)
+        await poke_for_new_version(client, deployment_of(settings), self.ids)
+        await claim_singletons(client, settings.cluster, uid, all_of_them=self._first)
+        await keep_singletons(client, settings, self._wiring)
+        if self._first or self._returned:  # another cluster of the name may have started them in this moment
+            await check_owner(client, settings.cluster, uid)
+        if self._returned:
+            await look_again(client, self.ids)
+        self._first = self._returned = False
+
+    def _is_lost(self, identity: str) -> bool:
+        gone = is_gone(identity, serving=True, pod=self._wiring.settings.pod)
+        return gone or (self._rare and self._absent.is_absent(identity))
+
+
+async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
+    """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
+    cluster, uid = settings.cluster, wiring.world.cluster_uid
+    state = first_state(settings, uid, wiring.now())
+    if not wiring.world.view.snapshot(CLAIMS).claims:
+        state = replace(state, quiet_until=0.0)  # no claims: no nominations can have been lost
+    history = settings.max_history
+    singletons: list[tuple[str, str, SchedulerState | CaretakerInput | InterruptionsInput]] = [
+        (SCHEDULER, scheduler_id(cluster), state),
+        (CARETAKER, caretaker_id(cluster), CaretakerInput(cluster=cluster, max_history=history, cluster_uid=uid)),
+    ]
+    if wiring.world.interruptions is not None:
+        reading = InterruptionsInput(cluster=cluster, max_history=history, cluster_uid=uid)
+        singletons.append((INTERRUPTIONS, interruptions_id(cluster), reading))
+    for name, identity, given in singletons:
+        await start_singleton(client, name, identity, given, WorkflowIDConflictPolicy.USE_EXISTING)

@@ -1,0 +1,69 @@
+"""What a worker says of its settings at its start: those in effect, unknown gates, variables without effect.
+
+A misspelt gate and a variable of Karpenter's that does nothing here are no errors, because a Deployment that was made
+for Karpenter must start. They are named once, so that nobody counts on them.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from dovetail.model.setting_texts import unknown_gates
+from dovetail.worker.settings import GATES, Settings
+from dovetail.worker.without_effect import set_without_effect
+
+LONGEST: Final = 80  # characters of a value; a certificate says nothing to a reader
+
+Line = tuple[int, str]  # the level, and the text
+
+
+def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line]:
+    """The lines, each with its level. `source`: the environment and the flags."""
+    yield logging.INFO, "settings: " + " ".join(f"{name}={value}" for name, value in in_effect(settings))
+    for name, known in (("FEATURE_GATES", GATES), *_cloud_gates(settings)):
+        for gate in unknown_gates(source.get(name, ""), known):
+            meant = get_close_matches(gate, known, n=1)
+            hint = f"; did you mean {meant[0]}?" if meant else f"; there are {', '.join(known)}"
+            yield logging.WARNING, f"{name}: there is no gate {gate!r}, it has no effect{hint}"
+    for one, value, is_missed in set_without_effect(source):
+        level = logging.WARNING if is_missed else logging.INFO
+        yield level, f"{one.variable}={shortened(value)} has no effect: {one.reason}"
+
+
+def in_effect(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Every setting that has a value, by its variable, those of the cloud too."""
+    for model in (settings, settings.of_cloud):
+        for name, field in type(model).model_fields.items():
+            text = shown(getattr(model, name))
+            if field.alias and text:
+                yield field.alias, text
+
+
+def shown(value: Any) -> str:
+    """A setting's value in one word where that is possible; empty where it is not set."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={str(state).lower()}" for name, state in value.items())
+    if isinstance(value, tuple):
+        return ",".join(str(part) if isinstance(part, str) else type(part).__name__ for part in value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else shortened(str(value))
+
+
+def shortened(text: str) -> str:
+    """The text, quoted where it has blanks, and its length alone where it is long."""
+    if len(text) > LONGEST:
+        return f"<{len(text)} characters>"
+    return repr(text) if any(letter.isspace() for letter in text) else text
+
+
+def _cloud_gates(settings: Settings) -> Iterator[tuple[str, Mapping[str, bool]]]:
+    """The gates of the cloud alone, by their variable."""
+    model = settings.of_cloud
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        if field.alias and isinstance(value, Mapping):
+            yield field.alias, value

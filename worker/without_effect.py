@@ -1,0 +1,104 @@
+"""Variables of Karpenter that have no effect here, each with its reason.
+
+A Deployment that was made for Karpenter sets some of them, and its flags carry the same names. They are taken without
+an error; one that asks for something which is not done here is named at the start, so that nobody counts on it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutEffect:
+    """A variable that is taken and not used."""
+
+    variable: str
+    reason: str
+    asks_nothing: frozenset[str] = frozenset()  # values with which nothing is missed
+    is_switch: bool = False  # its flag may stand without a value
+
+
+_LEADERLESS: Final = "all workers serve, and Temporal hands each piece of work to one of them: there is no leader"
+_SWITCH_OFF: Final = frozenset({"false"})
+
+WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
+    WithoutEffect(
+        variable="KARPENTER_SERVICE",
+        reason="it named the Service of Karpenter's webhooks; there are none",
+    ),
+    WithoutEffect(
+        variable="KUBERNETES_MIN_VERSION",
+        reason="Karpenter's chart sets it for its own checks; the versions served are in docs/guides/compatibility.md",
+    ),
+    WithoutEffect(
+        variable="KUBE_CLIENT_QPS",
+        reason="requests are not held back by a rate: steps wait for their answers, and the API server's own "
+        "priority and fairness decides",
+    ),
+    WithoutEffect(variable="KUBE_CLIENT_BURST", reason="as KUBE_CLIENT_QPS"),
+    WithoutEffect(
+        variable="ENABLE_PROFILING",
+        reason="there is no profiler's endpoint; use py-spy on the process",
+        asks_nothing=_SWITCH_OFF,
+        is_switch=True,
+    ),
+    WithoutEffect(
+        variable="DISABLE_CONTROLLER_WARMUP",
+        reason=_LEADERLESS,
+        asks_nothing=frozenset({"true", "false"}),
+        is_switch=True,
+    ),
+    WithoutEffect(
+        variable="DISABLE_LEADER_ELECTION",
+        reason=_LEADERLESS,
+        asks_nothing=frozenset({"true", "false"}),
+        is_switch=True,
+    ),
+    WithoutEffect(
+        variable="LEADER_ELECTION_NAME",
+        reason=f"{_LEADERLESS}. A Karpenter that still runs is seen by the Lease karpenter-leader-election alone",
+        asks_nothing=frozenset({"karpenter-leader-election"}),
+    ),
+    WithoutEffect(
+        variable="LEADER_ELECTION_NAMESPACE",
+        reason=f"{_LEADERLESS}; Karpenter's Lease is looked for in every namespace",
+    ),
+    WithoutEffect(
+        variable="MEMORY_LIMIT",
+        reason="it steers the collector of Go's memory; the pod's own limit holds",
+        asks_nothing=frozenset({"-1"}),
+    ),
+    WithoutEffect(
+        variable="CPU_REQUESTS",
+        reason="it sizes the concurrency of Karpenter's controllers; how many steps run at once is fixed here",
+    ),
+    WithoutEffect(
+        variable="LOG_OUTPUT_PATHS",
+        reason="logs go to standard error",
+        asks_nothing=frozenset({"stdout", "stderr"}),
+    ),
+    WithoutEffect(
+        variable="LOG_ERROR_OUTPUT_PATHS",
+        reason="logs go to standard error",
+        asks_nothing=frozenset({"stderr"}),
+    ),
+    WithoutEffect(
+        variable="IGNORE_DRA_REQUESTS",
+        reason="pods with resource claims get no node here; `dovetail explain pod` says so of each",
+        asks_nothing=frozenset({"true"}),
+        is_switch=True,
+    ),
+    WithoutEffect(
+        variable="INSTANCE_TYPES_FILE_PATH",
+        reason="it belongs to Karpenter's kwok provider",
+    ),
+)
+
+
+def set_without_effect(source: Mapping[str, str]) -> Iterator[tuple[WithoutEffect, str, bool]]:
+    """Those that are set, with their values, and whether the value asks for something that is not done here."""
+    for one in WITHOUT_EFFECT:
+        value = source.get(one.variable, "").strip()
+        if value:
+            yield one, value, value.lower() not in one.asks_nothing
