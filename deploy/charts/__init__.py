@@ -1,0 +1,1 @@
+"""The Helm charts, and the script that writes the tables of their values."""
