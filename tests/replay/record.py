@@ -1,4 +1,7 @@
-"""Record histories from a real run: python -m tests.replay.record SCENARIO.
+"""Record histories: python -m tests.replay.record SCENARIO, or `make record VERSION=0.2.0`.
+
+`branches` plays the tests of the workflows and keeps what they started under the name of --version (see recording.py).
+The other scenarios record real runs.
 
 Scenarios: `killed` (a whole life, the worker killed three times), `cancelled` (drift, replacement, cancel), `released`
 (a node whose claim was stripped), and `running`, which records what ran under another server, such as that of `make
@@ -9,12 +12,13 @@ replaying: give the scenario a new name with --as.
 
 import argparse
 import asyncio
-import json
-import re
+import os
+import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
+import pytest
 from temporalio.client import Client
 
 from dovetail.messages.workflow_ids import node_owner_id
@@ -22,12 +26,18 @@ from dovetail.model import names
 from dovetail.workflows.converter import DATA_CONVERTER
 from tests.faults.catalogue import LIVES
 from tests.faults.lives import live
+from tests.replay.recorded import HISTORIES, anonymous
 from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.histories import executions
 from tests.system.running import own_stage
 from tests.system.stage import Stage
 
-HISTORIES = Path(__file__).parent / "histories"
+# The tests whose workflows and steps are the product's; of those in which every step fails in every way, one way.
+BRANCHES = (
+    *[f"tests/workflows/test_{name}.py" for name in ("claim_owner", "disrupt_nodes", "release_node", "scheduler")],
+    *[f"tests/workflows/test_{name}.py" for name in ("caretaker", "interruption_answers", "supervision")],
+    *("-k", "not whichever_of_its_steps or Refused"),
+)
 
 
 async def play(stage: Stage, scenario: str) -> None:
@@ -67,7 +77,7 @@ async def keep(client: Client, cluster: str, name: str) -> None:
         history = await client.get_workflow_handle(identity, run_id=run_id).fetch_history()
         file = HISTORIES / kind / f"{name}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.with_suffix(".draft").write_text(without_places(history.to_json()))
+        file.with_suffix(".draft").write_text(anonymous(history))
     for draft in HISTORIES.glob(f"*/{name}.draft"):
         target = draft.with_suffix(".json")
         if target.exists():
@@ -76,19 +86,6 @@ async def keep(client: Client, cluster: str, name: str) -> None:
         else:
             draft.replace(target)
             print(f"recorded: {target}")
-
-
-def without_places(text: str) -> str:
-    """A history without what names the machine that it was recorded on; no command hangs on it."""
-
-    def walk(value: Any) -> Any:
-        if isinstance(value, dict):
-            kept = {key: walk(inner) for key, inner in value.items() if key != "stackTrace"}
-            return kept | ({"identity": "worker"} if "identity" in kept else {})
-        return [walk(inner) for inner in value] if isinstance(value, list) else value
-
-    # Sticky queues are named for process and machine.
-    return re.sub(r"\d+@[A-Za-z0-9_.]+", "worker", json.dumps(walk(json.loads(text)), indent=1)) + "\n"
 
 
 async def record(scenario: str, name: str) -> None:
@@ -105,13 +102,23 @@ async def record_running(address: str, cluster: str, name: str) -> None:
     await keep(await Client.connect(address, data_converter=DATA_CONVERTER), cluster, name)
 
 
+def record_branches(version: str) -> NoReturn:
+    """In this process; it leaves with pytest's code, and with os._exit as tests.run does."""
+    code = pytest.main(["-p", "tests.replay.recording", "--record", version, "-s", "--no-header", *BRANCHES])
+    sys.stdout.flush()
+    os._exit(int(code))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.replay.record")
-    parser.add_argument("scenario", choices=("killed", "cancelled", "released", "running"))
+    parser.add_argument("scenario", choices=("branches", "killed", "cancelled", "released", "running"))
+    parser.add_argument("--version", help="branches: the version whose workflows are recorded")
     parser.add_argument("--as", dest="name", help="the name of the files; the scenario's where it is left out")
     parser.add_argument("--address", default="127.0.0.1:7233", help="running: Temporal's address")
     parser.add_argument("--cluster", default="dovetail", help="running: the cluster's name")
     given = parser.parse_args()
+    if given.scenario == "branches":
+        record_branches(given.version or parser.error("branches: --version is missing"))
     name = given.name or given.scenario
     running = given.scenario == "running"
     asyncio.run(record_running(given.address, given.cluster, name) if running else record(given.scenario, name))

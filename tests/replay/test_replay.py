@@ -1,26 +1,19 @@
 """Recorded histories replay against today's code: what runs in a cluster survives an upgrade."""
 
+import functools
 import json
 from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowHistory
+from temporalio.worker import Replayer
 
 from dovetail.worker.run import WORKFLOWS
 from tests.replay.fingerprints import FILE, fingerprints
-from tests.replay.record import HISTORIES
+from tests.replay.recorded import read_history, recorded_files
 from tests.system.histories import replayer
 
-pytestmark = pytest.mark.temporal
-
-RECORDED = sorted(HISTORIES.glob("*/*.json"))
-
-
-def read(file: Path) -> WorkflowHistory:
-    """A history under the id that it ran under: child ids are made of it."""
-    text = file.read_text()
-    started = json.loads(text)["events"][0]["workflowExecutionStartedEventAttributes"]
-    return WorkflowHistory.from_json(started["workflowId"], text)
+RECORDED = recorded_files()
 
 
 def test_each_workflow_has_a_recorded_history() -> None:
@@ -30,7 +23,13 @@ def test_each_workflow_has_a_recorded_history() -> None:
 @pytest.mark.parametrize("file", RECORDED, ids=lambda f: f"{f.parent.name}-{f.stem}")
 async def test_a_recorded_history_replays(file: Path) -> None:
     assert '"workflowTaskCompletedEventAttributes"' in file.read_text(), "a history without a task proves nothing"
-    await replayer().replay_workflow(read(file))
+    await shared_replayer().replay_workflow(read_history(file))
+
+
+@functools.cache
+def shared_replayer() -> Replayer:
+    """One for all: to make one costs more than a replay."""
+    return replayer()
 
 
 async def test_a_history_of_other_steps_does_not_replay() -> None:

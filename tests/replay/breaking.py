@@ -1,0 +1,243 @@
+"""Changes to the workflows that would break what runs in a cluster, each of which the recorded histories must notice.
+
+Each is a change that a person may make in good faith. Where one of the texts has changed, write the change anew for the
+code as it is; a change whose subject is gone may go with it.
+"""
+
+from typing import Final
+
+from tests.replay.changed import Change
+
+BREAKING: Final = (
+    Change(
+        what="replacements come after the drain of a pool that is drained first",
+        file="disrupt_nodes.py",
+        edits=(
+            (
+                "        if self.given.command.replacements:\n            self.enter(",
+                """        if self.given.command.drain_first:
+            await asyncio.gather(*[self.drain(target) for target in self.marked])
+        if self.given.command.replacements:
+            self.enter(""",
+            ),
+            (
+                "        if self.given.command.drain_first:\n            self.enter(",
+                "        if False:\n            self.enter(",
+            ),
+        ),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="a refused mark fails a pure delete too",
+        file="disrupt_nodes.py",
+        edits=(("if outcome.refused and (command.replacements or not self.marked):", "if outcome.refused:"),),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="the replacements are given back before the marks are taken off",
+        file="disrupt_nodes.py",
+        edits=(("(self.unmark, self.give_back)", "(self.give_back, self.unmark)"),),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="a failed unmark keeps the replacements",
+        file="disrupt_nodes.py",
+        edits=(
+            (
+                "                failures.append(failure)\n",
+                "                failures.append(failure)\n                break\n",
+            ),
+        ),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="nodes are deleted before their replacements are ready",
+        file="disrupt_nodes.py",
+        edits=(("            await self.await_replacements(claims)\n", ""),),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="several claims are deleted one by one again",
+        file="disrupt_nodes.py",
+        edits=(("if len(self.marked) < 2 or", "if len(self.marked) < 200 or"),),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="a disruption ends before its nodes are gone",
+        file="disrupt_nodes.py",
+        edits=(
+            (
+                "        await start_terminations(given.cluster, claims, nodes=",
+                "        return self.record(Undone())\n        await start_terminations(given.cluster, claims, nodes=",
+            ),
+        ),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="a cancel that comes too late is not answered",
+        file="disrupt_nodes.py",
+        edits=(
+            (
+                "        if not self.committed:\n            self.call_off(",
+                "        if True:\n            self.call_off(",
+            ),
+        ),
+        types=("DisruptNodes",),
+    ),
+    Change(
+        what="ten are started at once instead of twenty",
+        file="claim_owners.py",
+        edits=(("STARTS_AT_ONCE = 20", "STARTS_AT_ONCE = 10"),),
+        types=("Scheduler", "DisruptNodes"),
+    ),
+    Change(
+        what="a node is drained although its instance is gone",
+        file="terminate_node.py",
+        edits=(("if departure.nodes and not departure.instance_gone:", "if departure.nodes:"),),
+        types=("TerminateNode",),
+    ),
+    Change(
+        what="an instance is terminated before its volumes are detached",
+        file="terminate_node.py",
+        edits=(("        if drained.instance_gone:\n            return\n", "        return\n"),),
+        types=("TerminateNode",),
+    ),
+    Change(
+        what="the wait for volumes is not skipped for an instance that is gone",
+        file="terminate_node.py",
+        edits=(("        if drained.instance_gone:\n            return\n", ""),),
+        types=("TerminateNode",),
+    ),
+    Change(
+        what="a launch that runs out of time is not given up",
+        file="launch_node.py",
+        edits=(('if outcome.kind == "timed_out":', 'if outcome.kind == "never":'),),
+        types=("LaunchNode",),
+    ),
+    Change(
+        what="a launch without capacity becomes a termination without a delete",
+        file="launch_node.py",
+        edits=(
+            ("                return await self.give_up(launched.message)\n", '                return "deleting"\n'),
+        ),
+        types=("LaunchNode",),
+    ),
+    Change(
+        what="a claim that is deleted while it is launched does not become its termination",
+        file="launch_node.py",
+        edits=(('        if ending == "deleting":\n', '        if ending == "never":\n'),),
+        types=("LaunchNode",),
+    ),
+    Change(
+        what="a node that came without its taint is not spoken of",
+        file="launch_node.py",
+        edits=(("            await self.tell_unmarked(joined.node)\n", ""),),
+        types=("LaunchNode",),
+    ),
+    Change(
+        what="old launches wait for their node in one step",
+        file="launch_node.py",
+        edits=(("        if self.given.joins_in_one_step:\n", "        if True:\n"),),
+        types=("LaunchNode",),
+    ),
+    Change(
+        what="a released node is not drained",
+        file="release_node.py",
+        edits=(("if departure.nodes and not departure.instance_gone:", "if False:"),),
+        types=("ReleaseNode",),
+    ),
+    Change(
+        what="a wait after a plan that is dropped",
+        file="scheduler.py",
+        edits=(
+            (
+                '                self.note(f"dropped a',
+                '                await workflow.sleep(1)\n                self.note(f"dropped a',
+            ),
+        ),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="the next disruption is planned before the marks of the last are seen",
+        file="scheduler.py",
+        edits=(("        if self.state.awaiting:\n", "        if False:\n"),),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="of the held plans that are due together only the first is carried out",
+        file="scheduler.py",
+        edits=(("*[other.plan for other in answer.others]):", "):"),),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="a paused Scheduler goes on asking for plans",
+        file="scheduler.py",
+        edits=(("lambda: self.waits.leaving or not self.state.paused)", "lambda: True)"),),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="disruptions of one plan are started all at once",
+        file="scheduler.py",
+        edits=(("in_parts(plan.commands, START_IN_PARTS)", "[plan.commands]"),),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="the claims of a plan are left to the Caretaker to be launched",
+        file="scheduler.py",
+        edits=(("            await start_launches(self.state.cluster, outcome.claims)\n", ""),),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="the Caretaker carries its orders out one after another",
+        file="caretaker.py",
+        edits=(
+            (
+                "            await asyncio.gather(*[self.carry_out(order) for order in found.orders])\n",
+                "            for order in found.orders:\n                await self.carry_out(order)\n",
+            ),
+        ),
+        types=("Caretaker",),
+    ),
+    Change(
+        what="the claims of a static pool are left without owners until the next look",
+        file="caretaker.py",
+        edits=(("        await start_launches(self.given.cluster, outcome.claims)\n", ""),),
+        types=("Caretaker",),
+    ),
+    Change(
+        what="a loop whose turn has failed does not wait",
+        file="loops.py",
+        edits=(("        await self.pause(name, trouble.pause)\n", ""),),
+        types=("Scheduler", "Caretaker", "Interruptions"),
+    ),
+    Change(
+        what="a singleton with a long history goes on",
+        file="renewal.py",
+        edits=(("    if max_history and", "    if False and"),),
+        types=("Scheduler", "Caretaker", "Interruptions"),
+    ),
+    Change(
+        what="a poke wakes nobody",
+        file="interruptions.py",
+        edits=(("        self.loops.wake()\n", "        self.show()\n"),),
+        types=("Interruptions",),
+    ),
+    Change(
+        what="the terminations of a burst are started at once too",
+        file="interruptions.py",
+        edits=(("if len(given.interruptions) < BURST:", "if True:"),),
+        types=("AnswerInterruption",),
+    ),
+    Change(
+        what="the answer to a warning leaves the termination to the Caretaker",
+        file="interruptions.py",
+        edits=(("if len(given.interruptions) < BURST:", "if False:"),),
+        types=("AnswerInterruption",),
+    ),
+    Change(
+        what="a short phase is written to the search attributes too",
+        file="attributes.py",
+        edits=(('        "registering",\n', '        "registering",\n        "tainting",\n        "launching",\n'),),
+        types=("LaunchNode", "TerminateNode"),
+    ),
+)

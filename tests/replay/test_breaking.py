@@ -1,0 +1,30 @@
+"""The recorded histories notice what would break them: each breaking change turns a replay red."""
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.worker.run import WORKFLOWS
+from tests.replay.breaking import BREAKING
+from tests.replay.changed import Change, first_failure, in_place
+from tests.replay.recorded import HISTORIES, read_history
+
+pytestmark = pytest.mark.slow
+
+FEWEST = 12
+
+
+@pytest.mark.parametrize("change", BREAKING, ids=lambda change: change.what.replace(" ", "-"))
+async def test_a_breaking_change_turns_a_replay_red(change: Change, tmp_path: Path) -> None:
+    files = [file for kind in change.types for file in sorted((HISTORIES / kind).glob("*.json"))]
+
+    with in_place(change, tmp_path):
+        failure = await first_failure([read_history(file) for file in files])
+
+    assert failure is not None, f"{len(files)} histories of {', '.join(change.types)} replay although {change.what}"
+    assert "TMPRL1100" in str(failure), f"not another course but a broken change: {failure}"
+
+
+def test_every_workflow_has_a_breaking_change() -> None:
+    assert {kind for change in BREAKING for kind in change.types} == {workflow.__name__ for workflow in WORKFLOWS}
+    assert len(BREAKING) >= FEWEST
