@@ -103,7 +103,7 @@ async def test_without_the_kind_one_line_says_so_and_the_rest_goes_on_until_it_i
     await gated.apply(deployment(1, "3"))
     await gated.until(lambda: gated.settled(1), 120, "the pod runs")
 
-    said = [line for line in log.read_text()[before:].splitlines() if "CapacityBuffer" in line]
+    said = [line for line in log.read_text()[before:].splitlines() if "CapacityBuffer is not installed" in line]
     assert len(said) == 1
     assert "CapacityBuffer is not installed: the server has nothing at /apis/autoscaling.x-k8s.io" in said[0]
 

@@ -44,9 +44,10 @@ async def test_in_the_evening_of_a_random_day_everything_stands(ground: Ground, 
         watch = BudgetWatch()
         day = SickDay(ground, seed, proxies, watch)
         async with watched(ground, watch):
-            await day.begin()
-            await play(day)
-            await day.end()
+            with ground.where_workers_may_end():
+                await day.begin()
+                await play(day)
+                await day.end()
             await evening(ground, day)
         assert watch.exceeded == []
         print(f"  {watch.looks} looks, {watch.marks} marks")

@@ -7,51 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.model import names
 from dovetail.model.json import Json
 from tests.cluster.system.ground import Ground, deployment, node_pool
+from tests.cluster.system.trouble import DIGITS, PODS, create_pods, hostile_pods
 
 pytestmark = pytest.mark.cluster
 
-PODS = "/api/v1/namespaces/default/pods"
-DIGITS = "9" * 5000
 GOOD = 10
-
-
-def a_pod(name: str, request: str = "1Mi", annotations: Json | None = None, **spec: object) -> Json:
-    """A pod that no node of the pool suits, unless its spec says otherwise."""
-    container = {"name": "c", "image": "c:1", "resources": {"requests": {"memory": request}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
-        "spec": {"containers": [container], "nodeSelector": {"no": "such-node"}, **spec},
-    }
-
-
-def preferring(terms: int, value: str) -> Json:
-    """Preferences that no node meets; the API server does not look at their values."""
-    expression = {"key": "size", "operator": "Gt", "values": [value]}
-    term = {"weight": 1, "preference": {"matchExpressions": [expression]}}
-    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term] * terms}}
-
-
-def hostile(node: str) -> dict[str, Json]:
-    """Pods by name. Those that are bound are on that node."""
-    protected = {names.DO_NOT_DISRUPT: f"{DIGITS}h"}
-    fake = {names.FAKE_POD: "true"}
-    here: Json = {"nodeName": node, "nodeSelector": {}}
-    found = (
-        a_pod("endless-protection", annotations=protected, **here),
-        a_pod("endless-preference", affinity=preferring(1, DIGITS)),
-        a_pod("many-preferences", affinity=preferring(5000, "5")),
-        a_pod("large", request="1e99999"),
-        a_pod("larger", request="1e3000000"),
-        a_pod("large-and-bound", request="1e400", **here),
-        a_pod("digits-and-bound", request=DIGITS, **here),
-        a_pod("not-a-buffer", annotations=fake),
-    )
-    return {pod["metadata"]["name"]: pod for pod in found}
 
 
 def hostile_pool() -> Json:
@@ -67,17 +29,6 @@ def unreadable_pool() -> Json:
     pool = node_pool(consolidate_after=f"{DIGITS}h")
     pool["metadata"]["name"] = "slip"
     return pool
-
-
-async def create(ground: Ground, pods: dict[str, Json]) -> set[str]:
-    """Those that the API server admits."""
-    admitted = set()
-    for name, pod in pods.items():
-        answer = await ground.api.post(PODS, pod)
-        assert answer.status in {201, 400, 422}, f"{name}: {answer.status} {answer.text[:300]}"
-        if answer.status == 201:
-            admitted.add(name)
-    return admitted
 
 
 async def running(ground: Ground) -> list[Json]:
@@ -119,7 +70,7 @@ async def test_hostile_objects_stop_nobody(ground: Ground) -> None:
     await ground.until(lambda: ground.settled(1), 120, "the first pod runs")
     [first] = await ground.nodes()
     await ground.apply(unreadable_pool())
-    admitted = await create(ground, hostile(first["metadata"]["name"]))
+    admitted = await create_pods(ground, hostile_pods(first["metadata"]["name"]))
     assert {"endless-protection", "endless-preference", "many-preferences", "not-a-buffer"} <= admitted
     try:
         await good_pods_come_and_go(ground, port)

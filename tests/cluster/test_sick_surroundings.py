@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+import orjson
 import pytest
 
 from dovetail.model.json import Json
@@ -170,6 +171,33 @@ async def test_a_worker_stands_aside_while_a_karpenter_runs(ground: Ground) -> N
         finally:
             await ground.api.delete(f"{LEASES}/karpenter-leader-election")
         await ground.until(lambda: ground.settled(1), 90, "the pod runs")
+
+
+async def test_beside_a_karpenter_a_worker_may_look_and_writes_nothing(ground: Ground) -> None:
+    """A Karpenter has taken the cluster over again; what Dovetail would do with one more pod is a question."""
+    async with hurt(ground) as sick:
+        sick.start_worker()
+        await settle(ground, 1)
+        ground.kill_workers()
+        await ground.scale(2)
+        assert (await ground.api.post(LEASES, _lease())).status == 201
+        instances, since = len(await ground.instances()), ground.audit.end()
+        try:
+            sick.start_worker(DOVETAIL_BESIDE_KARPENTER="true", METRICS_PORT=str(sick.port))
+            await sick.says(200, "ok")
+
+            async def planned() -> bool:
+                status, text = await asyncio.to_thread(_get, f"http://127.0.0.1:{sick.port}/api/v1/plan")
+                return status == 200 and len(orjson.loads(text)["newNodes"]) == 1
+
+            await ground.until(planned, 60, "the plan has a node for the second pod")
+            ground.kill_workers()
+        finally:
+            await ground.api.delete(f"{LEASES}/karpenter-leader-election")
+        calls = ground.worker_calls(since)
+        reviews = {"selfsubjectaccessreviews", "selfsubjectreviews"}
+        assert calls and not [e for e in calls if e.is_write and e.resource not in reviews]
+        assert (len(await ground.claims()), len(await ground.instances())) == (1, instances)
 
 
 async def test_an_api_server_that_refuses_and_breaks_off_half_of_all_requests_is_outlived(ground: Ground) -> None:

@@ -25,8 +25,8 @@ def main() -> None:
     faults = Faults(Orders(Path(os.environ[VARIABLE])), os.environ.get(f"{VARIABLE}_MODE", ""))
     install(faults)
 
-    async def connect() -> Client:
-        config = (await temporal.connect()).config()
+    async def connect(settings: Settings) -> Client:
+        config = (await temporal.connect(settings)).config()
         config["interceptors"] = [Killer()]
         return Client(**config)
 

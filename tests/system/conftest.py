@@ -50,8 +50,9 @@ async def prepared(
 
 
 async def _one(request: pytest.FixtureRequest, prepared: SideBySide[Disrupted]) -> Disrupted:
-    wanted = ("disrupted", "settled")
-    every = [f"{f}:{i.name}" for f in wanted for i in request.session.items if f in getattr(i, "fixturenames", ())]
+    """With those of the same file: a disruption waits ten minutes for its replacement, and the folder takes longer."""
+    wanted, items = ("disrupted", "settled"), [i for i in request.session.items if i.path == request.node.path]
+    every = [f"{f}:{i.name}" for f in wanted for i in items if f in getattr(i, "fixturenames", ())]
     return await prepared.outcome(f"{request.fixturename}:{request.node.name}", every)
 
 

@@ -12,6 +12,7 @@ from temporalio.worker import Replayer
 
 from dovetail.worker.run import WORKFLOWS
 from dovetail.worker.sandbox import runner
+from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.converter import DATA_CONVERTER
 from dovetail.workflows.task_size import TaskSizeGuard
 
@@ -19,7 +20,10 @@ from dovetail.workflows.task_size import TaskSizeGuard
 def replayer() -> Replayer:
     """Configured as the workers are."""
     return Replayer(
-        workflows=WORKFLOWS, workflow_runner=runner(), data_converter=DATA_CONVERTER, interceptors=[TaskSizeGuard()]
+        workflows=WORKFLOWS,
+        workflow_runner=runner(),
+        data_converter=DATA_CONVERTER,
+        interceptors=[ClusterIdentity(), TaskSizeGuard()],
     )
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,6 +71,13 @@ class Stage:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(steering)}
         return {**kept, "TEMPORAL_ADDRESS": self.temporal.address, **more}
 
+    def start_installed(self, command: Sequence[str], log_name: str, **more: str) -> "subprocess.Popen[bytes]":
+        """A worker of another installation, by its command line."""
+        whole = [*command, "worker", "--cluster", self.cluster, "--world", str(self.file)]
+        worker = self._spawn(log_name, whole, **more)
+        self.workers.append(worker)
+        return worker
+
     def start_worker(self, faulty: bool = False, **more: str) -> "subprocess.Popen[bytes]":
         """A worker; `faulty` ones carry fault orders out."""
         module = "tests.faults.worker" if faulty else "dovetail.cli.main"
@@ -81,9 +88,13 @@ class Stage:
 
     async def dovetail(self, *arguments: str, **more: str) -> tuple[int, str, str]:
         """Run the CLI as an operator does: exit code, standard output, standard error."""
-        command = [sys.executable, "-m", "dovetail.cli.main", *arguments]
+        return await self.run_installed([sys.executable, "-m", "dovetail.cli.main"], *arguments, **more)
+
+    async def run_installed(self, command: Sequence[str], *arguments: str, **more: str) -> tuple[int, str, str]:
+        """The same of another installation, by its command line."""
         process = await asyncio.create_subprocess_exec(
             *command,
+            *arguments,
             env=self.environment(**{"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file), **more}),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -145,8 +156,8 @@ class Stage:
         ended = [
             f"{p.args!r} ended with {p.poll()}" for p in (*self.workers, self.player) if p and p.poll() is not None
         ]
-        logs = [self.folder / name for name in ("worker.log", "player.log")]
-        said = [log.read_text(errors="replace").splitlines()[-LINES_SHOWN:] for log in logs if log.exists()]
+        logs = sorted(self.folder.glob("*.log"))
+        said = [log.read_text(errors="replace").splitlines()[-LINES_SHOWN:] for log in logs]
         return [*(state_of(claim) for claim in self.claims()), *ended, *(line for lines in said for line in lines)]
 
     # What can be seen

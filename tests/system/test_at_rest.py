@@ -103,19 +103,18 @@ async def pods_of_another_scheduler(stage: Stage) -> None:
 
 
 async def a_pool_at_its_limit(stage: Stage) -> None:
-    stage.world.apply(node_class())
-    pool = node_pool([SMALL])
-    pool["spec"]["limits"] = {"cpu": "2"}
-    stage.world.apply(pool)
-    stage.deploy(3)
-    stage.start_worker()
+    three_pods_for_a_pool_limited_to(stage, "2")
     await stage.until(lambda: stage.running_pods() == 1, 90, "one pod runs")
 
 
 async def a_pool_whose_limit_is_nothing(stage: Stage) -> None:
+    three_pods_for_a_pool_limited_to(stage, "0")
+
+
+def three_pods_for_a_pool_limited_to(stage: Stage, cpu: str) -> None:
     stage.world.apply(node_class())
     pool = node_pool([SMALL])
-    pool["spec"]["limits"] = {"cpu": "0"}
+    pool["spec"]["limits"] = {"cpu": cpu}
     stage.world.apply(pool)
     stage.deploy(3)
     stage.start_worker()
@@ -173,7 +172,7 @@ async def paused(stage: Stage) -> None:
     stage.apply_pool()
     stage.start_worker()
     await running(stage)
-    code, _, said = await stage.dovetail("pause")
+    code, _, said = await stage.dovetail("pause", "all", "--reason", "rest")
     assert code == 0, said
     stage.deploy(3)
 

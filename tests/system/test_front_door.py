@@ -43,12 +43,14 @@ async def record_of(stage: Stage, claim: Json) -> dict[str, Any]:
 async def test_dovetail_cancel_before_the_delete_gives_the_node_back(disrupted: Disrupted) -> None:
     stage, claim = disrupted
 
-    code, out, err = await stage.dovetail("cancel", claim["status"]["nodeName"], "--reason", "not on a Friday")
+    code, out, err = await stage.dovetail(
+        "cancel", claim["status"]["nodeName"], "--reason", "not on a Friday", LOGNAME="alice"
+    )
     await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
 
     # On a machine so busy that the answer takes longer than five seconds the request is recorded instead.
     assert (code, err) == (0, "") and ("cancelled while" in out or "recorded, acts when a worker runs" in out)
-    assert (await record_of(stage, claim))["message"] == "not on a Friday"
+    assert (await record_of(stage, claim))["message"] == "not on a Friday (by alice)"
     assert len(stage.world.live_instances()) == 1
     assert await replay_all(await stage.client(), stage.cluster) > 0
 
@@ -75,14 +77,14 @@ async def test_a_cancel_without_a_worker_is_recorded_and_acts_when_one_is_back(d
     node = claim["status"]["nodeName"]
     stage.kill(stage.workers[-1])
 
-    code, out, err = await stage.dovetail("cancel", node, "--reason", "while no worker runs")
+    code, out, err = await stage.dovetail("cancel", node, "--reason", "while no worker runs", LOGNAME="alice")
     still_tainted = stage.tainted()
     stage.start_worker()
     await stage.until(lambda: given_back(stage, claim), 60, "the node is given back and the replacement is gone")
 
     assert (code, err) == (0, "") and "recorded, acts when a worker runs" in out
     assert still_tainted == [node]
-    assert (await record_of(stage, claim))["message"] == "while no worker runs"
+    assert (await record_of(stage, claim))["message"] == "while no worker runs (by alice)"
 
 
 async def test_after_the_delete_a_cancel_is_refused_and_a_signal_is_answered_by_an_event(settled: Stage) -> None:
@@ -124,10 +126,17 @@ async def test_a_cancel_of_a_node_that_is_not_being_disrupted_says_so(settled: S
     assert unknown == (1, "", "dovetail: no-such-node: there is no such Node or NodeClaim")
 
 
+def target(stage: Stage) -> str:
+    """The line that says which cluster an order was for."""
+    namespace = stage.world.get("Namespace", "kube-system")
+    assert namespace is not None
+    return f"cluster {stage.cluster} (UID {namespace['metadata']['uid']} of kube-system)"
+
+
 async def test_nothing_begins_while_paused_and_everything_does_after_the_resume(settled: Stage) -> None:
     stage = settled
 
-    paused = await stage.dovetail("pause")
+    paused = await stage.dovetail("pause", "all", "--reason", "an incident", LOGNAME="alice")
     stage.deploy(2, "more")
     mark = max(e.id for e in stage.world.ledger())
     await asyncio.sleep(6.0)  # the batch window closes after one second: six are room for what must not happen
@@ -136,22 +145,49 @@ async def test_nothing_begins_while_paused_and_everything_does_after_the_resume(
     resumed = await stage.dovetail("resume")
     await stage.until(lambda: stage.running_pods() == 3, 60, "all pods run after the resume")
 
-    assert (paused, resumed) == ((0, f"{stage.cluster}: paused", ""), (0, f"{stage.cluster}: resumed", ""))
+    words, says = "disruption and expiry and launches", "until it is resumed, by alice: an incident"
+    assert paused == (0, f"all NodePools: {words} paused {says}\n{target(stage)}", "")
+    assert resumed == (0, f"all NodePools: {words} was paused {says}\nall NodePools: resumed\n{target(stage)}", "")
     assert begun == []
-    assert f"Scheduler of {stage.cluster}: paused" in shown[1]
+    assert f"PAUSED: {words} for all NodePools {says}" in shown[1]
 
 
 async def test_a_pause_counts_also_while_no_worker_runs(settled: Stage) -> None:
     stage = settled
     stage.kill(stage.workers[-1])
 
-    paused = await stage.dovetail("pause")
+    paused = await stage.dovetail("pause", "launches", "--reason", "x")
     stage.deploy(1, "more")
+    mark = max(e.id for e in stage.world.ledger())
     stage.start_worker()
-    handle = await stage.workflow(scheduler_id(stage.cluster))
-    state = await handle.query("status")
+    await stage.until(lambda: event(stage, "Paused"), 60, "the pool has an Event")
+    await asyncio.sleep(6.0)  # the batch window closes after one second: six are room for what must not happen
 
-    assert paused[0] == 0 and state["paused"]
+    assert paused[0] == 0
+    assert not [e for e in stage.world.ledger(mark) if e.operation == "cluster:create" and e.kind == "NodeClaim"]
+
+
+async def test_a_pause_by_signal_holds_until_the_command_resumes_it(settled: Stage) -> None:
+    """As the command of version 0.1.0 sent it; one that was in flight holds after an upgrade."""
+    stage = settled
+    handle = await stage.workflow(scheduler_id(stage.cluster))
+    await handle.signal("pause")
+    stage.deploy(1, "more")
+    mark = max(e.id for e in stage.world.ledger())
+    await asyncio.sleep(6.0)
+
+    begun = [e for e in stage.world.ledger(mark) if e.operation == "cluster:create" and e.kind == "NodeClaim"]
+    _, plan, _ = await stage.dovetail("plan")
+    code, resumed, _ = await stage.dovetail("resume")
+    await stage.until(lambda: stage.running_pods() == 2, 60, "all pods run after the resume")
+
+    assert begun == [] and "by a command of version 0.1.0" in plan
+    assert code == 0
+    assert resumed.splitlines() == [
+        "all NodePools: nothing was paused",
+        f"{stage.cluster}: the Scheduler, which was paused by a signal, plans again",
+        target(stage),
+    ]
 
 
 # Bad input: one clear line that names it; the worker goes on with the rest, or ends.
@@ -164,8 +200,21 @@ async def ended(stage: Stage, *arguments: str, **environment: str) -> tuple[int,
     return code, err
 
 
-async def test_no_temporal_server_is_one_line_that_names_the_address(stage: Stage) -> None:
-    code, err = await ended(stage, "worker", TEMPORAL_ADDRESS="127.0.0.1:1")
+async def test_no_temporal_server_is_one_line_that_names_the_address_and_the_worker_waits(stage: Stage) -> None:
+    """A worker that ended would be started again ever more rarely, and answer no warning in between."""
+    worker, log = stage.start_worker(TEMPORAL_ADDRESS="127.0.0.1:1"), stage.folder / "worker.log"
+    await stage.until(lambda: "waits for it" in log.read_text(), 60, "the worker says what it waits for")
+    worker.send_signal(signal.SIGTERM)
+    await stage.until(lambda: worker.poll() is not None, 60, "the worker ends when it is told to")
+
+    assert worker.poll() == 0
+    said = log.read_text()
+    assert "no Temporal server at 127.0.0.1:1" in said and said.count("waits for it") == 1
+    assert "Traceback" not in said
+
+
+async def test_a_command_without_a_temporal_server_is_one_line_that_names_the_address(stage: Stage) -> None:
+    code, err = await ended(stage, "status", TEMPORAL_ADDRESS="127.0.0.1:1")
     assert code == 1
     assert err.splitlines()[-1].startswith("dovetail: no Temporal server at 127.0.0.1:1")
     assert "Traceback" not in err
@@ -207,12 +256,17 @@ def unreachable() -> Json:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("BATCH_IDLE_DURATION", "soon"),
         ("FEATURE_GATES", "NodeRepair=perhaps"),
-        ("LOG_LEVEL", "loud"),
-        ("DOVETAIL_ROLES", "control,cook"),
-        ("METRICS_PORT", "many"),
         ("CLUSTER_NAME", ""),
+        *(  # a process each, for what tests/worker/test_settings.py judges without one
+            pytest.param(*each, marks=pytest.mark.soak)
+            for each in (
+                ("BATCH_IDLE_DURATION", "soon"),
+                ("LOG_LEVEL", "loud"),
+                ("DOVETAIL_ROLES", "control,cook"),
+                ("METRICS_PORT", "many"),
+            )
+        ),
     ],
 )
 async def test_a_bad_setting_is_one_line_that_names_its_variable(stage: Stage, name: str, value: str) -> None:

@@ -65,7 +65,7 @@ async def test_nodes_that_are_of_no_use_stop_the_pool_and_a_person_resumes_it(st
     assert made(stage) == 2
     _, status, _ = await stage.dovetail("status")
     _, found, _ = await stage.dovetail("doctor")
-    assert "NodePool pool: launches are stopped since" in status
+    assert "NodePool pool  launches are stopped since" in status
     assert "dovetail resume --pool pool" in found
 
     lying.cancel()

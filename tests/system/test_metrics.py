@@ -45,11 +45,22 @@ async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None
     assert while_it_runs["karpenter_cluster_state_synced"] == 1
     for name in ("nodes_terminated_total", "nodes_drained_total", "nodeclaims_terminated_total"):
         assert sum(v for s, v in afterwards.items() if s.startswith(f"karpenter_{name}{{")) == 1, name
-    assert afterwards['karpenter_nodes_termination_duration_seconds_count{nodepool="pool"}'] == 1
+    termination = "karpenter_nodes_termination_duration_seconds"
+    assert afterwards[f'{termination}_count{{nodepool="pool"}}'] == 1
+    assert afterwards[f'{termination}{{nodepool="pool",quantile="0.99"}}'] > 0
+    assert while_it_runs['leader_election_master_status{name="karpenter-leader-election"}'] == 1
+    lifecycle = 'controller_runtime_reconcile_time_seconds_count{controller="nodeclaim.lifecycle"}'
+    assert while_it_runs[lifecycle] >= 1
+    phases = {s: v for s, v in afterwards.items() if s.startswith("dovetail_nodeclaim_phase_duration_seconds_count{")}
+    assert phases.get('dovetail_nodeclaim_phase_duration_seconds_count{nodepool="pool",phase="launching"}') == 1, phases
+    assert while_it_runs['dovetail_launches_total{nodepool="pool",outcome="launched"}'] == 1
+    assert while_it_runs['dovetail_nodeclaims{nodepool="pool",phase="running"}'] == 1
+    assert any(s.startswith("temporal_worker_task_slots_available{") for s in while_it_runs), "the SDK's own"
     assert not [s for s in afterwards if s.startswith(("karpenter_nodes_allocatable{", "karpenter_pods_state{"))]
     ready = 'operator_nodeclaim_status_condition_transitions_total{dovetail_sh_embeddednodeclass="default",'
     ready += 'karpenter_sh_nodepool="pool",reason="Ready",status="True",type="Ready"}'
     assert while_it_runs[ready] == 1
     ended = [s for s in afterwards if s.startswith("operator_nodeclaim_termination_duration_seconds_count{")]
     assert [afterwards[s] for s in ended] == [1]
-    assert not [s for s in afterwards if "task_queue" in s or "otel" in s], "no label of the worker's own"
+    ours = [s for s in afterwards if not s.startswith("temporal_")]
+    assert not [s for s in ours if "task_queue" in s or "otel" in s], "no label of the worker's own"

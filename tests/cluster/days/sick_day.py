@@ -1,7 +1,6 @@
 """A day on which servers fall ill as well: slow, refusing, silent, cut off, restored from an older backup."""
 
 import asyncio
-import signal
 from collections.abc import Coroutine
 from typing import Any, Final
 
@@ -172,8 +171,7 @@ class SickDay(Day):
 
     async def let_workers_restart(self) -> None:
         """A worker that found no server at its start has ended; the kubelet starts it again."""
-        ended = [worker for worker in self.ground.workers if worker.poll() not in {None, -signal.SIGKILL}]
-        for worker in ended:
+        for worker in self.ground.ended_workers():
             self.ground.workers.remove(worker)
             self.ground.workers.append(self.ground.everything.start_worker())
             print(f"     worker {worker.pid} ended with {worker.returncode} and is started again", flush=True)

@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +26,17 @@ from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
 from testbed.plane.kubeconfig import write_kubeconfig
-from testbed.up import CLUSTER, NODE_CLASS, WORKER_USER, Everything, limit_temporal, lose_database, start, stop
+from testbed.up import (
+    CLUSTER,
+    NODE_CLASS,
+    WORKER_USER,
+    Everything,
+    limit_temporal,
+    lose_database,
+    start,
+    start_temporal_again,
+    stop,
+)
 
 T = TypeVar("T")
 
@@ -56,6 +67,7 @@ class Ground:
         self.cloud = everything.cloud
         self.audit = AuditLog(everything.plane.audit_log)
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers_may_end = False  # where servers are ill, one that starts finds none and ends by itself
 
     @staticmethod
     async def start(folder: Path) -> "Ground":
@@ -85,6 +97,20 @@ class Ground:
             environment = {**environment, "FEATURE_GATES": gates} if gates else environment
             self.workers.append(replace(self.everything, environment=environment).start_worker())
 
+    def ended_workers(self) -> list[subprocess.Popen[bytes]]:
+        """Those that ended by themselves."""
+        return [worker for worker in self.workers if worker.poll() not in {None, -signal.SIGKILL}]
+
+    @contextmanager
+    def where_workers_may_end(self) -> Iterator[None]:
+        """Meanwhile no wait fails because one has ended; afterwards those are forgotten."""
+        self.workers_may_end = True
+        try:
+            yield
+        finally:
+            self.workers_may_end = False
+            self.workers = [worker for worker in self.workers if worker not in self.ended_workers()]
+
     def kill_workers(self) -> None:
         """Kill -9, all of them."""
         for worker in self.workers:
@@ -108,6 +134,15 @@ class Ground:
         self.everything = await limit_temporal(self.everything, limits)
         self.client = await _client(self.everything)
 
+    def signal_temporal(self, number: signal.Signals) -> None:
+        """Stop it where it stands, let it go on, or kill it."""
+        os.kill(self.everything.processes["temporal"].pid, number)
+
+    async def start_temporal_again(self) -> None:
+        """At its address, with its database, after it was killed."""
+        self.everything = await start_temporal_again(self.everything)
+        self.client = await _client(self.everything)
+
     async def dovetail(self, *arguments: str) -> tuple[int, str]:
         """The command as an operator types it: exit code, all that it said."""
         process = await asyncio.create_subprocess_exec(
@@ -128,7 +163,7 @@ class Ground:
         """The first answer that is true."""
         deadline = time.monotonic() + seconds
         while not (answer := await look()):
-            ended = [worker.returncode for worker in self.workers if worker.poll() not in {None, -signal.SIGKILL}]
+            ended = [] if self.workers_may_end else [worker.returncode for worker in self.ended_workers()]
             if ended or time.monotonic() > deadline:
                 left = await self.described()
                 why = f"a worker ended with {ended}" if ended else f"within {seconds:.0f} s it did not come about"

@@ -1,0 +1,106 @@
+"""What people write that is meant to do harm, or does: pods that nobody can judge, a policy that refuses claims."""
+
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from tests.cluster.system.ground import Ground
+
+PODS: Final = "/api/v1/namespaces/default/pods"
+DIGITS: Final = "9" * 5000
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+POLICY: Final = "no-claims-of-refused"
+
+
+def unplaceable(name: str, request: str = "1Mi", annotations: Json | None = None, **spec: object) -> Json:
+    """A pod that no node of the pool suits, unless its spec says otherwise."""
+    container = {"name": "c", "image": "c:1", "resources": {"requests": {"memory": request}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
+        "spec": {"containers": [container], "nodeSelector": {"no": "such-node"}, **spec},
+    }
+
+
+def preferring(terms: int, value: str) -> Json:
+    """Preferences that no node meets; the API server does not look at their values."""
+    expression = {"key": "size", "operator": "Gt", "values": [value]}
+    term = {"weight": 1, "preference": {"matchExpressions": [expression]}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term] * terms}}
+
+
+def hostile_pods(node: str) -> dict[str, Json]:
+    """Pods by name. Those that are bound are on that node."""
+    protected = {names.DO_NOT_DISRUPT: f"{DIGITS}h"}
+    fake = {names.FAKE_POD: "true"}
+    here: Json = {"nodeName": node, "nodeSelector": {}}
+    found = (
+        unplaceable("endless-protection", annotations=protected, **here),
+        unplaceable("endless-preference", affinity=preferring(1, DIGITS)),
+        unplaceable("many-preferences", affinity=preferring(5000, "5")),
+        unplaceable("large", request="1e99999"),
+        unplaceable("larger", request="1e3000000"),
+        unplaceable("large-and-bound", request="1e400", **here),
+        unplaceable("digits-and-bound", request=DIGITS, **here),
+        unplaceable("not-a-buffer", annotations=fake),
+    )
+    return {pod["metadata"]["name"]: pod for pod in found}
+
+
+async def create_pods(ground: Ground, pods: dict[str, Json]) -> set[str]:
+    """Those that the API server admits."""
+    admitted = set()
+    for name, pod in pods.items():
+        answer = await ground.api.post(PODS, pod)
+        assert answer.status in {201, 400, 422}, f"{name}: {answer.status} {answer.text[:300]}"
+        if answer.status == 201:
+            admitted.add(name)
+    return admitted
+
+
+async def refuse_claims_of(ground: Ground, name: str) -> None:
+    """An admission policy that answers 403 to every claim of that pool; in force afterwards."""
+    rule = {"apiGroups": ["karpenter.sh"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["nodeclaims"]}
+    expression = f"object.metadata.labels['karpenter.sh/nodepool'] != '{name}'"
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": POLICY},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "reason": "Forbidden", "message": f"no machines for {name}"}],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": POLICY},
+        "spec": {"policyName": POLICY, "validationActions": ["Deny"]},
+    }
+    for path, body in ((POLICIES, policy), (BINDINGS, binding)):
+        answer = await ground.api.post(path, body)
+        assert answer.status == 201, answer.text
+
+    async def refuses() -> bool:
+        """The API server takes a moment to follow its own policies."""
+        body = {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": {"name": "tried", "labels": {"karpenter.sh/nodepool": name}},
+            "spec": {
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                "requirements": [],
+            },
+        }
+        return (await ground.api.post("/apis/karpenter.sh/v1/nodeclaims?dryRun=All", body)).status == 403
+
+    await ground.until(refuses, 60, "the policy is in force")
+
+
+async def allow_again(ground: Ground) -> None:
+    """Without the policy."""
+    await ground.api.delete(f"{BINDINGS}/{POLICY}")
+    await ground.api.delete(f"{POLICIES}/{POLICY}")

@@ -1,0 +1,205 @@
+"""What a person sees who has a kubeconfig and nothing else, on a real API server.
+
+No AWS credentials, no address of Temporal, no name of the cluster: the command line asks a worker through the API
+server's proxy for Services. The person's rights are those of deploy/kubernetes/operators.yaml.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from dovetail.cli.demo.temporal_server import free_ports, stop_process
+from dovetail.model import names
+from dovetail.model.json import Json
+from testbed.plane.network import ClusterNetwork
+from testbed.up import give_rights
+from tests.cluster.system.ground import Ground
+from tests.cluster.system.scenes import settle
+
+pytestmark = pytest.mark.cluster
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
+SPACE = "/api/v1/namespaces/dovetail"
+POD_ADDRESS = "10.128.200.1"
+PORT = 8080
+# It stands for the worker, which runs beside the plane. No scheduler looks at it, so that nothing is launched for it.
+POD: Json = {
+    "kind": "Pod",
+    "metadata": {"name": "dovetail-0"},
+    "spec": {"schedulerName": "nobody", "containers": [{"name": "worker", "image": "none"}]},
+}
+SECONDS = 180.0  # a replacement starts and a node drains within it
+READER = "alice"
+OPERATOR = "bob"
+
+
+class Person:
+    """Somebody at a terminal."""
+
+    def __init__(self, ground: Ground, user: str, home: Path) -> None:
+        kubeconfig = ground.environment_of(user)["KUBECONFIG"]
+        (home / ".kube").mkdir(parents=True, exist_ok=True)
+        (home / ".kube" / "config").write_text(Path(kubeconfig).read_text())
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
+        self.environment = {**kept, "HOME": str(home), "LOGNAME": user}
+
+    async def types(self, *words: str, **variables: str) -> tuple[int, str, str]:
+        """A command; its exit code, its output and its errors."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "dovetail.cli.main", *words),
+            env={**self.environment, **variables},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await asyncio.wait_for(process.communicate(), SECONDS)
+        return process.returncode or 0, out.decode(), err.decode()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def served(ground: Ground) -> AsyncIterator[Ground]:
+    """One node with its pod; a worker that answers questions, behind a Service; roles for people."""
+    (port,) = free_ports(1)
+    ground.kill_workers()
+    answering = {**ground.everything.environment, "METRICS_PORT": str(port)}
+    ground.workers.append(replace(ground.everything, environment=answering).start_worker())
+    await settle(ground, 1)
+    await create(ground, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "dovetail"}})
+    [service] = yaml.safe_load_all((DEPLOY / "service.yaml").read_text())
+    del service["spec"]["selector"]  # no pod of this plane runs a worker
+    await create(ground, f"{SPACE}/services", service)
+    await create(ground, f"{SPACE}/pods", POD)
+    address = {"phase": "Running", "podIP": POD_ADDRESS, "podIPs": [{"ip": POD_ADDRESS}]}
+    await ground.api.patch(f"{SPACE}/pods/dovetail-0/status", {"status": address})
+    target = {
+        "kind": "Pod",
+        "namespace": "dovetail",
+        "name": "dovetail-0",
+    }  # the proxy insists on a pod of that address
+    subset = {
+        "addresses": [{"ip": POD_ADDRESS, "targetRef": target}],
+        "ports": [{"name": "http-metrics", "port": PORT}],
+    }
+    await create(
+        ground, f"{SPACE}/endpoints", {"kind": "Endpoints", "metadata": {"name": "dovetail"}, "subsets": [subset]}
+    )
+    roles = {role["metadata"]["name"]: role for role in yaml.safe_load_all((DEPLOY / "operators.yaml").read_text())}
+    await give_rights(ground.api, READER, [roles["dovetail-viewer"]])
+    await give_rights(ground.api, OPERATOR, [roles["dovetail-viewer"], roles["dovetail-operator"]])
+    async with ClusterNetwork(ground.everything.plane.folder / "network.sock", {f"{POD_ADDRESS}:{PORT}": port}):
+        yield ground
+    # Without its node the pod goes at once, and the next test finds no pod but its own.
+    await ground.api.delete(f"{SPACE}/pods/dovetail-0", {"gracePeriodSeconds": 0})
+    await asyncio.to_thread(stop_process, ground.workers[-1], signal.SIGKILL)
+
+
+async def create(ground: Ground, path: str, body: Json) -> None:
+    answer = await ground.api.post(path, {"apiVersion": "v1", **body})
+    assert answer.status in {201, 409}, answer.text
+
+
+async def test_a_person_with_a_kubeconfig_alone_sees_everything_and_reads_nothing_else(
+    served: Ground, tmp_path: Path
+) -> None:
+    [claim] = await served.claims()
+    node = claim["status"]["nodeName"]
+    since = served.audit.end()
+    alice = Person(served, READER, tmp_path)
+    bare = Person(served, "nobody-knows", tmp_path / "nobody")
+
+    async def planning() -> bool:
+        return "Scheduler: planning" in (await alice.types("status"))[1]
+
+    await served.until(planning, 60, "a worker answers")
+    status, nodes, why, history, version, document, refused = await asyncio.gather(
+        alice.types("status", COLUMNS="100"),
+        alice.types("nodes", "--context", "testbed"),
+        alice.types("explain", "node", node, COLUMNS="80"),
+        alice.types("history", node),
+        alice.types("version"),
+        alice.types("status", "-o", "json"),
+        bare.types("status"),
+    )
+
+    found = json.loads(document[1])
+    assert [each[0] for each in (status, nodes, why, history, version, document)] == [0] * 6, (status, why, history)
+    assert "1 node" in status[1] and max(map(len, status[1].splitlines())) <= 100
+    assert node in nodes[1] and f"Node {node}" in why[1] and "launch an instance" in history[1]
+    assert max(map(len, why[1].splitlines()[1:])) <= 80, "below the heading, which has the node's whole name"
+    assert "kubernetes  v1." in version[1] and "worker      0.1.0" in version[1]
+    assert (found["apiVersion"], found["kind"], found["totals"]["claims"]) == ("dovetail.sh/v1", "ClusterStatus", 1)
+    assert found["totals"]["price"] > 0 and found["totals"]["unpriced"] == 0 and found["workers"] >= 1
+    assert refused[0] == 1 and "services/proxy" in refused[2] and "Traceback" not in refused[2]
+    done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
+    assert done == {("get", "services", "proxy")}
+
+
+async def test_the_same_person_reads_the_record_the_plan_the_checks_and_the_live_view(
+    served: Ground, tmp_path: Path
+) -> None:
+    [claim] = await served.claims()
+    node = claim["status"]["nodeName"]
+    alice = Person(served, READER, tmp_path)
+
+    async def recorded() -> bool:
+        return claim["metadata"]["name"] in (await alice.types("log"))[1]
+
+    await served.until(recorded, 60, "Temporal lists the launch")
+    since = served.audit.end()
+    top, plan, checks, log, saved = await asyncio.gather(
+        alice.types("top", "--once", COLUMNS="200"),
+        alice.types("plan"),
+        alice.types("doctor"),
+        alice.types("log", "--since", "1h", "-o", "json"),
+        alice.types("savings", "--since", "1h", "-o", "markdown"),
+    )
+
+    assert [each[0] for each in (top, plan, log, saved)] == [0] * 4, (top, plan, log, saved)
+    assert node in top[1] and "1–1 of 1" in top[1]
+    assert "disruption" in plan[1].lower()
+    assert "ok    API server" in checks[1] and "ok    Temporal server" in checks[1], checks
+    assert "launch" in {entry["kind"] for entry in json.loads(log[1])["entries"]}
+    assert saved[1].startswith("| pool |")
+    done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
+    assert done == {("get", "services", "proxy")}
+
+
+async def test_a_node_is_replaced_by_hand_and_its_pod_has_a_new_one_first(served: Ground, tmp_path: Path) -> None:
+    [claim] = await served.claims()
+    bob = Person(served, OPERATOR, tmp_path)
+    since = served.audit.end()
+
+    code, out, err = await bob.types("replace", claim["status"]["nodeName"], "--reason", "a bad disk", "--wait")
+
+    assert (code, err) == (0, ""), (out, err)
+    assert out.index("asked for on NodeClaim") < out.index("the old node drains") < out.index("gone")
+    [new] = await served.claims()
+    assert new["metadata"]["uid"] != claim["metadata"]["uid"]
+    deletes = [e for e in served.audit.entries(since) if (e.verb, e.resource) == ("delete", "nodeclaims")]
+    assert [e.name for e in deletes if e.code == 200] == [claim["metadata"]["name"]]
+    assert new["metadata"]["creationTimestamp"] <= deletes[0].time, "the new node first"
+
+
+async def test_a_person_without_temporal_or_aws_calls_a_disruption_off(served: Ground, tmp_path: Path) -> None:
+    """The annotation is all that is written; it is answered by a rest, in which no plan takes the node."""
+    [claim] = await served.claims()
+    node = claim["status"]["nodeName"]
+    bob = Person(served, OPERATOR, tmp_path)
+    since = served.audit.end()
+    code, out, err = await bob.types("cancel", node, "--reason", "not now", "--wait")
+
+    assert (code, err) == (0, "") and "the node rests until" in out
+    found = await served.claim(claim["metadata"]["name"])
+    assert found is not None and "deletionTimestamp" not in found["metadata"]
+    assert names.REST in found["metadata"]["annotations"]
+    done = [(e.verb, e.resource) for e in served.audit.entries(since) if e.user == OPERATOR]
+    assert ("patch", "nodeclaims") in done and not {"pods", "secrets"} & {resource for _, resource in done}
+    assert "list" not in {verb for verb, _ in done}, "nothing is listed, however large the cluster is"

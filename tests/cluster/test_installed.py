@@ -1,0 +1,271 @@
+"""The charts are installed on a real control plane and the workers run from the image, as their pods say.
+
+The pods of the rendered Deployment run as uid 65532 on a read-only root with the ServiceAccount's own token
+(tests/cluster/system/pods.py plays the node), and carry nodes through launch, drift with a cancel, a kill, and an
+upgrade of the Deployment while a disruption is half done. Afterwards the audit log is held against the rendered rights.
+"""
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from testbed.container import can_run
+from testbed.plane import ApiClient, AuditEntry, TestbedUnavailable, find_binaries
+from testbed.plane.helm import find_helm
+from testbed.plane.kubeconfig import write_kubeconfig
+from testbed.up import CLUSTER
+from tests.adapters.kube.test_rights_used import granted
+from tests.cluster.system.ground import Ground, node_pool, owner_of
+from tests.cluster.system.pods import Kubelet
+from tests.cluster.system.scenes import a_slow_replacement, boot, gone
+from tests.packaging.charts import WORKERS, Helm, Object
+from tests.packaging.image import image_tree
+from tests.unavailable import no_container, no_control_plane
+
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
+
+NAMESPACE = "dovetail"  # not kube-system: reads of its accounts are left out of the audit log
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:dovetail"
+PERSON = "person"
+FOLDER = Path(__file__).parents[2] / ".dovetail" / "tests-installed"
+READY_SECONDS = 600.0
+
+# Granted and not used by this story, each for its reason.
+NOT_USED = {
+    ("karpenter.sh", "nodepools/finalizers", "update"): "asked for by an admission plugin, never by a request",
+    ("karpenter.sh", "nodeclaims/finalizers", "update"): "asked for by an admission plugin, never by a request",
+    ("karpenter.sh", "nodepools", "patch"): "hashes and the annotations of static pools, which are up to date here",
+    ("karpenter.sh", "nodeoverlays", "list"): "behind the gate NodeOverlay",
+    ("karpenter.sh", "nodeoverlays", "watch"): "behind the gate NodeOverlay",
+    ("karpenter.sh", "nodeoverlays/status", "patch"): "behind the gate NodeOverlay",
+    ("autoscaling.x-k8s.io", "capacitybuffers", "list"): "behind the gate CapacityBuffer",
+    ("autoscaling.x-k8s.io", "capacitybuffers", "watch"): "behind the gate CapacityBuffer",
+    ("autoscaling.x-k8s.io", "capacitybuffers/status", "patch"): "behind the gate CapacityBuffer",
+    ("", "podtemplates", "list"): "behind the gate CapacityBuffer",
+    ("", "podtemplates", "watch"): "behind the gate CapacityBuffer",
+    ("", "replicationcontrollers", "list"): "behind the gate CapacityBuffer",
+    ("", "replicationcontrollers", "watch"): "behind the gate CapacityBuffer",
+    ("apps", "deployments", "list"): "behind the gate CapacityBuffer",
+    ("apps", "deployments", "watch"): "behind the gate CapacityBuffer",
+    ("apps", "replicasets", "list"): "behind the gate CapacityBuffer",
+    ("apps", "replicasets", "watch"): "behind the gate CapacityBuffer",
+    ("apps", "statefulsets", "list"): "behind the gate CapacityBuffer",
+    ("apps", "statefulsets", "watch"): "behind the gate CapacityBuffer",
+    ("", "pods", "delete"): "pods that outlast their node's deadline",
+    ("", "nodes", "delete"): "nodes that another has kept the finalizer of",
+    ("coordination.k8s.io", "leases", "list"): "Leases are left out of the audit log",
+    ("", "configmaps", "get"): "shortages, which the cloud does not have here",
+    ("", "configmaps", "patch"): "shortages, which the cloud does not have here",
+    ("", "configmaps", "create"): "shortages, which the cloud does not have here",
+}
+
+
+class Beside(Ground):
+    """The ground of tests that speak of `the pods`: those of the workers are none of them."""
+
+    async def objects(self, kind: str) -> list[Json]:
+        """All of a kind, but the release's."""
+        return [one for one in await super().objects(kind) if one["metadata"].get("namespace") != NAMESPACE]
+
+
+class Installed:
+    """A release, its node, and the servers around it."""
+
+    def __init__(self, ground: Ground, kubelet: Kubelet, helm: Helm) -> None:
+        self.ground, self.kubelet, self.helm = ground, kubelet, helm
+        self.objects: list[Object] = []
+
+    def values(self, more: Json) -> Json:
+        """What a person sets, and where this machine differs from a cluster on AWS."""
+        given = self.ground.everything.environment
+        taken = (
+            "AWS_ENDPOINT_URL",
+            "AWS_REGION",
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_EC2_METADATA_DISABLED",
+        )
+        here: list[Json] = [{"name": name, "value": given[name]} for name in taken]
+        address = {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}
+        here.append({"name": "DOVETAIL_LISTEN_ADDRESS", "valueFrom": address})
+        person = {"kind": "User", "name": PERSON, "apiGroup": "rbac.authorization.k8s.io"}
+        return {
+            "settings": {
+                "clusterName": CLUSTER,
+                "clusterEndpoint": given["CLUSTER_ENDPOINT"],
+                "interruptionQueue": given["INTERRUPTION_QUEUE"],
+            },
+            "temporal": {"address": given["TEMPORAL_ADDRESS"], "namespace": "default"},
+            "controller": {"env": here},
+            "operatorRole": {"subjects": [person]},
+            **more,
+        }
+
+    async def apply(self, more: Json) -> None:
+        """Install the release, or upgrade it."""
+        file = self.helm.folder / "values.json"
+        file.write_text(json.dumps(self.values(more)))
+        arguments = ("upgrade", "--install", "dovetail", str(WORKERS), "--namespace", NAMESPACE, "--create-namespace")
+        kubeconfig = str(self.ground.everything.plane.kubeconfig)
+        done = await asyncio.to_thread(self.helm.run, *arguments, "--kubeconfig", kubeconfig, "--values", str(file))
+        assert done.returncode == 0, done.stderr
+        shown = self.helm.run("get", "manifest", "dovetail", "--namespace", NAMESPACE, "--kubeconfig", kubeconfig)
+        self.objects = [found for found in yaml.safe_load_all(shown.stdout) if found]
+
+    async def ready(self) -> bool:
+        """Two containers run, and each says itself that it is ready."""
+        running = [one for one in self.kubelet.containers.values() if not one.leaves]
+        answers = [await asyncio.to_thread(_ready, one.around.address) for one in running]
+        return len(answers) == 2 and all(answers)
+
+    def rights(self) -> set[tuple[str, str, str]]:
+        """What the rendered roles grant."""
+        return {
+            right
+            for one in self.objects
+            if one["kind"] in {"ClusterRole", "Role"} and not one["metadata"]["name"].endswith("-operator")
+            for right in granted(one)
+        }
+
+    def calls(self) -> list[AuditEntry]:
+        """What the workers asked of the API server."""
+        return [entry for entry in self.ground.audit.entries() if entry.user == ACCOUNT]
+
+
+def _ready(address: str) -> bool:
+    command = ["curl", "--silent", "--fail", "--max-time", "5", f"http://{address}:8081/readyz"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installed]:
+    if why := can_run():
+        no_container(why)
+    try:
+        find_binaries(lambda _line: None)
+        helm = Helm(program=find_helm(lambda _line: None), folder=tmp_path_factory.mktemp("helm"))
+    except TestbedUnavailable as reason:
+        no_control_plane(reason)
+    started = await Ground.start(FOLDER)
+    ground = Beside(started.everything, started.api, started.client)
+    kubelet = Kubelet(
+        plane=ground.everything.plane,
+        api=ground.api,
+        namespace=NAMESPACE,
+        image=await asyncio.to_thread(image_tree),
+        folder=FOLDER / "containers",
+    )
+    for kind in (
+        "clusterroles/dovetail",
+        "clusterrolebindings/dovetail-dovetail",
+    ):  # the test bed's own workers have them
+        await ground.api.delete(f"/apis/rbac.authorization.k8s.io/v1/{kind}")
+    await kubelet.join()
+    tending = asyncio.create_task(kubelet.run())
+    release = Installed(ground, kubelet, helm)
+    try:
+        await release.apply({})
+        await ground.until(release.ready, READY_SECONDS, "both workers are ready")
+        yield release
+    finally:
+        tending.cancel()
+        kubelet.stop()
+        await ground.stop()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+async def test_it_launches_cancels_and_survives_a_kill(installed: Installed) -> None:
+    """The story of the demo, by the hands of a person who has the chart's role and nothing else."""
+    ground, kubelet = installed.ground, installed.kubelet
+    drifted, replacement = await a_slow_replacement(ground)
+    plane = ground.everything.plane
+    kubeconfig = write_kubeconfig(plane.folder / "person.kubeconfig", plane.server, plane.folder / "pki", PERSON)
+    async with ApiClient(kubeconfig, user_agent="person") as person:
+        path = f"/apis/karpenter.sh/v1/nodeclaims/{drifted['metadata']['name']}"
+        change = {"metadata": {"annotations": {names.CANCEL: "not now"}}}
+        assert (await person.patch(path, change)).status == 200
+        assert (await person.get("/api/v1/secrets")).status == 403
+
+    async def taken_back() -> bool:
+        claim = await ground.claim(drifted["metadata"]["name"])
+        return claim is not None and not owner_of(claim) and await gone(ground, replacement)
+
+    await ground.until(taken_back, 120, "the disruption is taken back")
+    await kubelet.rotate_tokens()
+    kubelet.kill_all()
+    await ground.delete("NodeClaim", drifted["metadata"]["name"])
+    ground.world({"bootSeconds": 0})
+
+    async def replaced() -> bool:
+        return await gone(ground, drifted) and await ground.settled(1)
+
+    await ground.until(replaced, 240, "after the kill the node is drained and its pod runs elsewhere")
+    await ground.assert_one_instance_per_claim()
+
+
+async def test_an_upgrade_in_mid_disruption_loses_nothing(installed: Installed) -> None:
+    ground, kubelet = installed.ground, installed.kubelet
+    await ground.apply(node_pool())
+    await ground.until(installed.ready, READY_SECONDS, "both workers are ready")
+    drifted, replacement = await a_slow_replacement(ground)
+    before, ended = set(kubelet.containers), len(kubelet.ended)
+
+    await installed.apply({"podAnnotations": {"release": "next"}})
+
+    async def rolled() -> bool:
+        return not before & set(kubelet.containers) and await installed.ready()
+
+    await ground.until(rolled, 240, "both workers are new ones")
+    assert [code for _, code in kubelet.ended[ended:]] == [0, 0]  # each had the time to end by itself
+    assert await ground.claim(drifted["metadata"]["name"]) and await ground.claim(replacement["metadata"]["name"])
+    ground.world({"bootSeconds": 0})
+    boot(ground, replacement)
+
+    async def done() -> bool:
+        return await gone(ground, drifted) and await ground.settled(1)
+
+    await ground.until(done, 240, "the replacement took the pod and the drifted node is gone")
+    [left] = await ground.claims()
+    assert left["metadata"]["name"] == replacement["metadata"]["name"]
+    await ground.assert_one_instance_per_claim()
+    await ground.assert_nothing_tainted_or_leaked()
+
+
+async def test_every_right_is_used_and_none_was_missing(installed: Installed) -> None:
+    """By the audit log of the two tests above."""
+    calls = installed.calls()
+    used = {
+        (call.group, f"{call.resource}/{call.subresource}" if call.subresource else call.resource, call.verb)
+        for call in calls
+        if call.resource
+    }
+    rights = installed.rights()
+    harmless = {(group, resource, "get") for group, resource, verb in rights if verb == "list"}
+
+    assert [f"{call.verb} {call.resource} {call.name}" for call in calls if call.code == 403] == []
+    assert {right for right in used - rights if right[0] != "authorization.k8s.io"} == set()
+    assert rights - used - harmless - set(NOT_USED) == set()
+    assert set(NOT_USED) - rights == set(), "no reason for what is not granted"
+
+
+async def test_tokens_were_renewed(installed: Installed) -> None:
+    """The API server names the token of each request: more than one of them served each account."""
+    log = installed.ground.everything.plane.audit_log.read_text().splitlines()
+    events: list[dict[str, Any]] = [json.loads(line) for line in log if ACCOUNT in line]
+    tokens = {
+        token
+        for event in events
+        if event["user"]["username"] == ACCOUNT
+        for token in event["user"].get("extra", {}).get("authentication.kubernetes.io/credential-id", [])
+    }
+    assert len(tokens) > 4  # two workers, their renewal, and two more of the next release

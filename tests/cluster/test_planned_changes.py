@@ -1,0 +1,234 @@
+"""What `dovetail plan -f` foretells, against what then happens on real servers.
+
+A person who may only read asks first. Then the same file is applied, and the API server's audit log says which nodes
+drifted. What an hour costs afterwards is asked for by the same command once everything stands still again.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from testbed.up import NODE_CLASS, RIGHTS, give_rights
+from tests.cluster.system.fleets import fleet_pool, workload
+from tests.cluster.system.ground import Ground, is_tainted
+from tests.cluster.system.timeline import Timeline
+
+pytestmark = pytest.mark.cluster
+
+READER = "planner"
+READS = {"get", "list", "watch"}
+ALL: Json = {"budgets": [{"nodes": "100%"}]}
+POOLS = ("one", "two", "three")
+PODS = 2  # of each pool, each with a node to itself
+CLOSE = 0.02  # of what an hour costs
+
+Bodies = dict[str, Json]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of the bodies that stand; it names the one that it touches."""
+
+    words: str
+    name: str
+    make: Callable[[Json], None]
+
+
+def template(body: Json) -> Json:
+    found: Json = body["spec"]["template"]
+    return found
+
+
+def require(key: str, *values: str) -> Callable[[Json], None]:
+    def make(body: Json) -> None:
+        found = [r for r in template(body)["spec"]["requirements"] if r["key"] != key]
+        template(body)["spec"]["requirements"] = [*found, {"key": key, "operator": "In", "values": list(values)}]
+
+    return make
+
+
+def set_spec(**fields: object) -> Callable[[Json], None]:
+    def make(body: Json) -> None:
+        body["spec"].update(fields)
+
+    return make
+
+
+def set_template(**fields: object) -> Callable[[Json], None]:
+    def make(body: Json) -> None:
+        template(body)["spec"].update(fields)
+
+    return make
+
+
+def label(value: str) -> Callable[[Json], None]:
+    def make(body: Json) -> None:
+        template(body)["metadata"]["labels"]["colour"] = value
+
+    return make
+
+
+def budgets(*items: Json) -> Callable[[Json], None]:
+    def make(body: Json) -> None:
+        body["spec"]["disruption"]["budgets"] = list(items)
+
+    return make
+
+
+CLASS = "default"
+TOML = '[settings.ntp]\ntime-servers = ["169.254.169.123"]\n'
+# Twenty changes in files of one or more. Each file makes some node drift, so that its end can be awaited.
+FILES: tuple[tuple[Change, ...], ...] = (
+    (Change("a label", "one", label("green")), Change("a weight", "two", set_spec(weight=10))),
+    (
+        Change("a larger type", "two", require(names.INSTANCE_TYPE, "m5.2xlarge")),
+        Change("limits", "three", set_spec(limits={"cpu": "200"})),
+    ),
+    (Change("spot", "three", require(names.CAPACITY_TYPE, "spot")),),
+    (Change("tags of the class", CLASS, set_spec(tags={"team": "web"})),),
+    (
+        Change("a small budget", "one", budgets({"nodes": "1"})),
+        Change("an expiry", "one", set_template(expireAfter="700h")),
+    ),
+    (Change("a grace period", "two", set_template(terminationGracePeriod="5m")),),
+    (Change("a cheaper type", "two", require(names.INSTANCE_TYPE, "c5.xlarge")),),
+    (Change("on-demand again", "three", require(names.CAPACITY_TYPE, "on-demand")),),
+    (
+        Change("several types", "one", require(names.INSTANCE_TYPE, "m5.xlarge", "m5.2xlarge")),
+        Change("a label of another", "two", label("red")),
+    ),
+    (Change("user data", CLASS, set_spec(userData="#!/bin/sh\necho hello")),),
+    (Change("monitoring", CLASS, set_spec(detailedMonitoring=True)),),
+    (
+        Change(
+            "another image family", CLASS, set_spec(amiSelectorTerms=[{"alias": "bottlerocket@latest"}], userData=TOML)
+        ),
+    ),
+    (Change("the label again", "one", label("blue")), Change("all at once", "one", budgets({"nodes": "100%"}))),
+    (
+        Change("a closed budget", "two", budgets({"nodes": "0", "reasons": ["Empty"]})),
+        Change("a label of the third", "three", label("white")),
+    ),
+)
+
+
+def test_there_are_twenty_changes() -> None:
+    assert sum(len(file) for file in FILES) == 20
+
+
+async def test_a_planned_change_writes_nothing_and_comes_true(ground: Ground, tmp_path: Path) -> None:
+    await _settled_fleet(ground)
+    await _play(ground, tmp_path, FILES[1:2])
+
+
+@pytest.mark.soak
+async def test_twenty_planned_changes_come_true(ground: Ground, tmp_path: Path) -> None:
+    await _settled_fleet(ground)
+    await _play(ground, tmp_path, FILES)
+
+
+async def _settled_fleet(ground: Ground) -> None:
+    reads = [_reading(role) for role in yaml.safe_load_all(RIGHTS.read_text())]
+    await give_rights(ground.api, READER, reads)
+    for name in POOLS:
+        await ground.apply(fleet_pool(name, disruption=ALL))
+        await ground.apply(workload(name, name, PODS))
+    await ground.until(partial(_still, ground), 180, "each pod has its node")
+
+
+def _reading(role: Json) -> Json:
+    """The worker's role without what writes."""
+    rules = [{**rule, "verbs": [v for v in rule["verbs"] if v in READS]} for rule in role.get("rules") or ()]
+    kept = [rule for rule in rules if rule["verbs"]]
+    return {**role, "metadata": {**role["metadata"], "name": f"{role['metadata']['name']}-reads"}, "rules": kept}
+
+
+async def _still(ground: Ground) -> bool:
+    """All pods run, nothing leaves, nothing is drifted."""
+    claims = await ground.claims()
+    if any("deletionTimestamp" in claim["metadata"] or _drifted(claim) for claim in claims):
+        return False
+    if any(is_tainted(node) for node in await ground.nodes()):
+        return False
+    return bool(claims) and await ground.settled(PODS * len(POOLS))
+
+
+def _drifted(claim: Json) -> bool:
+    conditions = claim.get("status", {}).get("conditions") or []
+    return any(c["type"] == names.DRIFTED and c["status"] == "True" for c in conditions)
+
+
+async def _play(ground: Ground, folder: Path, files: tuple[tuple[Change, ...], ...]) -> None:
+    bodies: Bodies = {name: fleet_pool(name, disruption=ALL) for name in POOLS}
+    bodies[CLASS] = json.loads(json.dumps(NODE_CLASS))
+    try:
+        for number, changes in enumerate(files):
+            for change in changes:
+                change.make(bodies[change.name])
+            changed = [bodies[name] for name in dict.fromkeys(change.name for change in changes)]
+            words = ", ".join(change.words for change in changes)
+            await _foretold_and_done(ground, _file(folder, number, changed), changed, words)
+    finally:
+        await ground.api.put("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default", await _first_class(ground))
+
+
+async def _first_class(ground: Ground) -> Json:
+    """The class as other tests expect it."""
+    [found] = (await ground.api.get("/apis/karpenter.k8s.aws/v1/ec2nodeclasses")).body["items"]
+    return {**found, "spec": NODE_CLASS["spec"]}
+
+
+def _file(folder: Path, number: int, changed: list[Json]) -> Path:
+    file = folder / f"{number}.yaml"
+    file.write_text(yaml.safe_dump_all(changed))
+    return file
+
+
+async def _foretold_and_done(ground: Ground, file: Path, changed: list[Json], words: str) -> None:
+    since = ground.audit.end()
+    before = {claim["metadata"]["name"] for claim in await ground.claims()}
+    foretold = await _planned(ground, file)
+    asked = [entry for entry in ground.audit.entries(since) if entry.user == READER]
+    assert asked and {entry.verb for entry in asked} <= READS, words
+
+    since = ground.audit.end()
+    for body in changed:
+        await ground.apply(body)
+    wanted = {node["claim"] for node in foretold["nodes"]}
+
+    async def over() -> bool:
+        return not wanted & {c["metadata"]["name"] for c in await ground.claims()} and await _still(ground)
+
+    await ground.until(over, 300, f"everything has settled after {words}")
+    drifted = {name for name in Timeline(ground.audit.entries(since)).reached(names.DRIFTED) if name in before}
+    assert drifted == wanted, words
+    after = (await _planned(ground, file))["costs"]["before"]
+    told = foretold["costs"]["after"]
+    print(
+        f"{words}: {len(wanted)} nodes drifted as foretold; {told:.4f} $/h foretold, {after:.4f} in truth", flush=True
+    )
+    assert abs(after - told) <= CLOSE * after, f"{words}: {foretold['costs']}, in truth {after}"
+
+
+async def _planned(ground: Ground, file: Path) -> Json:
+    """The plan as somebody sees it who may only read."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dovetail.cli.main", "plan", "-f", str(file), "-o", "json"),
+        env={**os.environ, **ground.environment_of(READER)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said, complaints = await process.communicate()
+    assert process.returncode == 0, (said + complaints).decode()
+    found: Json = json.loads(said)
+    return found

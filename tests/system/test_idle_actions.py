@@ -1,0 +1,78 @@
+"""What an idle cluster costs on Temporal Cloud: its billed actions, by the server's own count of them.
+
+The server has a metric of the actions that Temporal Cloud bills: starts, steps begun, heartbeats, signals, queries.
+"""
+
+import asyncio
+import re
+import urllib.request
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.system.running import own_stage
+from tests.system.stage import Stage
+from tests.system.test_at_rest import running, settled
+
+pytestmark = pytest.mark.temporal
+
+LOOKED_SECONDS = 65.0  # the self-hosted profile beats once in 48 s, in each of four waits
+SOAK_SECONDS = 1260.0  # two heartbeats of each wait
+_ACTION = re.compile(r"^action\{(.*)\} (\S+)$", re.MULTILINE)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def alone(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    """A stage whose server counts for it only."""
+    folder = tmp_path_factory.mktemp("actions")
+    stage = await own_stage(folder, folder.name)
+    yield stage
+    await stage.close()
+
+
+def actions(stage: Stage) -> dict[str, float]:
+    """What the server has counted of our namespace, by kind."""
+    with urllib.request.urlopen(stage.temporal.metrics) as answer:
+        text = answer.read().decode()
+    found: dict[str, float] = {}
+    for labels, value in _ACTION.findall(text):
+        if 'namespace="default"' in labels:
+            kind = re.search(r'action_type="([^"]*)"', labels)
+            name = kind[1] if kind else labels
+            found[name] = found.get(name, 0.0) + float(value)
+    return found
+
+
+async def counted(stage: Stage, seconds: float) -> dict[str, float]:
+    """What is added in so many seconds."""
+    before = actions(stage)
+    await asyncio.sleep(seconds)
+    return {
+        kind: count - before.get(kind, 0.0) for kind, count in actions(stage).items() if count > before.get(kind, 0)
+    }
+
+
+async def at_rest(stage: Stage, profile: str) -> None:
+    """A worker, a node with a pod, and nothing to do."""
+    stage.start_worker(False, DOVETAIL_TEMPORAL_HEARTBEATS=profile)
+    stage.apply_pool()
+    stage.deploy(1)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
+    await running(stage)
+    await settled(stage)
+    assert sum(actions(stage).values()) > 5, "the server counts"
+
+
+async def test_the_cloud_profile_costs_at_most_one_action_in_an_idle_minute(alone: Stage) -> None:
+    await at_rest(alone, "cloud")
+    found = await counted(alone, LOOKED_SECONDS)
+    assert sum(found.values()) <= 1, found
+
+
+@pytest.mark.soak
+async def test_the_cloud_profile_costs_at_most_one_action_a_minute_over_twenty(alone: Stage) -> None:
+    await at_rest(alone, "cloud")
+    found = await counted(alone, SOAK_SECONDS)
+    print(f"\n{sum(found.values()) / SOAK_SECONDS * 60:.2f} actions a minute: {found}")
+    assert 0 < sum(found.values()) <= SOAK_SECONDS / 60, found

@@ -1,0 +1,285 @@
+"""Pauses and cancels by kubectl or the command line: on objects, whatever becomes of workers and Temporal.
+
+What a person does with kubectl is a patch of an annotation; the command line runs as a process.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.messages.states import SchedulerState
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.time import parse_time
+from tests.system.running import own_stage
+from tests.system.stage import Stage, deployment, is_tainted, node_class, node_pool
+
+pytestmark = pytest.mark.temporal
+
+SMALL = "c-2x-amd64-linux"
+LIVES_SECONDS = 60.0
+
+
+async def shown(stage: Stage, *arguments: str) -> str:
+    """What the command says, in one line: how it is wrapped does not matter."""
+    _, out, err = await stage.dovetail(*arguments)
+    return " ".join((out + err).split())
+
+
+def annotate(stage: Stage, kind: str, name: str, **annotations: str | None) -> None:
+    """As kubectl does."""
+    keys = {key.replace("_", "-"): text for key, text in annotations.items()}
+    body = {"metadata": {"annotations": {f"dovetail.sh/{key}": text for key, text in keys.items()}}}
+    stage.world.patch(kind, name, body)
+
+
+def said(stage: Stage, reason: str) -> list[str]:
+    """The messages of the Events of that reason."""
+    return [str(e.get("message") or e.get("note")) for e in stage.world.objects("Event") if e.get("reason") == reason]
+
+
+def deleting(stage: Stage) -> list[str]:
+    return [c["metadata"]["name"] for c in stage.claims() if c["metadata"].get("deletionTimestamp")]
+
+
+async def watched(stage: Stage, until: float) -> None:
+    """Nothing is deleted and every pod runs, at every look until then."""
+    while time.time() < until:
+        assert (deleting(stage), stage.tainted()) == ([], []), "\n".join(stage.evidence())
+        assert stage.running_pods() == 1
+        await asyncio.sleep(0.2)
+
+
+async def settled_node(stage: Stage) -> Json:
+    """A pod runs on a node; its claim."""
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
+    return stage.claims()[0]
+
+
+async def node_that_drains_first(stage: Stage) -> tuple[Json, Json]:
+    """A NodePool that drains before it deletes, and the claim of its one node."""
+    pool = node_pool([SMALL])
+    pool["metadata"]["annotations"] = {names.DRAIN_FIRST: "true"}
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.deploy(1)
+    stage.start_worker()
+    return pool, await settled_node(stage)
+
+
+async def state_of(stage: Stage) -> SchedulerState:
+    handle = await stage.workflow(scheduler_id(stage.cluster))
+    found: SchedulerState = await handle.query("status", result_type=SchedulerState)
+    return found
+
+
+async def held(stage: Stage, claim: Json) -> SchedulerState:
+    """Once a plan that takes the claim waits for its second look."""
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline:
+        state = await state_of(stage)
+        uids = [t.claim_uid for h in state.held for c in h.plan.commands for t in c.targets]
+        if claim["metadata"]["uid"] in uids:
+            return state
+        await asyncio.sleep(0.1)
+    raise AssertionError("no plan waits for its second look")
+
+
+def expiring(seconds: float) -> Json:
+    pool = node_pool([SMALL], consolidateAfter="Never")
+    pool["spec"]["template"]["spec"]["expireAfter"] = f"{seconds:.0f}s"
+    return pool
+
+
+@pytest.mark.soak
+async def test_a_node_that_expires_during_a_pause_stays_whatever_dies_meanwhile(tmp_path: Path) -> None:
+    """The Scheduler is terminated, the worker is killed, Temporal's database is lost; and nodes are still launched."""
+    stage = await own_stage(tmp_path / "stage", "paused-expiry")
+    try:
+        stage.world.apply(node_class())
+        stage.world.apply(expiring(LIVES_SECONDS))
+        stage.deploy(1)
+        worker = stage.start_worker()
+        claim = await settled_node(stage)
+        code, out, err = await stage.dovetail("pause", "--reason", "an incident", LOGNAME="alice")
+        assert (code, err) == (0, ""), out
+        expires = parse_time(claim["metadata"]["creationTimestamp"]) + LIVES_SECONDS
+        assert time.time() < expires, "the machine was too slow to pause in time"
+
+        await (await stage.workflow(scheduler_id(stage.cluster))).terminate("by hand")
+        stage.kill(worker)
+        stage.start_worker()
+        await watched(stage, expires + 5.0)
+        stage.kill(stage.workers[-1])
+        await stage.lose_database()
+        stage.start_worker()
+        await _runs(stage)
+        await watched(stage, time.time() + 5.0)
+        plan, doctor = await shown(stage, "plan"), await shown(stage, "doctor")
+        stage.deploy(1, "more")
+        await stage.until(lambda: stage.running_pods() == 2, 90, "nodes are launched during the pause")
+        assert deleting(stage) == []
+
+        says = "PAUSED: disruption and expiry for all NodePools until it is resumed, by alice: an incident"
+        assert says in plan and f"1 NodeClaim past the expireAfter: {claim['metadata']['name']}" in plan
+        assert "disruption and expiry for all NodePools" in doctor
+        code, out, _ = await stage.dovetail("resume")
+        assert code == 0 and "all NodePools: resumed" in out
+        await stage.until(lambda: stage.world.get("NodeClaim", claim["metadata"]["name"]) is None, 90, "it expires")
+    finally:
+        await stage.close()
+
+
+async def _runs(stage: Stage) -> None:
+    """Once a worker has begun the Scheduler anew."""
+    deadline = time.monotonic() + 60.0
+    handle = await stage.workflow(scheduler_id(stage.cluster))
+    while time.monotonic() < deadline:
+        try:
+            if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+                return
+        except RPCError as error:
+            assert error.status == RPCStatusCode.NOT_FOUND
+        await asyncio.sleep(0.2)
+    raise AssertionError("the Scheduler was not begun anew")
+
+
+async def test_a_pause_set_with_kubectl_before_the_first_worker_holds_and_ends_by_itself(stage: Stage) -> None:
+    """A word that is not known holds everything voluntary, and an Event and doctor name it."""
+    stage.apply_pool()
+    stage.deploy(1)
+    annotate(stage, "Namespace", "kube-system", paused="everythng", paused_reason="GitOps")
+    stage.start_worker()
+    claim = await settled_node(stage)
+    stage.world.scale("web", 0)
+    await stage.until(lambda: said(stage, "PauseNotUnderstood"), 60, "an Event names the word")
+    doctor = await shown(stage, "doctor")
+    explained = await shown(stage, "explain", "node", claim["status"]["nodeName"])
+    await asyncio.sleep(18.0)  # fifteen of which an empty node would wait
+    assert deleting(stage) == [] and not stage.tainted()
+
+    end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 5.0))
+    annotate(stage, "Namespace", "kube-system", paused="all", paused_until=end)
+    await stage.until(lambda: said(stage, "Resumed"), 60, "an Event says that it goes on")
+    await stage.until(stage.nothing_left, 90, "the empty node goes")
+
+    assert "'everythng' is none of" in doctor and "by somebody who left no name: GitOps" in doctor
+    assert "[Paused]" in explained
+
+
+async def test_a_plan_that_waits_is_shown_cancelled_and_its_node_rests(stage: Stage) -> None:
+    """In the fifteen seconds before the second look, which for an empty node are the only ones there are."""
+    stage.apply_pool()
+    stage.deploy(1)
+    stage.start_worker()
+    claim = await settled_node(stage)
+    node = claim["status"]["nodeName"]
+    stage.world.scale("web", 0)
+    due = (await held(stage, claim)).held[0].due
+
+    cancelling = asyncio.create_task(stage.dovetail("cancel", node, "--reason", "not now", "--wait", LOGNAME="alice"))
+    code, out, err = await cancelling
+    assert (code, err) == (0, ""), (out, err)
+    await stage.until(lambda: said(stage, "DisruptionCancelled"), 30, "an Event answers")
+
+    assert out.startswith(f"{node}: the plan that waited for its second look is dropped; the node rests until ")
+    assert "not now (by alice)" in said(stage, "DisruptionCancelled")[0]
+    assert (await state_of(stage)).held == ()
+    while time.time() < due + 5.0:
+        assert deleting(stage) == [] and not stage.tainted()
+        await asyncio.sleep(0.2)
+
+
+@pytest.mark.parametrize("window", ["held", "draining first"])
+async def test_a_disruption_is_cancelled_by_an_annotation_alone(stage: Stage, window: str) -> None:
+    """By a person without access to Temporal: while a plan waits, and after the mark while a pod blocks the drain."""
+    pool, claim = await node_that_drains_first(stage)
+    name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
+    if window == "held":
+        stage.world.scale("web", 0)
+        await held(stage, claim)
+    else:
+        annotate(stage, "Namespace", "kube-system", paused="drains")
+        pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+        stage.world.apply(pool)
+        await stage.until(lambda: stage.tainted() == [node], 120, "the drifted node is marked")
+        await stage.until(lambda: stage.initialised(2), 120, "its replacement is ready")
+
+    annotate(stage, "NodeClaim", name, cancel="not now")
+    await stage.until(lambda: said(stage, "DisruptionCancelled"), 60, "an Event answers")
+
+    left = stage.world.get("NodeClaim", name)
+    assert left is not None and not left["metadata"].get("deletionTimestamp")
+    assert "not now (by annotation)" in said(stage, "DisruptionCancelled")[0]
+    assert names.REST in left["metadata"]["annotations"]
+    assert not {names.CANCEL, names.OWNER} & set(left["metadata"]["annotations"])
+    assert node not in stage.tainted()  # the replacement, which is given back, is tainted while it leaves
+
+
+async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None:
+    """With drain-first, so that the delete follows the drain; --drains holds the evictions and nothing else."""
+    pool, claim = await node_that_drains_first(stage)
+    node = claim["status"]["nodeName"]
+    code, out, err = await stage.dovetail("pause", "expiry", "--drains", "--reason", "look first", LOGNAME="alice")
+    assert (code, err) == (0, ""), out
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    owner = await stage.until(lambda: _owner(stage, claim), 120, "the drifted node is marked")
+    handle = await stage.workflow(owner)
+    deadline = time.monotonic() + 120.0
+    while await handle.query("status") != "draining before the delete":
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.2)
+    mark = max(e.id for e in stage.world.ledger())
+    await asyncio.sleep(8.0)  # a drain that is not paused asks for an eviction within three
+
+    assert [e for e in stage.world.ledger(mark) if "evict" in e.operation] == []
+    found = stage.world.get("Node", node)
+    assert found is not None and is_tainted(found) and deleting(stage) == []
+    code, out, _ = await stage.dovetail("resume", "drains")
+    assert code == 0 and "expiry stays paused" in out
+    record: dict[str, Any] = await handle.result()
+
+    assert record["outcome"] == "done"
+    assert [e for e in stage.world.ledger(mark) if "evict" in e.operation]
+    await stage.until(lambda: stage.running_pods() == 1 and len(stage.claims()) == 1, 60, "the pod runs elsewhere")
+
+
+def _owner(stage: Stage, claim: Json) -> str:
+    found = stage.world.get("NodeClaim", claim["metadata"]["name"])
+    return str((found["metadata"].get("annotations") or {}).get(names.OWNER, "")) if found else ""
+
+
+async def test_a_drain_before_the_delete_ends_with_the_grace_period(stage: Stage) -> None:
+    """A pod that must not be disrupted holds taint and budget no longer than the claim allows."""
+    pool = node_pool([SMALL])
+    pool["metadata"]["annotations"] = {names.DRAIN_FIRST: "true"}
+    pool["spec"]["template"]["spec"]["terminationGracePeriod"] = "25s"
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.world.apply(_protected(stage))
+    stage.start_worker()
+    claim = await settled_node(stage)
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    owner = await stage.until(lambda: _owner(stage, claim), 120, "the drifted node is marked")
+    began = time.time()
+    handle = await stage.workflow(owner)
+    record: dict[str, Any] = await asyncio.wait_for(handle.result(), 180.0)
+
+    assert record["outcome"] == "done"
+    assert time.time() - began >= 20.0, "the protected pod was waited for"
+    await stage.until(lambda: stage.running_pods() == 1 and len(stage.claims()) == 1, 60, "the pod runs elsewhere")
+
+
+def _protected(stage: Stage) -> Json:
+    body = deployment(1)
+    body["spec"]["template"]["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"}
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 5
+    return body

@@ -1,0 +1,252 @@
+"""Workers with a version: the singletons follow it, what was begun ends on the version that it began on; and back."""
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import (
+    SetWorkerDeploymentCurrentVersionRequest,
+    SetWorkerDeploymentRampingVersionRequest,
+)
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
+from tests.system.histories import replay_all
+from tests.system.stage import Stage
+from tests.waiting import until_answered, until_version_is_known
+
+pytestmark = pytest.mark.temporal
+
+# A worker that looks after the singletons every two seconds instead of every minute; nothing else is changed.
+WATCHFUL = """
+from dovetail.worker import run
+run.SINGLETON_SECONDS = 2.0
+from dovetail.cli.main import run as main
+main()
+"""
+BOOT_SECONDS = 90.0  # for as long a launch is under way
+OPERATOR = "operator"
+SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+
+
+@dataclass
+class Versions:
+    """The versions of a stage's workers, and what Temporal says of them."""
+
+    stage: Stage
+    client: Client
+
+    @property
+    def name(self) -> str:
+        """Deployments belong to a namespace, which stages share."""
+        return f"dovetail-{self.stage.cluster}"
+
+    def start(self, build: str, versioned: bool = True) -> "subprocess.Popen[bytes]":
+        """A worker of that build."""
+        stage = self.stage
+        command = [sys.executable, "-c", WATCHFUL, "worker", "--cluster", stage.cluster, "--world", str(stage.file)]
+        version = {"TEMPORAL_WORKER_BUILD_ID": build, **({"TEMPORAL_DEPLOYMENT_NAME": self.name} if versioned else {})}
+        with (stage.folder / "worker.log").open("ab") as log:
+            environment = {**stage.environment(**version), "PYTHONPATH": str(Path.cwd())}
+            worker = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+        stage.workers.append(worker)
+        return worker
+
+    async def set_current(self, build: str) -> None:
+        """As an operator or the controller does, once the version's workers poll."""
+        request = SetWorkerDeploymentCurrentVersionRequest(
+            namespace=self.client.namespace, deployment_name=self.name, build_id=build, identity=OPERATOR
+        )
+        await until_version_is_known(
+            lambda: self.client.workflow_service.set_worker_deployment_current_version(request)
+        )
+
+    async def ramp(self, build: str, percentage: float) -> None:
+        """Give it a share of what is begun."""
+        request = SetWorkerDeploymentRampingVersionRequest(
+            namespace=self.client.namespace,
+            deployment_name=self.name,
+            build_id=build,
+            percentage=percentage,
+            identity=OPERATOR,
+        )
+        await until_version_is_known(
+            lambda: self.client.workflow_service.set_worker_deployment_ramping_version(request)
+        )
+
+    @property
+    def singletons(self) -> tuple[str, str]:
+        """Those that run without an interruption queue."""
+        return scheduler_id(self.stage.cluster), caretaker_id(self.stage.cluster)
+
+    async def singletons_are_on(self, build: str) -> None:
+        """Both, without a hand's help. A task handed to a poll that has just ended is given anew after a minute."""
+        for identity in self.singletons:
+            await until_answered(partial(self.is_on, identity, build), 150, f"{identity} is on {build}")
+
+    async def is_on(self, identity: str, build: str) -> bool:
+        return await self.build_of(identity) == build
+
+    async def build_of(self, identity: str) -> str:
+        """The version that the workflow is on; empty where it is not there yet."""
+        try:
+            described = await self.client.get_workflow_handle(identity).describe()
+        except RPCError:
+            return ""
+        found = described.raw_description.workflow_execution_info.versioning_info.deployment_version
+        return str(found.build_id)
+
+    async def builds_of_tasks(self, identity: str) -> list[str]:
+        """The builds that carried out the tasks of the workflow's run, each repetition once."""
+        history = await self.client.get_workflow_handle(identity).fetch_history()
+        builds = [
+            event.workflow_task_completed_event_attributes.deployment_version.build_id
+            for event in history.events
+            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+        ]
+        return list(dict.fromkeys(builds))
+
+    async def runs(self) -> dict[str, str]:
+        """The run of each singleton."""
+        return {each: (await self.client.get_workflow_handle(each).describe()).run_id for each in self.singletons}
+
+    async def pokes(self, runs: dict[str, str]) -> list[int]:
+        """How often each of these runs was poked."""
+        found = [await self.client.get_workflow_handle(i, run_id=run).fetch_history() for i, run in runs.items()]
+        signals = [
+            [e.workflow_execution_signaled_event_attributes.signal_name for e in h.events if e.event_type == SIGNALED]
+            for h in found
+        ]
+        return [names.count("poke") for names in signals]
+
+
+@pytest.fixture
+async def versions(stage: Stage) -> Versions:
+    return Versions(stage, await stage.client())
+
+
+async def test_the_singletons_follow_the_version_and_a_launch_ends_on_the_one_that_it_began_on(
+    versions: Versions,
+) -> None:
+    """Forward, and back again."""
+    stage = versions.stage
+    versions.start("one")
+    await versions.set_current("one")
+    await versions.singletons_are_on("one")
+    stage.apply_pool()
+    stage.world.set_boot_delay(BOOT_SECONDS)
+    stage.deploy(1)
+    await stage.until(lambda: stage.world.live_instances(), 60, "an instance boots")
+    [claim] = stage.claims()
+    owner = claim_owner_id(stage.cluster, claim["metadata"]["name"])
+    first_runs = await versions.runs()
+
+    versions.start("two")
+    await versions.set_current("two")
+    await versions.singletons_are_on("two")
+    under_way = (await versions.client.get_workflow_handle(owner).describe()).status
+    stage.world.set_boot_delay(0.2)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 120, "the pod runs")
+    await versions.client.get_workflow_handle(owner).result()
+    stage.deploy(1, "later")
+    await stage.until(lambda: stage.running_pods() == 2 and stage.initialised(2), 120, "the later pod runs")
+    [later] = [c["metadata"]["name"] for c in stage.claims() if c["metadata"]["name"] != claim["metadata"]["name"]]
+
+    assert under_way == WorkflowExecutionStatus.RUNNING, "the launch ended before it could be left behind"
+    assert await versions.builds_of_tasks(owner) == ["one"]
+    assert await versions.builds_of_tasks(claim_owner_id(stage.cluster, later)) == ["two"]
+    assert await versions.pokes(first_runs) == [1, 1], "each singleton is told once"
+
+    await versions.set_current("one")
+    await versions.singletons_are_on("one")
+    stage.deploy(1, "back")
+    await stage.until(lambda: stage.running_pods() == 3 and stage.initialised(3), 120, "a pod runs after the way back")
+    await replay_all(versions.client, stage.cluster)
+
+
+async def test_a_version_without_a_share_takes_nothing(versions: Versions) -> None:
+    versions.start("one")
+    await versions.set_current("one")
+    await versions.singletons_are_on("one")
+    runs = await versions.runs()
+
+    versions.start("two")
+    await versions.ramp("two", 0.0)
+    await asyncio.sleep(6)  # three looks of each worker
+    untouched, pokes = await versions.runs(), await versions.pokes(runs)
+    await versions.set_current("two")
+    await versions.singletons_are_on("two")
+
+    assert untouched == runs and pokes == [0, 0]
+
+
+async def test_a_paused_scheduler_follows_the_version_and_stays_paused(versions: Versions) -> None:
+    versions.start("one")
+    await versions.set_current("one")
+    await versions.singletons_are_on("one")
+    scheduler = versions.client.get_workflow_handle(scheduler_id(versions.stage.cluster))
+    await scheduler.signal("pause")
+
+    versions.start("two")
+    await versions.set_current("two")
+    await versions.singletons_are_on("two")
+
+    assert (await versions.client.get_workflow_handle(scheduler.id).query("status"))["paused"]
+
+
+async def test_without_versions_in_temporal_a_new_build_pokes_once_whichever_of_its_workers_is_first(
+    versions: Versions,
+) -> None:
+    """Both serve together for a while, as in a rolling update."""
+    versions.start("one", versioned=False)
+    for identity in versions.singletons:
+        await until_answered(lambda identity=identity: waits_twice(versions.client, identity), 60, f"{identity} waits")  # type: ignore[misc]
+    runs = await versions.runs()
+
+    versions.start("two", versioned=False)
+    versions.start("two", versioned=False)
+
+    async def all_poked() -> bool:
+        return min(await versions.pokes(runs)) >= 1
+
+    await until_answered(all_poked, 60, "both are told of the new build")
+    await asyncio.sleep(8)  # several looks of all three
+    assert await versions.pokes(runs) == [1, 1]
+
+
+async def waits_twice(client: Client, identity: str) -> bool:
+    """Whether both loops of a singleton wait."""
+    try:
+        described = await client.get_workflow_handle(identity).describe()
+    except RPCError:
+        return False
+    return len(described.raw_description.pending_activities) == 2
+
+
+@pytest.mark.soak
+async def test_a_ramp_moves_the_singletons_and_its_end_takes_them_back(versions: Versions) -> None:
+    """At 100 per cent every workflow is in the ramp, at none nobody."""
+    versions.start("one")
+    await versions.set_current("one")
+    await versions.singletons_are_on("one")
+
+    versions.start("two")
+    await versions.ramp("two", 100.0)
+    await versions.singletons_are_on("two")
+    stage = versions.stage
+    stage.apply_pool()
+    stage.deploy(1)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 120, "a pod runs")
+    [claim] = stage.claims()
+    owner = claim_owner_id(stage.cluster, claim["metadata"]["name"])
+    assert await versions.builds_of_tasks(owner) == ["two"]
+
+    await versions.ramp("two", 0.0)
+    await versions.singletons_are_on("one")
+    await replay_all(versions.client, versions.stage.cluster)
